@@ -1,0 +1,115 @@
+"""Facts: what was observed of the link, the server and the client, before anything is advised.
+
+A field that is not known is None, and ``sources`` says why; a known field's entry says how it was learned.
+Rates are in bits per second, times in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFacts:
+    """The way from this client to a server.
+
+    Attributes:
+        name: a short name: the interface, or the lab's link profile.
+        interface: network interface that routes to the server.
+        kind: ethernet, wifi, loopback, vpn, virtual or emulated.
+        adapter: vendor and model as a person would say them.
+        driver: kernel driver of the interface.
+        bus: pci, usb, isa, pcmcia or virtual.
+        bus_id: vendor:device in hex for PCI and USB, the PNP id for ISA.
+        rate_bps: line rate, bits per second.
+        duplex: full or half.
+        mtu: bytes.
+        rtt_s: median round-trip time to the server.
+        rtt_p95_s: its 95th percentile.
+        jitter_s: emulated links: how much the delay varies.
+        loss: fraction of packets lost, 0 to 1; only an emulated link knows it.
+        emulated: whether this is the lab's link.
+        sources: field name to how it was learned, or why it is unknown.
+    """
+
+    name: str = ""
+    interface: str | None = None
+    kind: str | None = None
+    adapter: str | None = None
+    driver: str | None = None
+    bus: str | None = None
+    bus_id: str | None = None
+    rate_bps: float | None = None
+    duplex: str | None = None
+    mtu: int | None = None
+    rtt_s: float | None = None
+    rtt_p95_s: float | None = None
+    jitter_s: float | None = None
+    loss: float | None = None
+    emulated: bool = False
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """The server of a share.
+
+    Attributes:
+        name: as the share spells it.
+        address: the address in use.
+        reachable: whether TCP port 2049 answered.
+        same_subnet: whether no router is between.
+        sources: field name to how it was learned, or why it is unknown.
+    """
+
+    name: str = ""
+    address: str | None = None
+    reachable: bool | None = None
+    same_subnet: bool | None = None
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFacts:
+    """The machine that mounts.
+
+    Attributes:
+        hostname: its name.
+        kernel: release, as uname says it.
+        nfs_utils: version of mount.nfs.
+        udp: whether the kernel's client still speaks NFS over UDP.
+        memory_bytes: installed memory.
+        mount_nfs: whether mount.nfs is installed.
+        sources: field name to how it was learned, or why it is unknown.
+    """
+
+    hostname: str = ""
+    kernel: str = ""
+    nfs_utils: str | None = None
+    udp: bool | None = None
+    memory_bytes: int | None = None
+    mount_nfs: bool = False
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything observed for one share. ``link`` and ``server`` are None where no share was named."""
+
+    client: ClientFacts
+    link: LinkFacts | None = None
+    server: ServerFacts | None = None
+
+
+#: Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap (IEEE 802.3); IPv4 20, TCP 20, time stamps 12 (RFC 7323).
+_FRAME_OVERHEAD = 38
+_TCP_OVERHEAD = 52
+
+
+def payload_rate_bps(rate_bps: float, mtu: int = 1500) -> float:
+    """Return the part of an Ethernet line rate that TCP payload can use, bits per second.
+
+    94.1 % for an MTU of 1500: (1500 - 52) / (1500 + 38). NFS and RPC headers take under 0.1 % more at
+    transfer sizes of 256 KiB, so this is the ceiling that a copy is compared with.
+    """
+    return rate_bps * (mtu - _TCP_OVERHEAD) / (mtu + _FRAME_OVERHEAD)

@@ -1,0 +1,1 @@
+"""What Mountwright does: agent, helper, mounts, facts, tests, lab and command line. No Qt here."""

@@ -1,0 +1,229 @@
+"""The agent's protocol: one JSON object a line, typed on both sides.
+
+A request is ``{"id", "verb", "args"}``. The answer is any number of events ``{"id", "event"}`` and then
+exactly one ``{"id", "ok"}`` or ``{"id", "error": {"kind", "message", "hint", "detail"}}``. A line that is
+not such a request is answered with an error (``id`` null if it has none) and never ends the agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from advisor.facts import Facts, LinkFacts
+from app.bench.result import TestEvent, TestResult, TestSpec
+from app.errors import AppError, ErrorKind
+from app.mounts.model import MountReport, MountTable
+
+PROTOCOL = 1
+#: A longer line is refused; results with 20 samples a second for an hour stay well below.
+MAX_LINE = 64 * 2**20
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One request; ``args`` is decoded by the verb's own type."""
+
+    id: int
+    verb: str
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """An AppError on the wire."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    detail: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line from the agent: exactly one of event, ok and error is set."""
+
+    id: int | None
+    event: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    ok: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: ErrorBody | msgspec.UnsetType = msgspec.UNSET
+
+
+class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No arguments, or nothing to say."""
+
+
+class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Who answers.
+
+    Attributes:
+        protocol: version of this protocol.
+        version: of the program.
+        host: its name.
+        kernel: release.
+        uid: the agent's.
+        lab: whether this is the lab's guest.
+        share: the lab's export (server:/path), "" elsewhere.
+        link: the lab's link, None elsewhere.
+    """
+
+    protocol: int
+    version: str
+    host: str
+    kernel: str
+    uid: int
+    lab: bool = False
+    share: str = ""
+    link: LinkFacts | None = None
+
+
+class ListArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.list``: with ``watch``, each change is an event (a whole MountTable) until cancelled."""
+
+    watch: bool = False
+
+
+class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.mount``.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: an option string as after ``mount -o``; "" for the defaults.
+        create: make the directory if it is missing; one made so is removed when mounting fails.
+        timeout_s: deadline for mount.nfs.
+    """
+
+    share: str
+    mount_point: str
+    options: str = ""
+    create: bool = True
+    timeout_s: float = 20.0
+
+
+class UnmountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.unmount``: ``force`` aborts what waits for a dead server, ``lazy`` detaches at once."""
+
+    mount_point: str
+    force: bool = False
+    lazy: bool = False
+
+
+class UnmountResult(msgspec.Struct, frozen=True, kw_only=True):
+    """``removed_directory``: whether the mount point that we had made was removed again."""
+
+    removed_directory: bool = False
+
+
+class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``facts.get``: for a share, a mount point, or (both empty) the client alone."""
+
+    share: str = ""
+    mount_point: str = ""
+
+
+class WatchArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``stats.watch``: rates of a mount, one event an interval, until cancelled."""
+
+    mount_point: str
+    interval_s: float = 1.0
+
+
+class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates over one interval; None where nothing happened.
+
+    Attributes:
+        t_s: seconds since the watch began (monotonic).
+        read_bytes_per_s: from the server.
+        write_bytes_per_s: to the server.
+        ops_per_s: RPC operations of this mount.
+        rtt_s: mean RPC round trip.
+        queue_s: mean time a request waited to be sent.
+        timeouts: major time-outs in the interval.
+        retransmissions: RPC retransmissions in the interval.
+        connections: xprt lines.
+    """
+
+    t_s: float
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    ops_per_s: float
+    rtt_s: float | None
+    queue_s: float | None
+    timeouts: int
+    retransmissions: int
+    connections: int
+
+
+class CancelArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``cancel``: ends the request of this id, which answers with an error of kind "cancelled"."""
+
+    id: int
+
+
+class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
+    """``found``: whether a request of that id was running."""
+
+    found: bool
+
+
+class LinkArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.link``: a profile's name or a link spelled out, ``rate=37mbit,delay=7ms,loss=0.2%``."""
+
+    link: str
+
+
+class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.fault``.
+
+    Attributes:
+        fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
+            export-none (withdrawn), fill (leave ``bytes`` free on the export), unfill.
+        bytes: for fill.
+    """
+
+    fault: str
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What a verb takes, answers, and says on the way."""
+
+    args: type[Any]
+    result: type[Any]
+    event: type[Any] | None = None
+
+
+VERBS: dict[str, Verb] = {
+    "hello": Verb(Empty, HelloResult),
+    "mounts.list": Verb(ListArgs, MountTable, MountTable),
+    "mounts.mount": Verb(MountArgs, MountReport),
+    "mounts.unmount": Verb(UnmountArgs, UnmountResult),
+    "facts.get": Verb(FactsArgs, Facts),
+    "stats.watch": Verb(WatchArgs, Empty, StatsSample),
+    "test.run": Verb(TestSpec, TestResult, TestEvent),
+    "cancel": Verb(CancelArgs, CancelResult),
+    # Only the lab's guest answers these.
+    "lab.link": Verb(LinkArgs, LinkFacts),
+    "lab.fault": Verb(FaultArgs, Empty),
+    "lab.power-off": Verb(Empty, Empty),
+}
+
+#: Kept for the persist, bench and tune roles of the helper; answered with "unavailable" until they exist.
+RESERVED_VERBS = frozenset({"mounts.persist", "mounts.forget", "mounts.tune", "mounts.try"})
+
+
+def to_body(error: AppError) -> ErrorBody:
+    """Return the error as it travels."""
+    return ErrorBody(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
+
+
+def from_body(body: ErrorBody) -> AppError:
+    """Return the error that travelled; an unknown kind becomes INTERNAL, its name kept in the detail."""
+    try:
+        kind = ErrorKind(body.kind)
+    except ValueError:
+        return AppError(
+            ErrorKind.INTERNAL, body.message, hint=body.hint, detail=f"{body.kind}: {body.detail}"
+        )
+    return AppError(kind, body.message, hint=body.hint, detail=body.detail)

@@ -1,0 +1,177 @@
+"""The agent's side of the protocol: reads requests, runs each on a thread of its own, writes the answers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from app.agent.protocol import (
+    MAX_LINE,
+    RESERVED_VERBS,
+    VERBS,
+    Answer,
+    CancelArgs,
+    CancelResult,
+    Request,
+    to_body,
+)
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelToken, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    #: A handler takes the verb's arguments and a Context, and returns the verb's result.
+    Handler = Callable[[Any, "Context"], Any]
+
+log = logging.getLogger("agent")
+
+
+class Context:
+    """What a handler has of its request: a way to send events and a token that ``cancel`` sets."""
+
+    def __init__(self, token: CancelToken, emit: Callable[[Any], None]) -> None:
+        self.token = token
+        self.emit = emit
+
+
+def internal_error(error: BaseException) -> AppError:
+    """Return a bug as an AppError, its traceback in the detail."""
+    detail = "".join(traceback.format_exception(error))
+    return AppError(
+        ErrorKind.INTERNAL,
+        f"An internal error: {type(error).__name__}: {error}",
+        hint="This is a bug. Please report it with the details.",
+        detail=detail,
+    )
+
+
+class AgentServer:
+    """Serves one connection.
+
+    ``cancel`` is answered at once and never waits for the request that it ends.
+    """
+
+    def __init__(self, reader: BinaryIO, writer: BinaryIO, handlers: Mapping[str, Handler]) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._handlers = dict(handlers)
+        self._write_lock = threading.Lock()
+        self._running_lock = threading.Lock()
+        self._running: dict[int, CancelToken] = {}
+
+    def serve(self) -> None:
+        """Answer requests until the input ends; then cancel what still runs and return."""
+        try:
+            while line := self._reader.readline(MAX_LINE + 1):
+                if len(line) > MAX_LINE:
+                    self._fail(None, AppError(ErrorKind.PROTOCOL, "A request line is too long."))
+                    while not line.endswith(b"\n") and (line := self._reader.readline(MAX_LINE)):
+                        pass
+                elif line.strip():
+                    self._accept(line)
+        finally:
+            self.cancel_all()
+
+    def cancel_all(self) -> None:
+        """Set the token of every running request."""
+        with self._running_lock:
+            tokens = list(self._running.values())
+        for token in tokens:
+            token.cancel()
+
+    def _accept(self, line: bytes) -> None:
+        try:
+            request = msgspec.json.decode(line, type=Request)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
+            self._fail(_id_of(line), AppError(ErrorKind.PROTOCOL, f"Not a request: {error}"))
+            return
+        try:
+            args = self._decode_args(request)
+            if isinstance(args, CancelArgs):
+                self._send(Answer(id=request.id, ok=_raw(self._cancel(args.id))))
+            else:
+                self._start(request, args)
+        except AppError as error:
+            self._fail(request.id, error)
+
+    def _decode_args(self, request: Request) -> Any:
+        verb = VERBS.get(request.verb)
+        if verb is None or (request.verb not in self._handlers and request.verb != "cancel"):
+            if verb is not None or request.verb in RESERVED_VERBS:
+                raise AppError(ErrorKind.UNAVAILABLE, f"“{request.verb}” is not available on this host.")
+            raise AppError(ErrorKind.USAGE, f"There is no verb “{request.verb}”.")
+        try:
+            return msgspec.json.decode(request.args, type=verb.args)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+            raise AppError(ErrorKind.USAGE, f"Wrong arguments for “{request.verb}”: {error}") from error
+
+    def _start(self, request: Request, args: Any) -> None:
+        token = CancelToken()
+        with self._running_lock:
+            if request.id in self._running:
+                raise AppError(ErrorKind.PROTOCOL, f"A request with the id {request.id} is still running.")
+            self._running[request.id] = token
+        handler = self._handlers[request.verb]
+
+        def emit(event: Any) -> None:
+            self._send(Answer(id=request.id, event=_raw(event)))
+
+        def work() -> None:
+            answer: Answer
+            try:
+                answer = Answer(id=request.id, ok=_raw(handler(args, Context(token, emit))))
+            except AppError as error:
+                answer = Answer(id=request.id, error=to_body(error))
+            except Exception as error:
+                log.exception("request %s failed", request.verb)
+                answer = Answer(id=request.id, error=to_body(internal_error(error)))
+            # Forgotten before it is answered, so that the caller may use the id again at once.
+            with self._running_lock:
+                del self._running[request.id]
+            self._send(answer)
+
+        run_in_thread(f"agent-{request.verb}", work)
+
+    def _cancel(self, request_id: int) -> CancelResult:
+        with self._running_lock:
+            token = self._running.get(request_id)
+        if token is not None:
+            # The callbacks may kill children: not on the reading thread.
+            run_in_thread("agent-cancel", token.cancel)
+        return CancelResult(found=token is not None)
+
+    def _fail(self, request_id: int | None, error: AppError) -> None:
+        self._send(Answer(id=request_id, error=to_body(error)))
+
+    def _send(self, answer: Answer) -> None:
+        line = msgspec.json.encode(answer) + b"\n"
+        try:
+            with self._write_lock:
+                view = memoryview(line)
+                while view:  # a raw stream may take only a part
+                    view = view[self._writer.write(view) or 0 :]
+                self._writer.flush()
+        except (OSError, ValueError):
+            # The other side is gone; the reading side notices the same and ends.
+            log.debug("an answer had no reader")
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _id_of(line: bytes) -> int | None:
+    """Return the id of a line that is no request, if it has one."""
+
+    class OnlyId(msgspec.Struct):
+        id: int | None = None
+
+    try:
+        return msgspec.json.decode(line, type=OnlyId).id
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        return None

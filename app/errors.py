@@ -1,0 +1,86 @@
+"""The errors people meet. Each says what happened, the likely cause or what to do, and keeps the raw text."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ErrorKind(StrEnum):
+    """The kinds of failure that the program tells apart. The value travels in the agent's protocol."""
+
+    USAGE = "usage"  # the request itself is wrong: unknown verb, bad arguments
+    PROTOCOL = "protocol"  # a malformed line, an agent that went away
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"  # a bug
+    SHARE_INVALID = "share-invalid"  # does not parse as server:/export
+    OPTION_INVALID = "option-invalid"
+    MOUNT_POINT_INVALID = "mount-point-invalid"  # not absolute, has .. or odd bytes
+    MOUNT_POINT_MISSING = "mount-point-missing"
+    MOUNT_POINT_IS_FILE = "mount-point-is-file"
+    MOUNT_POINT_NOT_EMPTY = "mount-point-not-empty"
+    MOUNT_POINT_SYSTEM = "mount-point-system"  # a system directory, or outside the allowed roots
+    MOUNT_POINT_BUSY = "mount-point-busy"  # something is mounted there already
+    NOT_MOUNTED = "not-mounted"
+    BUSY = "busy"  # unmount refused: in use
+    SERVER_UNKNOWN = "server-unknown"  # the name does not resolve
+    SERVER_SILENT = "server-silent"  # no answer in time
+    SERVER_REFUSED = "server-refused"  # connection refused
+    ACCESS_DENIED = "access-denied"  # the export is refused
+    EXPORT_MISSING = "export-missing"
+    VERSION_UNSUPPORTED = "version-unsupported"
+    OPTION_REJECTED = "option-rejected"  # the kernel said EINVAL
+    MOUNT_FAILED = "mount-failed"  # mount.nfs failed in a way we do not know
+    MOUNT_NFS_MISSING = "mount-nfs-missing"  # nfs-common is not installed
+    HELPER_MISSING = "helper-missing"
+    HELPER_UNTRUSTED = "helper-untrusted"  # the helper's file could be changed by an ordinary user
+    HELPER_FAILED = "helper-failed"
+    PKEXEC_MISSING = "pkexec-missing"
+    NOT_AUTHORIZED = "not-authorized"  # the dialog was dismissed or polkit said no
+    POLKIT_AGENT_MISSING = "polkit-agent-missing"
+    PATH_MISSING = "path-missing"
+    NOT_A_DIRECTORY = "not-a-directory"
+    READ_ONLY = "read-only"
+    NO_SPACE = "no-space"
+    PERMISSION = "permission"
+    IO = "io"  # any other failure of a read or write
+    NOT_RESPONDING = "not-responding"  # a mount that does not answer
+    LAB_MISSING = "lab-missing"  # user-mode-linux or a server tool is not installed
+    LAB_FAILED = "lab-failed"
+    LINK_INVALID = "link-invalid"  # a link profile that does not parse
+    UNAVAILABLE = "unavailable"  # cannot be done here
+
+
+#: Exit codes of the command line (sysexits.h where it has one; 130 as shells report SIGINT).
+_EXIT_CODES = {
+    ErrorKind.USAGE: 2,
+    ErrorKind.SHARE_INVALID: 2,
+    ErrorKind.OPTION_INVALID: 2,
+    ErrorKind.MOUNT_POINT_INVALID: 2,
+    ErrorKind.LINK_INVALID: 2,
+    ErrorKind.INTERNAL: 70,
+    ErrorKind.NOT_AUTHORIZED: 77,
+    ErrorKind.CANCELLED: 130,
+}
+
+
+class AppError(Exception):
+    """A failure told to a person.
+
+    Attributes:
+        kind: which failure, for programs.
+        message: what happened, one sentence, with the likely cause where it is known.
+        hint: what to do about it, or "".
+        detail: raw text for a disclosure (mount.nfs output, traceback), or "".
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+        self.detail = detail
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this failure; 1 unless the kind has one of its own."""
+        return _EXIT_CODES.get(self.kind, 1)

@@ -1,0 +1,1 @@
+"""Mounts: what is configured, what is active, and what mount.nfs means when it fails."""

@@ -1,0 +1,115 @@
+"""A Mount as the program shows it: configured, active, or both."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+State = Literal["mounted", "not-mounted", "not-responding", "differs"]
+
+
+class Configured(msgspec.Struct, frozen=True, kw_only=True):
+    """The persistent side: an fstab entry or a systemd unit.
+
+    Attributes:
+        origin: file it stands in.
+        line: line number there, from 1.
+        share: server:/export as written.
+        fstype: nfs or nfs4.
+        options: the option string as written.
+    """
+
+    origin: str
+    line: int
+    share: str
+    fstype: str
+    options: str
+
+
+class Active(msgspec.Struct, frozen=True, kw_only=True):
+    """The live side: one row of mountinfo.
+
+    Attributes:
+        mount_id: mountinfo field 1.
+        device: major:minor; equal for mounts that share a superblock.
+        share: source as the kernel prints it.
+        fstype: nfs or nfs4.
+        options: per-mount and superblock options of mountinfo, merged: what is in use.
+        requested: option string as asked for, where /run/mount/utab or our own record knows it.
+        nconnect: xprt lines in mountstats, 0 if unknown.
+        read_ahead_kb: of its bdi, None if unknown.
+    """
+
+    mount_id: int
+    device: str
+    share: str
+    fstype: str
+    options: str
+    requested: str | None = None
+    nconnect: int = 0
+    read_ahead_kb: int | None = None
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the program.
+
+    Attributes:
+        mount_point: absolute path; with ``share`` its identity.
+        share: server:/export.
+        state: mounted, not-mounted, differs (mounted with other options than configured), not-responding.
+        configured: None if not persistent.
+        active: None if not mounted.
+        differences: for "differs": one sentence per option.
+    """
+
+    mount_point: str
+    share: str
+    state: State
+    configured: Configured | None = None
+    active: Active | None = None
+    differences: list[str] = []
+
+
+class MountTable(msgspec.Struct, frozen=True, kw_only=True):
+    """All NFS mounts of one host.
+
+    Attributes:
+        mounts: ordered by share, then mount point.
+        warnings: lines of fstab that could not be read, one sentence each.
+    """
+
+    mounts: list[Mount]
+    warnings: list[str] = []
+
+
+class OptionValue(msgspec.Struct, frozen=True, kw_only=True):
+    """One option after mounting: what was asked for and what is in use.
+
+    Attributes:
+        name: canonical option name.
+        requested: plain value, "" for a bare flag, None if not asked for.
+        effective: likewise, None if the kernel shows none.
+        note: why they differ (rounded, limited by the server, not shown by the kernel), or "".
+    """
+
+    name: str
+    requested: str | None
+    effective: str | None
+    note: str = ""
+
+
+class MountReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to mounts.mount.
+
+    Attributes:
+        mount: the new row.
+        values: every option asked for and every one the kernel shows, in the catalogue's order.
+        command: the command as a person would type it.
+        messages: what mount.nfs printed although it succeeded.
+    """
+
+    mount: Mount
+    values: list[OptionValue]
+    command: str
+    messages: list[str] = []
