@@ -99,6 +99,14 @@ def kill_group(child: subprocess.Popen[bytes], signal_number: int = signal.SIGKI
         os.killpg(child.pid, signal_number)
 
 
+def wait(child: subprocess.Popen[bytes], timeout: float) -> int | None:
+    """Wait for a child to end; return its exit status, or None if it still runs after this many seconds."""
+    try:
+        return child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def run(
     argv: Sequence[str],
     *,

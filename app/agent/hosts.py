@@ -1,0 +1,86 @@
+"""Ways to reach a host: a local agent as a child process, or this very process for the command line."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from app.agent.client import AgentClient, Call
+from app.agent.protocol import VERBS, Empty
+from app.agent.server import Context, internal_error
+from app.errors import AppError, ErrorKind
+from app.process import kill_group, start, wait
+from app.tasks import CancelToken, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from app.agent.services import Services
+
+#: How long an agent may take to clean up after its input ended.
+_EXIT_WAIT_S = 12.0
+
+
+class LocalAgent:
+    """An agent of this computer in a child process.
+
+    Attributes:
+        client: the connection.
+    """
+
+    def __init__(self) -> None:
+        self._child = start([sys.executable, "-P", "-m", "app.agent"])
+        self.client = AgentClient(cast("BinaryIO", self._child.stdout), cast("BinaryIO", self._child.stdin))
+
+    def close(self) -> None:
+        """End it: close its input, let it clean up, kill what is left."""
+        self.client.close()
+        if wait(self._child, _EXIT_WAIT_S) is None:
+            kill_group(self._child)
+            wait(self._child, 1)
+        self.client.join(1)
+        if self._child.stdout is not None:
+            self._child.stdout.close()
+
+
+class InProcess:
+    """The services of this process, behind the same face as a connection (:class:`app.agent.client.Host`)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._handlers = services.handlers()
+        self._ids = itertools.count(1)
+        self._tokens: list[CancelToken] = []
+
+    def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
+        """Start a request on a thread of its own."""
+        call = Call(next(self._ids), verb, on_event)
+        handler = self._handlers.get(verb)
+        if handler is None:
+            known = verb in VERBS
+            kind = ErrorKind.UNAVAILABLE if known else ErrorKind.USAGE
+            call.future.set_exception(AppError(kind, f"“{verb}” is not available on this host."))
+            return call
+        token = CancelToken()
+        self._tokens.append(token)
+        call.bind(token.cancel)
+        context = Context(token, on_event or (lambda _event: None))
+
+        def work() -> None:
+            try:
+                call.future.set_result(handler(Empty() if args is None else args, context))
+            except AppError as error:
+                call.future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - told as a bug, with its traceback
+                call.future.set_exception(internal_error(error))
+
+        run_in_thread(f"host-{verb}", work)
+        return call
+
+    def close(self) -> None:
+        """Cancel what runs and end the services."""
+        for token in self._tokens:
+            token.cancel()
+        self._services.close()

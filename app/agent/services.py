@@ -1,0 +1,239 @@
+"""What the agent's verbs do on this host."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.options import MountOptions, check
+from advisor.share import Share, ShareError
+
+from app.agent.protocol import (
+    PROTOCOL,
+    Empty,
+    FactsArgs,
+    HelloResult,
+    ListArgs,
+    MountArgs,
+    StatsSample,
+    UnmountArgs,
+    UnmountResult,
+    WatchArgs,
+)
+from app.bench.run import run_test, wait_for_cleanups
+from app.errors import AppError, ErrorKind
+from app.facts.gather import gather_facts
+from app.mounts.effective import compare
+from app.mounts.model import Mount, MountReport, MountTable
+from app.mounts.probe import probe_server
+from app.mounts.table import read_table
+from app.mounts.watch import watch_table
+from app.privileged import HelperClient
+from app.process import find_program
+from app.stats.watch import watch
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.facts import Facts, LinkFacts
+    from app.agent.server import Context, Handler
+    from app.bench.result import TestResult, TestSpec
+
+#: An unmount waits this long for test files of the same host to be removed first.
+_CLEANUP_WAIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LabInfo:
+    """What the lab's guest adds to an ordinary host.
+
+    Attributes:
+        share: its export, as the client mounts it.
+        link: returns the link as it is emulated now.
+    """
+
+    share: str
+    link: Callable[[], LinkFacts]
+
+
+class Services:
+    """The verbs of one host; methods take (args, context) and return the verb's result."""
+
+    def __init__(self, lab: LabInfo | None = None) -> None:
+        self._lab = lab
+        self._helper = HelperClient("mount")
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return the verb table for an :class:`app.agent.server.AgentServer`."""
+        return {
+            "hello": self.hello,
+            "mounts.list": self.list_mounts,
+            "mounts.mount": self.mount,
+            "mounts.unmount": self.unmount,
+            "facts.get": self.get_facts,
+            "stats.watch": self.watch_stats,
+            "test.run": self.run_test,
+        }
+
+    def close(self) -> None:
+        """End the helper and wait a little for test files to be removed."""
+        wait_for_cleanups(_CLEANUP_WAIT_S)
+        self._helper.close()
+
+    def hello(self, _args: Empty, _context: Context) -> HelloResult:
+        """Say who answers."""
+        return HelloResult(
+            protocol=PROTOCOL,
+            version=VERSION,
+            host=socket.gethostname(),
+            kernel=platform.release(),
+            uid=os.geteuid(),
+            lab=self._lab is not None,
+            share=self._lab.share if self._lab else "",
+            link=self._lab.link() if self._lab else None,
+        )
+
+    def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
+        """Return the table; with ``watch`` send it again at each change until cancelled."""
+        if args.watch:
+            watch_table(context.token, context.emit)
+        return read_table()
+
+    def mount(self, args: MountArgs, context: Context) -> MountReport:
+        """Mount through the helper and report requested against effective values."""
+        share = parse_share(args.share)
+        options = parse_options(args.options)
+        if find_program("mount.nfs") is None:
+            raise AppError(
+                ErrorKind.MOUNT_NFS_MISSING,
+                "This computer cannot mount NFS: the program mount.nfs is not installed.",
+                hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
+            )
+        self._check_server(share, options)
+        context.token.check()
+        before = {row.active.mount_id for row in read_table().mounts if row.active is not None}
+        answer = self._helper.call(
+            "mount",
+            {
+                "share": args.share,
+                "target": args.mount_point,
+                "options": str(options),
+                "create": args.create,
+                "timeout_s": args.timeout_s,
+            },
+            context.token,
+            timeout_s=args.timeout_s + 10,
+        )
+        mount = _find_new(read_table(), args.mount_point, before)
+        return MountReport(
+            mount=mount,
+            values=compare(options, mount.active),
+            command=mount_command(args.share, args.mount_point, options),
+            messages=[line for line in str(answer.get("output", "")).splitlines() if line.strip()],
+        )
+
+    def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
+        """Unmount through the helper; test files on their way out are waited for first."""
+        wait_for_cleanups(_CLEANUP_WAIT_S)
+        answer = self._helper.call(
+            "unmount",
+            {"target": args.mount_point, "force": args.force, "lazy": args.lazy},
+            context.token,
+            timeout_s=30,
+        )
+        return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
+
+    def get_facts(self, args: FactsArgs, context: Context) -> Facts:
+        """Return the facts of a share, of a mount point, or of the client alone."""
+        context.token.check()
+        share = args.share
+        if args.mount_point:
+            share = _share_at(read_table(), args.mount_point)
+        link = self._lab.link() if self._lab is not None else None
+        return gather_facts(share, link_override=link)
+
+    def watch_stats(self, args: WatchArgs, context: Context) -> Empty:
+        """Send rates until cancelled."""
+
+        def emit(sample: StatsSample) -> None:
+            context.emit(sample)
+
+        watch(args.mount_point, args.interval_s, context.token, emit)
+        return Empty()
+
+    def run_test(self, args: TestSpec, context: Context) -> TestResult:
+        """Run a copy test in a worker process."""
+        link = self._lab.link() if self._lab is not None else None
+        return run_test(args, context.token, context.emit, link=link)
+
+    def _check_server(self, share: Share, options: MountOptions) -> None:
+        """Fail early, in seconds, where mount.nfs would take minutes to give up."""
+        if (options.get("proto") or "tcp") not in {"tcp", "tcp6"}:
+            return
+        port = options.get("port") or "0"
+        # Version 3 may live on another port that only rpcbind knows: then it is rbind that must answer.
+        number = int(port) or (111 if options.get("vers") == "3" else 2049)
+        error = probe_server(share.host, number)
+        if error is not None:
+            raise error
+
+
+def parse_share(text: str) -> Share:
+    """Return the share, or raise SHARE_INVALID."""
+    try:
+        return Share.parse(text)
+    except ShareError as error:
+        raise AppError(
+            ErrorKind.SHARE_INVALID,
+            f"“{text}” is not an NFS share: {error}",
+            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
+        ) from error
+
+
+def parse_options(text: str) -> MountOptions:
+    """Return the options, or raise OPTION_INVALID naming the first bad one."""
+    options = MountOptions.parse(text)
+    problems = check(options)
+    if problems:
+        raise AppError(
+            ErrorKind.OPTION_INVALID,
+            problems[0].message,
+            hint=problems[0].hint,
+            detail="\n".join(problem.message for problem in problems),
+        )
+    return options
+
+
+def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
+    """Return the mount as a person would type it."""
+    words = ["mount", "-t", "nfs"]
+    if str(options):
+        words += ["-o", str(options)]
+    return shlex.join([*words, share, mount_point])
+
+
+def _find_new(table: MountTable, mount_point: str, before: set[int]) -> Mount:
+    for row in table.mounts:
+        if row.mount_point == mount_point and row.active is not None and row.active.mount_id not in before:
+            return row
+    raise AppError(
+        ErrorKind.MOUNT_FAILED,
+        f"The mount command succeeded, but nothing new is mounted at {mount_point}.",
+        hint="Look at the list: the same share may have been mounted there before with the same options.",
+    )
+
+
+def _share_at(table: MountTable, mount_point: str) -> str:
+    for row in table.mounts:
+        if row.mount_point == mount_point:
+            return row.share
+    raise AppError(
+        ErrorKind.NOT_MOUNTED,
+        f"There is no NFS mount at {mount_point}, neither active nor in fstab.",
+        hint="“list” shows the mounts of this computer.",
+    )

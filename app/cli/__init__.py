@@ -1,0 +1,1 @@
+"""The command line: the same services as the window, for terminals and scripts."""

@@ -1,0 +1,218 @@
+"""Runs a command: on this computer in this very process, or in the lab through the guest's agent."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from app.agent.protocol import (
+    FactsArgs,
+    HelloResult,
+    ListArgs,
+    MountArgs,
+    UnmountArgs,
+)
+from app.bench.result import TestEvent, TestSpec
+from app.cli.parser import parse_args
+from app.cli.text import facts_text, mounts_text, report_text, test_text
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelledError
+from app.units import format_size
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from app.agent.client import Host
+
+#: Where the lab's export is mounted when no mount point is named.
+LAB_MOUNT_POINT = "/mnt/lab"
+#: After Ctrl-C a request has this long to clean up (test files on a slow server).
+_CLEANUP_WAIT_S = 15.0
+_OUTPUT_CLOSED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse and run; return the exit code. ``command`` None (the window) is not for here."""
+    return run(parse_args(argv))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the parsed command; messages go to standard error, results to standard output."""
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with open_host(args.lab) as host:
+            text = _COMMANDS[args.command](host, args)
+        print(text, flush=True)
+    except AppError as error:
+        _complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _complain(CancelledError())
+        return CancelledError().exit_code
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone; point stdout elsewhere so that exit is quiet.
+        sys.stdout = None
+        return _OUTPUT_CLOSED
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    return 0
+
+
+def _interrupt(_signal: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def open_host(lab: str | None) -> Iterator[Host]:
+    """Give the host to work on: this process, or the lab's guest, which is powered off afterwards."""
+    if lab is None:
+        from app.agent.hosts import InProcess
+        from app.agent.services import Services
+
+        host = InProcess(Services())
+        try:
+            yield host
+        finally:
+            host.close()
+        return
+    from app.lab.guest import Guest
+    from app.lab.links import parse_link
+
+    link = parse_link(lab)
+    _say(f"Starting the lab ({link.name})…")
+    with Guest.boot(link) as guest:
+        yield guest.client
+
+
+def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:  # noqa: ANN401
+    """Ask the host and wait; Ctrl-C cancels the request and waits for it to clean up."""
+    call = host.submit(verb, args, on_event)
+    try:
+        return call.result()
+    except KeyboardInterrupt:
+        _say("Cancelling…")
+        call.cancel()
+        with contextlib.suppress(AppError, TimeoutError):
+            call.result(_CLEANUP_WAIT_S)
+        raise
+
+
+def _list(host: Host, args: argparse.Namespace) -> str:
+    result = ask(host, "mounts.list", ListArgs())
+    return _json(result) if args.json else mounts_text(result)
+
+
+def _facts(host: Host, args: argparse.Namespace) -> str:
+    where = args.where
+    if not where and args.lab is not None:
+        where = _lab_share(host)
+    query = FactsArgs(mount_point=where) if where.startswith("/") else FactsArgs(share=where)
+    result = ask(host, "facts.get", query)
+    return _json(result) if args.json else facts_text(result)
+
+
+def _mount(host: Host, args: argparse.Namespace) -> str:
+    share = args.share or _lab_share(host)
+    mount_point = args.mount_point or LAB_MOUNT_POINT
+    query = MountArgs(share=share, mount_point=mount_point, options=args.options)
+    result = ask(host, "mounts.mount", query)
+    return _json(result) if args.json else report_text(result)
+
+
+def _umount(host: Host, args: argparse.Namespace) -> str:
+    mount_point = args.mount_point or LAB_MOUNT_POINT
+    query = UnmountArgs(mount_point=mount_point, force=args.force, lazy=args.lazy)
+    result = ask(host, "mounts.unmount", query)
+    return _json(result) if args.json else f"Unmounted {mount_point}."
+
+
+def _test(host: Host, args: argparse.Namespace) -> str:
+    if args.lab is None or args.path:
+        result = ask(host, "test.run", _spec(args, args.path), _progress(args))
+    else:
+        result = _lab_test(host, args)
+    return _json(result) if args.json else test_text(result)
+
+
+def _lab_test(host: Host, args: argparse.Namespace) -> Any:  # noqa: ANN401
+    """Mount the lab's export with the options asked for, test, unmount."""
+    mount = MountArgs(share=_lab_share(host), mount_point=LAB_MOUNT_POINT, options=args.options)
+    report = ask(host, "mounts.mount", mount)
+    requested = {value.name: value.requested for value in report.values if value.requested is not None}
+    try:
+        if args.cache == "fresh-mount" and args.direction != "write":
+            result = _fresh_mount_test(host, args, mount)
+        else:
+            result = ask(host, "test.run", _spec(args, LAB_MOUNT_POINT), _progress(args))
+    finally:
+        ask(host, "mounts.unmount", UnmountArgs(mount_point=LAB_MOUNT_POINT))
+    return msgspec.structs.replace(result, requested=requested)
+
+
+def _fresh_mount_test(host: Host, args: argparse.Namespace, mount: MountArgs) -> Any:  # noqa: ANN401
+    raise AppError(
+        ErrorKind.UNAVAILABLE,
+        "A read with a fresh mount is not available yet.",
+        hint="Use --cache fadvise or --cache direct.",
+    )
+
+
+def _spec(args: argparse.Namespace, path: str) -> TestSpec:
+    return TestSpec(
+        path=path,
+        direction=args.direction,
+        size=args.size,
+        block_size=args.block_size,
+        cache=args.cache,
+        sync=args.sync,
+    )
+
+
+def _progress(args: argparse.Namespace) -> Callable[[TestEvent], None] | None:
+    """Show a running test on a terminal, one line that is overwritten."""
+    if args.json or not sys.stderr.isatty():
+        return None
+
+    def show(event: TestEvent) -> None:
+        done = format_size(event.sample.server_bytes) if event.sample else ""
+        print(f"\r\x1b[K{event.direction}: {event.phase} {done}", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _lab_share(host: Host) -> str:
+    hello: HelloResult = ask(host, "hello")
+    return hello.share
+
+
+def _json(value: Any) -> str:  # noqa: ANN401
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def _complain(error: AppError) -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(f"mountwright: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    for line in error.detail.splitlines():
+        print(f"  | {line}", file=sys.stderr)
+
+
+_COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
+    "list": _list,
+    "facts": _facts,
+    "mount": _mount,
+    "umount": _umount,
+    "test": _test,
+}

@@ -1,0 +1,128 @@
+"""The command line's grammar and help texts."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
+from app.units import format_size, parse_size
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DESCRIPTION = """Mount NFS shares, see what is really in use, and measure them honestly.
+Without a command it opens the window."""
+
+_EPILOG = """exit codes: 0 done, 1 it failed, 2 wrong usage, 70 a bug, 77 not authorized, 130 cancelled
+
+examples:
+  mountwright list
+  mountwright mount -o vers=4.2,nconnect=4 nas01:/export/home /mnt/home
+  mountwright test /mnt/home --size 256M
+  mountwright --lab gigabit
+  mountwright --lab rate=37mbit,delay=7ms,loss=0.2% test --size 16M --json"""
+
+
+def _size(text: str) -> int:
+    try:
+        value = parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if value < 1:
+        raise argparse.ArgumentTypeError("the size must be at least one byte")
+    return value
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser; its namespace has ``command`` (None for the window), ``lab`` and ``json``."""
+    parser = argparse.ArgumentParser(
+        prog="mountwright",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mountwright {VERSION}")
+    _add_lab(parser, default=None)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        # Also accepted after the command; SUPPRESS keeps the value given before it.
+        _add_lab(command, default=argparse.SUPPRESS)
+        command.add_argument("--json", action="store_true", help="print JSON")
+        return command
+
+    add("list", "list the NFS mounts, configured and active")
+
+    facts = add("facts", "show what is known of the client, and of a share's link and server")
+    facts.add_argument("where", nargs="?", default="", metavar="SHARE|MOUNTPOINT")
+
+    mount = add("mount", "mount a share and show requested against effective options")
+    mount.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="as for mount(8)")
+    mount.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
+    mount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="absolute path")
+
+    umount = add("umount", "unmount")
+    umount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT")
+    umount.add_argument(
+        "-f", "--force", action="store_true", help="give up requests that wait for the server"
+    )
+    umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
+
+    test = add("test", "copy to and from a directory and measure the speed")
+    test.add_argument("path", nargs="?", default="", metavar="PATH", help="a directory; NFS or not")
+    test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="with --lab: mount options")
+    test.add_argument(
+        "--size", type=_size, default=DEFAULT_SIZE, help=f"file size (default {format_size(DEFAULT_SIZE)})"
+    )
+    test.add_argument(
+        "--block-size",
+        type=_size,
+        default=DEFAULT_BLOCK_SIZE,
+        help=f"bytes of each call (default {format_size(DEFAULT_BLOCK_SIZE)})",
+    )
+    test.add_argument("--direction", choices=("both", "write", "read"), default="both")
+    test.add_argument(
+        "--cache",
+        choices=("fadvise", "direct", "fresh-mount"),
+        default="fadvise",
+        help="how the client's cache is kept out of the read (fresh-mount: only with --lab)",
+    )
+    test.add_argument("--sync", action="store_true", help="write with O_SYNC")
+    return parser
+
+
+def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    parser.add_argument(
+        "--lab",
+        metavar="LINK",
+        default=default,
+        help="work in the lab, a real NFS client and server with this emulated link: "
+        "a profile such as gigabit or wan, or rate=37mbit,delay=7ms,loss=0.2%%",
+    )
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line; exits with 2 and a usage line if it is wrong."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.command is not None:
+        _check(parser, args)
+    return args
+
+
+def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    lab = args.lab is not None
+    if args.command == "mount" and not lab and not (args.share and args.mount_point):
+        parser.error("mount needs SHARE and MOUNTPOINT")
+    if args.command == "umount" and not lab and not args.mount_point:
+        parser.error("umount needs MOUNTPOINT")
+    if args.command == "test" and not lab:
+        if not args.path:
+            parser.error("test needs PATH (or --lab LINK)")
+        if args.options:
+            parser.error("-o is only for the lab's mount (--lab LINK); test measures a path as it is mounted")
+        if args.cache == "fresh-mount":
+            parser.error("--cache fresh-mount needs --lab LINK: your own mounts are left as they are")

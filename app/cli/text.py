@@ -1,0 +1,137 @@
+"""Results as text for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.units import format_duration, format_rate, format_size, format_speed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.facts import Facts, LinkFacts
+    from app.bench.result import TestResult, Transfer
+    from app.mounts.model import MountReport, MountTable
+
+_STATES = {
+    "mounted": "mounted",
+    "not-mounted": "not mounted",
+    "not-responding": "not responding",
+    "differs": "mounted, differs from fstab",
+}
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as aligned columns; the first row is the heading."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def mounts_text(mounts: MountTable) -> str:
+    """Return the list of mounts."""
+    lines: list[str] = []
+    if mounts.mounts:
+        rows = [["SHARE", "MOUNT POINT", "STATE", "OPTIONS IN USE"]]
+        rows += [
+            [
+                mount.share,
+                mount.mount_point,
+                _STATES[mount.state],
+                mount.active.options if mount.active else "—",
+            ]
+            for mount in mounts.mounts
+        ]
+        lines.append(table(rows))
+    else:
+        lines.append("No NFS mounts, neither active nor in /etc/fstab.")
+    return "\n".join([*lines, *mounts.warnings])
+
+
+def report_text(report: MountReport) -> str:
+    """Return requested against effective values after mounting."""
+    rows = [["OPTION", "ASKED FOR", "IN USE", ""]]
+    rows += [
+        [value.name, _plain(value.requested), _plain(value.effective), value.note] for value in report.values
+    ]
+    heading = f"Mounted {report.mount.share} at {report.mount.mount_point}."
+    return "\n".join([heading, *report.messages, "", table(rows)])
+
+
+def _plain(value: str | None) -> str:
+    return "—" if value is None else value or "yes"
+
+
+def facts_text(facts: Facts) -> str:
+    """Return the facts, unknown ones with the reason."""
+    rows = [["FACT", "VALUE", "HOW IT IS KNOWN"]]
+    for title, part in (("client", facts.client), ("server", facts.server), ("link", facts.link)):
+        if part is None:
+            continue
+        for name in part.__dataclass_fields__:
+            if name == "sources":
+                continue
+            value = getattr(part, name)
+            source = part.sources.get(name, "")
+            if value is None and not source:
+                continue
+            rows.append(
+                [f"{title} {name.removesuffix('_bps').removesuffix('_s')}", _fact(name, value), source]
+            )
+    return table(rows)
+
+
+def _fact(name: str, value: object) -> str:
+    text = "unknown"
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, (int, float)):
+        text = str(value)
+        for suffix, form in (("_bps", format_rate), ("_s", format_duration), ("_bytes", format_size)):
+            if name.endswith(suffix):
+                text = form(value)
+                break
+    elif value is not None:
+        text = str(value)
+    return text
+
+
+def link_text(link: LinkFacts) -> str:
+    """Return the link in one line."""
+    parts = [part for part in (link.adapter or link.interface or link.name,) if part]
+    if link.rate_bps:
+        parts.append(format_rate(link.rate_bps))
+    if link.rtt_s is not None:
+        parts.append(f"round trip {format_duration(link.rtt_s)}")
+    if link.loss:
+        parts.append(f"loss {link.loss:.2%}")
+    return ", ".join(parts) or "unknown"
+
+
+def test_text(result: TestResult) -> str:
+    """Return a test's figures."""
+    lines = [f"{result.share} at {result.path}" if result.nfs else result.path]
+    if result.link is not None:
+        lines.append(f"Link: {link_text(result.link)}")
+    rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "RETRANSMISSIONS"]]
+    for name, transfer in (("write", result.write), ("read", result.read)):
+        if transfer is not None:
+            rows.append([name, *_transfer_cells(transfer)])
+    lines += ["", table(rows), ""]
+    if result.cache is not None:
+        lines.append(result.cache.note)
+    return "\n".join([*lines, *result.notes])
+
+
+def _transfer_cells(transfer: Transfer) -> list[str]:
+    speed = format_speed(transfer.bytes_per_s) + (" (cached)" if transfer.cached else "")
+    retransmissions = "—" if transfer.retransmissions_from == "none" else str(transfer.retransmissions)
+    return [
+        speed,
+        format_size(transfer.bytes),
+        format_duration(transfer.transfer_s),
+        format_duration(transfer.fsync_s),
+        format_duration(transfer.close_s),
+        "—" if transfer.server_bytes is None else str(transfer.timeouts),
+        retransmissions,
+    ]
