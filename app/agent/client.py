@@ -183,7 +183,7 @@ def _deliver(call: Call, answer: Answer) -> None:
     try:
         if isinstance(answer.event, msgspec.Raw):
             if call.on_event is not None and verb.event is not None:
-                call.on_event(msgspec.json.decode(answer.event, type=verb.event))
+                _tell(call.on_event, msgspec.json.decode(answer.event, type=verb.event))
         elif isinstance(answer.ok, msgspec.Raw):
             call.future.set_result(msgspec.json.decode(answer.ok, type=verb.result))
         elif answer.error is not msgspec.UNSET:
@@ -194,3 +194,11 @@ def _deliver(call: Call, answer: Answer) -> None:
         call.future.set_exception(
             AppError(ErrorKind.PROTOCOL, "The agent's answer could not be read.", detail=str(error))
         )
+
+
+def _tell(on_event: Callable[[Any], None], event: Any) -> None:
+    try:
+        on_event(event)
+    except Exception:
+        # The listener's bug must not end the thread that every other request depends on.
+        log.exception("a listener failed")

@@ -89,7 +89,7 @@ def open_host(lab: str | None) -> Iterator[Host]:
         yield guest.client
 
 
-def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:  # noqa: ANN401
+def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:
     """Ask the host and wait; Ctrl-C cancels the request and waits for it to clean up."""
     call = host.submit(verb, args, on_event)
     try:
@@ -139,7 +139,7 @@ def _test(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else test_text(result)
 
 
-def _lab_test(host: Host, args: argparse.Namespace) -> Any:  # noqa: ANN401
+def _lab_test(host: Host, args: argparse.Namespace) -> Any:
     """Mount the lab's export with the options asked for, test, unmount."""
     mount = MountArgs(share=_lab_share(host), mount_point=LAB_MOUNT_POINT, options=args.options)
     report = ask(host, "mounts.mount", mount)
@@ -154,7 +154,7 @@ def _lab_test(host: Host, args: argparse.Namespace) -> Any:  # noqa: ANN401
     return msgspec.structs.replace(result, requested=requested)
 
 
-def _fresh_mount_test(host: Host, args: argparse.Namespace, mount: MountArgs) -> Any:  # noqa: ANN401
+def _fresh_mount_test(host: Host, args: argparse.Namespace, mount: MountArgs) -> Any:
     raise AppError(
         ErrorKind.UNAVAILABLE,
         "A read with a fresh mount is not available yet.",
@@ -190,7 +190,7 @@ def _lab_share(host: Host) -> str:
     return hello.share
 
 
-def _json(value: Any) -> str:  # noqa: ANN401
+def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 

@@ -1,0 +1,37 @@
+import threading
+
+import pytest
+
+from app.tasks import CancelledError, CancelToken, run_in_thread
+
+
+def test_a_token_cancels_once_and_wakes_the_waiter() -> None:
+    token = CancelToken()
+    calls: list[str] = []
+    token.on_cancel(lambda: calls.append("first"))
+    waiting = run_in_thread("waiter", lambda: token.wait(60))
+    token.cancel()
+    token.cancel()
+    with pytest.raises(CancelledError):
+        waiting.result(10)
+    token.on_cancel(lambda: calls.append("late"))
+    assert calls == ["first", "late"]
+    with pytest.raises(CancelledError):
+        token.check()
+
+
+def test_an_unset_token_lets_work_go_on() -> None:
+    token = CancelToken()
+    token.check()
+    token.wait(0)
+    assert not token.cancelled
+
+
+def test_work_runs_on_a_daemon_thread_and_its_failure_travels() -> None:
+    assert run_in_thread("worker", lambda: threading.current_thread().daemon).result(10)
+
+    def fail() -> None:
+        raise ValueError("seven")
+
+    with pytest.raises(ValueError, match="seven"):
+        run_in_thread("worker", fail).result(10)
