@@ -1,0 +1,292 @@
+"""The NFS client's counters: /proc/self/mountstats.
+
+Written by the kernel's ``nfs_show_stats`` (fs/nfs/super.c), ``rpc_clnt_show_stats`` (net/sunrpc/stats.c)
+and the ``print_stats`` of each transport (net/sunrpc/xprtsock.c, net/sunrpc/xprtrdma/transport.c). Names of
+lines and of procedures differ between kernels, so everything is found by name, never by position, and what
+is not known is passed over. Reading the file never blocks on a dead server and needs no privilege.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: Names of the numbers of the ``events:`` line (enum nfs_stat_eventcounters, include/linux/nfs_iostat.h).
+EVENT_NAMES = (
+    "inode_revalidate", "dentry_revalidate", "data_invalidate", "attr_invalidate", "vfs_open", "vfs_lookup",
+    "vfs_access", "vfs_update_page", "vfs_read_page", "vfs_read_pages", "vfs_write_page", "vfs_write_pages",
+    "vfs_get_dents", "vfs_setattr", "vfs_flush", "vfs_fsync", "vfs_lock", "vfs_release", "congestion_wait",
+    "setattr_trunc", "extend_write", "silly_rename", "short_read", "short_write", "delay", "pnfs_read",
+    "pnfs_write",
+)  # fmt: skip
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_DEVICE = re.compile(r"device (\S+) mounted on (\S+) with fstype (nfs4?)(?: statvers=(\S+))?[ \t]*$")
+_OPERATION = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9_]*): +(\d[\d ]*)$")
+
+
+class ByteCounters(NamedTuple):
+    """The ``bytes:`` line, in bytes except the last two.
+
+    ``normal_*`` and ``direct_*`` are what programs asked for; ``server_*`` is payload on the wire;
+    ``read_pages`` and ``write_pages`` are pages of the cache.
+    """
+
+    normal_read: int = 0
+    normal_written: int = 0
+    direct_read: int = 0
+    direct_written: int = 0
+    server_read: int = 0
+    server_written: int = 0
+    read_pages: int = 0
+    write_pages: int = 0
+
+
+class OpCounters(NamedTuple):
+    """One procedure since the file system was mounted.
+
+    ``transmissions`` is never less than ``ops``; the difference is retransmissions. ``timeouts`` are major
+    ones. Bytes include RPC headers. Times are sums in milliseconds. ``errors`` counts replies with any
+    error status, the harmless "no such file" of a look-up included; kernels with statvers 1.0 lack it.
+    """
+
+    ops: int = 0
+    transmissions: int = 0
+    timeouts: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    queue_ms: int = 0
+    rtt_ms: int = 0
+    execute_ms: int = 0
+    errors: int = 0
+
+
+class Xprt(msgspec.Struct, frozen=True, kw_only=True):
+    """One transport of the NFS client, shared by all its mounts; a number that a kind lacks is 0.
+
+    Attributes:
+        kind: tcp, udp, rdma, local, or what the kernel calls it.
+        port: local port; 0 where it is not fixed (4.1 and later).
+        bind_count: binds.
+        connect_count: connections made; its growth is reconnections.
+        connect_time_s: seconds spent connecting.
+        idle_time_s: seconds since the last use.
+        sends: requests sent.
+        receives: replies received.
+        bad_xids: replies that no request waited for.
+        request_u: sum over sends of the requests in flight.
+        backlog_u: sum over sends of the requests without a slot.
+        max_slots: most slots ever used.
+        sending_u: sum over sends of the queue before the socket.
+        pending_u: sum over sends of the requests that wait for a reply.
+        numbers: all numbers of the line in the kernel's order.
+    """
+
+    kind: str
+    port: int = 0
+    bind_count: int = 0
+    connect_count: int = 0
+    connect_time_s: int = 0
+    idle_time_s: int = 0
+    sends: int = 0
+    receives: int = 0
+    bad_xids: int = 0
+    request_u: int = 0
+    backlog_u: int = 0
+    max_slots: int = 0
+    sending_u: int = 0
+    pending_u: int = 0
+    numbers: tuple[int, ...] = ()
+
+
+class MountStats(msgspec.Struct, frozen=True, kw_only=True):
+    """One NFS mount. Mounts that share a superblock repeat the same numbers.
+
+    Attributes:
+        mount_point: absolute path, unescaped.
+        share: source as the kernel prints it, unescaped.
+        fstype: nfs or nfs4.
+        statvers: version of the format.
+        opts: the options in use, defaults of the cache times included.
+        age_s: seconds since the file system was mounted.
+        impl_id: what a 4.1+ server says of itself, or "".
+        rpc_version: 3 or 4, 0 if the block breaks off before it.
+        events: by the names of EVENT_NAMES.
+        bytes: see ByteCounters.
+        xprts: one for each connection of the client.
+        ops: procedure name to counters.
+    """
+
+    mount_point: str
+    share: str
+    fstype: str
+    statvers: str
+    opts: dict[str, str]
+    age_s: int
+    impl_id: str
+    rpc_version: int
+    events: dict[str, int]
+    bytes: ByteCounters
+    xprts: tuple[Xprt, ...]
+    ops: dict[str, OpCounters]
+
+
+_XPRT_FIELDS: dict[str, tuple[str, ...]] = {
+    "tcp": ("port", "bind_count", "connect_count", "connect_time_s", "idle_time_s", "sends", "receives",
+            "bad_xids", "request_u", "backlog_u", "max_slots", "sending_u", "pending_u"),
+    "udp": ("port", "bind_count", "sends", "receives", "bad_xids", "request_u", "backlog_u", "max_slots",
+            "sending_u", "pending_u"),
+    "local": ("bind_count", "connect_count", "connect_time_s", "idle_time_s", "sends", "receives",
+              "bad_xids", "request_u", "backlog_u", "max_slots", "sending_u", "pending_u"),
+    "rdma": ("port", "bind_count", "connect_count", "connect_time_s", "idle_time_s", "sends", "receives",
+             "bad_xids", "request_u", "backlog_u"),
+}  # fmt: skip
+
+
+def read_text(root: str = "/") -> str:
+    """Return the text of this process's mountstats; bytes that are not UTF-8 become surrogates.
+
+    Raises:
+        OSError: if there is none.
+    """
+    return Path(root, "proc/self/mountstats").read_bytes().decode(errors="surrogateescape")
+
+
+def read_mountstats(root: str = "/") -> list[MountStats]:
+    """Return the counters of every NFS mount, in the kernel's order.
+
+    Raises:
+        OSError: if there is no mountstats.
+    """
+    return parse(read_text(root))
+
+
+def parse(text: str) -> list[MountStats]:
+    """Return every NFS mount that the text describes; other lines and torn blocks are passed over."""
+    return [_parse_block(match, lines) for match, lines in _blocks(text.split("\n"))]
+
+
+def find_block(text: str, mount_point: str) -> str | None:
+    """Return the lines of one NFS mount, or None; of stacked mounts the last, which is the visible one."""
+    start = text.rfind(f" mounted on {escape(mount_point)} with fstype nfs")
+    if start < 0:
+        return None
+    start = text.rfind("\n", 0, start) + 1
+    end = text.find("\ndevice ", start)
+    return text[start:] if end < 0 else text[start:end]
+
+
+def parse_one(text: str, mount_point: str) -> MountStats | None:
+    """Return one mount's counters, or None; the other blocks are not looked at."""
+    block = find_block(text, mount_point)
+    if block is None:
+        return None
+    mounts = parse(block)
+    return mounts[0] if mounts else None
+
+
+def escape(path: str) -> str:
+    r"""Return a path as the kernel prints it: space, tab, newline and backslash in octal (seq_path)."""
+    for character in "\\ \t\n":
+        path = path.replace(character, f"\\{ord(character):03o}")
+    return path
+
+
+def unescape(text: str) -> str:
+    """Return the path that the kernel printed with octal escapes."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[re.Match[str], list[str]]]:
+    head: re.Match[str] | None = None
+    body: list[str] = []
+    for line in lines:
+        if line.startswith("device "):
+            if head is not None:
+                yield head, body
+            head, body = _DEVICE.match(line), []
+        elif head is not None:
+            body.append(line)
+    if head is not None:
+        yield head, body
+
+
+def _parse_block(head: re.Match[str], lines: Sequence[str]) -> MountStats:
+    values: dict[str, str] = {}
+    xprts: list[Xprt] = []
+    ops: dict[str, OpCounters] = {}
+    in_ops = False
+    for line in lines:
+        if in_ops:
+            _add_operation(ops, line)
+            continue
+        name, colon, value = line.strip().partition(":")
+        if not colon:
+            in_ops = name == "per-op statistics"
+        elif name == "xprt":
+            xprts.extend(_parse_xprt(value))
+        else:
+            values.setdefault(name, value.strip())
+    return MountStats(
+        mount_point=unescape(head[2]),
+        share=unescape(head[1]),
+        fstype=head[3],
+        statvers=head[4] or "",
+        opts=_parse_opts(values.get("opts", "")),
+        age_s=next(iter(_numbers(values.get("age", ""))), 0),
+        impl_id=values.get("impl_id", ""),
+        rpc_version=_rpc_version(values.get("RPC iostats version", "")),
+        events=dict(zip(EVENT_NAMES, _numbers(values.get("events", "")), strict=False)),
+        bytes=ByteCounters(*_numbers(values.get("bytes", ""))[: len(ByteCounters._fields)]),
+        xprts=tuple(xprts),
+        ops=ops,
+    )
+
+
+def _add_operation(ops: dict[str, OpCounters], line: str) -> None:
+    match = _OPERATION.match(line)
+    if match is None:
+        return
+    numbers = _numbers(match[2])
+    # A line torn inside would give wrong sums: statvers 1.0 has eight numbers, later ones nine.
+    if len(numbers) >= len(OpCounters._fields) - 1:
+        ops[match[1]] = OpCounters(*numbers[: len(OpCounters._fields)])
+
+
+def _parse_opts(text: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in text.split(",") if word)
+    return {name: value for name, _, value in pairs}
+
+
+def _rpc_version(text: str) -> int:
+    match = re.search(r"p/v: \d+/(\d{1,9})", text)
+    return int(match[1]) if match else 0
+
+
+def _parse_xprt(text: str) -> Iterator[Xprt]:
+    words = text.split()
+    if not words:
+        return
+    numbers = _numbers(" ".join(words[1:]))
+    names = _XPRT_FIELDS.get(words[0], ())
+    fields = {name: number for name, number in zip_longest(names, numbers[: len(names)]) if number}
+    yield msgspec.convert({"kind": words[0], "numbers": numbers, **fields}, Xprt)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Return the leading whole numbers; counters are 64 bits, so longer digits are damage."""
+    numbers: list[int] = []
+    for word in text.split():
+        if not (word.isascii() and word.isdigit() and len(word) <= 20):
+            break
+        numbers.append(int(word))
+    return tuple(numbers)
