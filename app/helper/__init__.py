@@ -1,0 +1,7 @@
+"""The helper: the only part that runs as root. Standard library only; it imports nothing of the rest.
+
+One process per role. It is started by the agent (through polkit's pkexec for an ordinary user, directly
+by root), reads requests from its standard input and ends with it. It trusts nobody: every field is
+validated again here, option strings are built here from the catalogue, and it runs no program that the
+caller names.
+"""

@@ -1,0 +1,148 @@
+"""The helper's entry: shed what was inherited, find out who asked, serve the role.
+
+pkexec gives a clean environment and working directory, and nothing else: limits, signal masks, the file
+mask, priority and timers are those of the process that called it. The order below is deliberate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+import resource
+import signal
+import stat
+import sys
+import syslog
+from typing import TYPE_CHECKING
+
+from app.helper.mounting import Mounting
+from app.helper.session import PROTOCOL, ROLES, Session
+from app.helper.targets import Caller
+
+if TYPE_CHECKING:
+    from app.helper.session import Handler
+
+# sysexits.h
+EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
+_PR_SET_DUMPABLE = 4
+_UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+#: All limits, to known values. A low inherited file size or processor time would stop us half-way.
+_LIMITS = {
+    resource.RLIMIT_FSIZE: _UNLIMITED,
+    resource.RLIMIT_CPU: _UNLIMITED,
+    resource.RLIMIT_AS: _UNLIMITED,
+    resource.RLIMIT_DATA: _UNLIMITED,
+    resource.RLIMIT_RSS: _UNLIMITED,
+    resource.RLIMIT_NPROC: _UNLIMITED,
+    resource.RLIMIT_STACK: (8 << 20, resource.RLIM_INFINITY),
+    resource.RLIMIT_MEMLOCK: (8 << 20, 8 << 20),
+    resource.RLIMIT_NOFILE: (1024, 4096),
+    resource.RLIMIT_CORE: (0, 0),
+}
+
+
+def main(argv: list[str]) -> int:
+    """Run the helper; ``argv[1]`` is the role. Return the exit status."""
+    if not (sys.flags.isolated and sys.flags.no_site):
+        return _stop(EX_USAGE, "it must be started with python3 -IBS")
+    if len(argv) != 2 or argv[1] not in ROLES:
+        return _stop(EX_USAGE, "usage: mountwright-helper {mount|persist|bench|tune}")
+    if os.geteuid() != 0:
+        return _stop(EX_NOPERM, "it must run as root")
+    try:
+        wakeup = _shed()
+        caller = _caller(os.environ.get("PKEXEC_UID"))
+        os.environ.clear()
+        _check_pipes()
+    except (OSError, ValueError, KeyError) as error:
+        return _stop(EX_OSERR, f"cannot start: {error}")
+    return _serve(argv[1], caller, wakeup)
+
+
+def _stop(status: int, reason: str) -> int:
+    with contextlib.suppress(OSError):
+        os.write(2, f"mountwright-helper: {reason}\n".encode())
+    return status
+
+
+def _shed() -> int:
+    """Put umask, signals, priority, limits, timers, directory and descriptors into a known state.
+
+    Returns:
+        a descriptor that becomes readable when a signal asks us to end.
+    """
+    os.umask(0o077)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.setpriority(os.PRIO_PROCESS, 0, 0)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    for limit, values in _LIMITS.items():
+        resource.setrlimit(limit, values)
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)
+    os.chdir("/")
+    os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)  # noqa: PTH208
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    readable, writable = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+    return readable
+
+
+def _caller(pkexec_uid: str | None) -> Caller:
+    """Return who asked. pkexec replaced itself with us, so our parent is the process that called it.
+
+    Raises:
+        ValueError: if what the launcher says and the parent do not agree.
+        KeyError: if there is no such user.
+    """
+    parent = _real_uid(os.getppid())
+    if pkexec_uid is None:
+        if parent != 0:
+            raise ValueError("the caller is neither root nor known through pkexec")
+        return Caller(0, 0)
+    if not pkexec_uid.isascii() or not pkexec_uid.isdigit() or int(pkexec_uid) != parent:
+        raise ValueError("the caller is not the one that pkexec names")
+    user = pwd.getpwuid(parent)
+    return Caller(user.pw_uid, user.pw_gid)
+
+
+def _real_uid(pid: int) -> int:
+    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith(b"Uid:"):
+                return int(line.split()[1])
+    raise ValueError("the caller is gone")
+
+
+def _check_pipes() -> None:
+    for fd in (0, 1):
+        mode = os.fstat(fd).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            raise ValueError("its input and output must be pipes; it is started by the program")
+    os.fstat(2)
+
+
+def _serve(role: str, caller: Caller, wakeup: int) -> int:
+    mounting = Mounting(caller)
+
+    def hello(_args: dict[str, object], _session: Session) -> dict[str, object]:
+        return {"protocol": PROTOCOL, "role": role, "uid": caller.uid}
+
+    verbs: dict[str, dict[str, Handler]] = {
+        "mount": {"hello": hello, "mount": mounting.mount, "unmount": mounting.unmount}
+    }
+    syslog.openlog("mountwright-helper", syslog.LOG_PID, syslog.LOG_AUTHPRIV)
+
+    def audit(line: str) -> None:
+        syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {line}")
+
+    return Session(0, 1, role, verbs.get(role, {}), wakeup=wakeup, audit=audit).run()

@@ -1,0 +1,85 @@
+"""The mounts as the kernel tells them (proc(5), mountinfo). Reading it never touches a server."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+NFS_TYPES = frozenset({"nfs", "nfs4"})
+
+
+class Row(NamedTuple):
+    """One mount.
+
+    Attributes:
+        mount_id: unique while it lasts.
+        parent_id: the mount it sits on.
+        device: major:minor.
+        mount_point: absolute path.
+        options: of this mount alone.
+        fstype: file system type.
+        source: the share, for NFS.
+        super_options: of the superblock.
+    """
+
+    mount_id: int
+    parent_id: int
+    device: str
+    mount_point: str
+    options: tuple[str, ...]
+    fstype: str
+    source: str
+    super_options: str
+
+
+def parse(raw: bytes) -> list[Row]:
+    """Return the rows in the kernel's order; a line that is not one is left out."""
+    rows: list[Row] = []
+    for line in raw.split(b"\n"):
+        head, separator, tail = line.partition(b" - ")
+        fields, rest = head.split(b" "), tail.split(b" ")
+        if not separator or len(fields) < 6 or len(rest) < 2:
+            continue
+        rows.append(
+            Row(
+                mount_id=int(fields[0]),
+                parent_id=int(fields[1]),
+                device=fields[2].decode("ascii"),
+                mount_point=unescaped(fields[4]),
+                options=tuple(unescaped(fields[5]).split(",")),
+                fstype=unescaped(rest[0]),
+                source=unescaped(rest[1]),
+                super_options=unescaped(rest[2]) if len(rest) > 2 else "",
+            )
+        )
+    return rows
+
+
+def read() -> list[Row]:
+    """Return the mounts of this process's namespace."""
+    chunks: list[bytes] = []
+    fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while chunk := os.read(fd, 1 << 16):
+            chunks.append(chunk)
+    finally:
+        os.close(fd)
+    return parse(b"".join(chunks))
+
+
+def unescaped(field: bytes) -> str:
+    r"""Return a field of mountinfo or fstab with its ``\ooo`` escapes read."""
+    return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))
+
+
+def at(rows: list[Row], path: str) -> Row | None:
+    """Return the topmost mount at exactly this path."""
+    found = [row for row in rows if row.mount_point == path]
+    return found[-1] if found else None
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether the path is the folder or lies below it (both in plain form)."""
+    return folder in {"/", path} or path.startswith(folder + "/")

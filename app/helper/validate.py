@@ -1,0 +1,113 @@
+"""The grammar of what a request may name: a share and a mount point. Anything else is refused.
+
+    server = IPv4 | "[" IPv6 [ "%" zone ] "]" | name
+    export = "/" [ component *( "/" component ) [ "/" ] ]
+    target = "/" component *( "/" component )
+
+No component is "." or "..", no byte is below 0x20 or 0x7f, and a comma or a colon cannot stand in an
+export (mount.nfs reads a comma as a list of servers).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+
+from app.helper.errors import Refusal
+
+#: A label of a host name. Underscores occur in real names; a leading "-" would be read as an option.
+_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\Z")
+_ZONE = re.compile(r"[A-Za-z0-9._-]{1,15}\Z")
+#: The kernel's limit for a path sent to the server (NFS_MAXPATHLEN is 1024 with its end).
+MAX_EXPORT = 1023
+#: libmount and udisks cut the fields of fstab at 511 bytes, escapes counted.
+MAX_TARGET = 511
+MAX_COMPONENT = 255
+
+
+def share(text: str) -> str:
+    """Return the share ``server:/export`` unchanged if it fits the grammar.
+
+    Raises:
+        Refusal: with code share-invalid.
+    """
+    if text.startswith("["):
+        server, separator, export = text[1:].partition("]:")
+        good_server = _is_ipv6(server)
+    else:
+        server, separator, export = text.partition(":")
+        good_server = _is_ipv4(server) or _is_name(server)
+    if not separator or not good_server or not _is_export(export):
+        raise Refusal("share-invalid", "The share is not of the form server:/export.")
+    return text
+
+
+def target(text: str) -> str:
+    """Return the mount point unchanged if it is an absolute path in its plain form.
+
+    Raises:
+        Refusal: with code mount-point-invalid.
+    """
+    if not text.startswith("/"):
+        raise Refusal("mount-point-invalid", "The mount point is not an absolute path.")
+    if has_control(text):
+        raise Refusal("mount-point-invalid", "The mount point contains a control character.")
+    if text != "/" and (text.startswith("//") or posixpath.normpath(text) != text):
+        raise Refusal(
+            "mount-point-invalid",
+            "The mount point is not in its plain form: it has an empty part, “.”, “..” or a final slash.",
+        )
+    parts = text.encode("utf-8", errors="surrogatepass").split(b"/")
+    if max(map(len, parts)) > MAX_COMPONENT or _escaped_length(text) > MAX_TARGET:
+        raise Refusal("mount-point-invalid", "The mount point is too long.")
+    return text
+
+
+def has_control(text: str) -> bool:
+    """Whether the text has a control character, or cannot be written as UTF-8."""
+    return any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in text)
+
+
+def _escaped_length(text: str) -> int:
+    # In fstab each of these four is written as a backslash and three digits.
+    return len(text.encode("utf-8", errors="surrogatepass")) + 3 * sum(text.count(c) for c in " \t\n\\")
+
+
+def _is_export(text: str) -> bool:
+    if not text.startswith("/") or has_control(text) or len(text.encode()) > MAX_EXPORT:
+        return False
+    if "," in text or ":" in text:
+        return False
+    body = text[1:].removesuffix("/")
+    if not body:
+        return text == "/"
+    return all(part not in {"", ".", ".."} for part in body.split("/"))
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return text.isascii()
+
+
+def _is_ipv6(text: str) -> bool:
+    address, percent, zone = text.partition("%")
+    if percent and not _ZONE.match(zone):
+        return False
+    try:
+        ipaddress.IPv6Address(address)
+    except ValueError:
+        return False
+    return address.isascii()
+
+
+def _is_name(text: str) -> bool:
+    name = text.removesuffix(".")
+    labels = name.split(".")
+    # A name of digits and dots alone is an address with an error in it.
+    if not text.isascii() or len(name) > 253 or all(label.isdigit() for label in labels):
+        return False
+    return all(_LABEL.match(label) for label in labels)
