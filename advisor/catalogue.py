@@ -1,0 +1,345 @@
+"""The option catalogue: what each mount option is called, takes, and means (resources/options.toml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from resources import read_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Kind = Literal["flag", "enum", "uint", "size", "decisec", "sec", "minutes", "port",
+               "string", "addr", "version", "seclist"]  # fmt: skip
+Group = Literal["general", "transfer", "timing", "caching", "security", "advanced"]
+Shown = Literal["always", "if-not-default", "if-given", "never"]
+Scope = Literal["client", "superblock", "mount", "command", "fstab"]
+
+#: Kinds whose value is a plain decimal number in the option string.
+NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
+#: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
+YES = ""
+NO = "no"
+
+
+class CatalogueError(ValueError):
+    """The catalogue's file is wrong; the message names the table and the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One entry of the catalogue; resources/options.toml describes each field.
+
+    Attributes:
+        name: the canonical name.
+        label: a few plain words for a form.
+        help: one or two sentences.
+        kind: what the value is.
+        forms: every spelling; one that ends in ``=`` takes a value.
+        negation: the spelling that means no, or None.
+        means: a word to the value it stands for.
+        words: written as a word where one exists (``soft``).
+        values: what an enum, version or seclist takes, in the order to offer them.
+        synonyms: a value to the one that it equals.
+        minimum: of a number, in its own unit.
+        maximum: likewise.
+        unit: of the number as it stands in the option string, or "".
+        default: canonical value when absent (YES or NO for a flag), None where it is negotiated.
+        default_note: the default in words, or "".
+        group: where forms show it.
+        basic: whether it is in the first Settings form.
+        shown: when mountinfo shows it.
+        shown_on: versions whose mounts show it.
+        versions: versions on which it has an effect.
+        scope: who shares the value.
+        since: first kernel, or "".
+        helper: whether the root helper may pass it on.
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: Kind
+    forms: tuple[str, ...]
+    negation: str | None
+    means: Mapping[str, str]
+    words: bool
+    values: tuple[str, ...]
+    synonyms: Mapping[str, str]
+    minimum: int | None
+    maximum: int | None
+    unit: str
+    default: str | None
+    default_note: str
+    group: Group
+    basic: bool
+    shown: Shown
+    shown_on: tuple[str, ...]
+    versions: tuple[str, ...]
+    scope: Scope
+    since: str
+    helper: bool
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names before an equals sign, for example ``nfsvers``."""
+        return tuple(form[:-1] for form in self.forms if form.endswith("=") and form[:-1] != self.name)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the value is a plain decimal number."""
+        return self.kind in NUMBER_KINDS
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether there is a spelling ``name=value``."""
+        return any(form.endswith("=") for form in self.forms)
+
+    def canonical(self, value: str) -> str:
+        """Return the value in its canonical spelling: synonyms resolved, everything else as it is."""
+        if self.kind == "seclist":
+            return ":".join(self.synonyms.get(part, part) for part in value.split(":"))
+        return self.synonyms.get(value, value)
+
+    def from_wire(self, text: str) -> int | float | str:
+        """Return the value as a form edits it: numbers as int, a decisec time in seconds, the rest as it is.
+
+        Raises:
+            ValueError: if a number is not a plain decimal.
+        """
+        if not self.is_number:
+            return text
+        if not (text.isascii() and text.isdigit()):
+            raise ValueError(f"“{text}” is not a whole number.")
+        return int(text) / 10 if self.kind == "decisec" else int(text)
+
+    def to_wire(self, value: float | str) -> str:
+        """Return the edited value as it stands in the option string: 60.0 seconds of timeo become "600".
+
+        Raises:
+            ValueError: if a number is negative, not finite, or finer than the option can say.
+        """
+        if isinstance(value, str):
+            return value
+        scaled = value * 10 if self.kind == "decisec" else value
+        if not abs(scaled) < 2**63:  # also false for a value that is not a number
+            raise ValueError(f"{value} is too large.")
+        whole = round(scaled)
+        if abs(scaled - whole) > 1e-6 or whole < 0:
+            step = "tenths of a second" if self.kind == "decisec" else "whole numbers"
+            raise ValueError(f"“{self.name}” goes in {step}, from 0 up.")
+        return str(whole)
+
+    def word_for(self, value: str) -> str | None:
+        """Return the word without an equals sign that stands for this value, or None."""
+        # Plain words first: nordirplus is older than rdirplus=none, which says the same.
+        for word in sorted(self.all_words(), key=lambda word: "=" in word):
+            if self.value_of_word(word) == value:
+                return word
+        return None
+
+    def all_words(self) -> list[str]:
+        """Return the spellings that are complete words, the negation last."""
+        words = [form for form in self.forms if not form.endswith("=")]
+        return [*words, self.negation] if self.negation else words
+
+    def value_of_word(self, word: str) -> str:
+        """Return the canonical value that one of :meth:`all_words` stands for."""
+        if word in self.means:
+            return self.means[word]
+        if word == self.negation:
+            return NO
+        if "=" in word:
+            return self.canonical(word.partition("=")[2])
+        return self.canonical(word) if word in self.values else YES
+
+
+class Catalogue:
+    """All options, found by any spelling. Iterates in the order in which they are shown."""
+
+    def __init__(self, options: list[Option]) -> None:
+        """Index the options.
+
+        Raises:
+            CatalogueError: if two options share a spelling.
+        """
+        self.options = tuple(options)
+        self._by_name = {option.name: option for option in options}
+        self._words: dict[str, Option] = {}
+        self._keys: dict[str, Option] = {}
+        for option in options:
+            for word in option.all_words():
+                _put(self._words, word, option)
+            for form in option.forms:
+                if form.endswith("="):
+                    _put(self._keys, form[:-1], option)
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self.options)
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def __getitem__(self, name: str) -> Option:
+        """Return the option that this name, alias, word or negation belongs to, or raise KeyError."""
+        option = self.find(name)
+        if option is None:
+            raise KeyError(name)
+        return option
+
+    def find(self, name: str) -> Option | None:
+        """Return the option that this name, alias, word or negation belongs to, or None."""
+        return self._by_name.get(name) or self._keys.get(name) or self._words.get(name)
+
+    def read_item(self, item: str) -> tuple[Option | None, str, str]:
+        """Return what one item of an option string says: its option, canonical name and canonical value.
+
+        An item that the catalogue does not know is its own name, with no option.
+        """
+        word = self._words.get(item)
+        if word is not None:
+            return word, word.name, word.value_of_word(item)
+        key, equals, value = item.partition("=")
+        option = self._keys.get(key) if equals else None
+        if option is None:
+            known = self.find(key)
+            # rsize without a value, or hard=1: wrong, but it is clear which option is meant.
+            return known, known.name if known else key, value
+        return option, option.name, option.canonical(value)
+
+    def order(self, name: str) -> int:
+        """Return the place of a canonical name for sorting; unknown names come last."""
+        option = self._by_name.get(name)
+        return self.options.index(option) if option else len(self.options)
+
+
+def _put(index: dict[str, Option], spelling: str, option: Option) -> None:
+    other = index.setdefault(spelling, option)
+    if other is not option:
+        raise CatalogueError(f"option.{option.name}: the spelling “{spelling}” is taken by “{other.name}”.")
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the catalogue of resources/options.toml."""
+    return load(read_toml("options.toml"))
+
+
+def load(document: Mapping[str, Any]) -> Catalogue:
+    """Return the catalogue that a parsed TOML document describes.
+
+    Raises:
+        CatalogueError: naming the table and the key that is wrong.
+    """
+    tables = document.get("option")
+    if not isinstance(tables, dict) or not tables:
+        raise CatalogueError("The catalogue has no [option.…] tables.")
+    return Catalogue([_option(name, table) for name, table in cast("dict[str, Any]", tables).items()])
+
+
+class _Table:
+    """One TOML table that is read key by key; what is left at the end is a mistake."""
+
+    def __init__(self, name: str, table: object) -> None:
+        self._name = name
+        if not isinstance(table, dict):
+            raise CatalogueError(f"option.{name}: not a table.")
+        self._rest = dict(cast("dict[str, Any]", table))
+
+    def error(self, key: str, problem: str) -> CatalogueError:
+        return CatalogueError(f"option.{self._name}: “{key}” {problem}.")
+
+    def take(self, key: str, of: type, default: object) -> Any:
+        value = self._rest.pop(key, default)
+        if value is ...:
+            raise self.error(key, "is missing")
+        if value is not None and type(value) is not of:
+            raise self.error(key, f"is not of type {of.__name__}")
+        return value
+
+    def text(self, key: str, default: object = "") -> str:
+        return cast("str", self.take(key, str, default))
+
+    def flag(self, key: str, default: object) -> bool:
+        return cast("bool", self.take(key, bool, default))
+
+    def choice(self, key: str, allowed: tuple[str, ...]) -> str:
+        value = self.text(key, ...)
+        if value not in allowed:
+            raise self.error(key, f"is “{value}”, not one of {', '.join(allowed)}")
+        return value
+
+    def texts(self, key: str, default: object = None) -> tuple[str, ...]:
+        items = cast("list[Any]", self.take(key, list, default) or [])
+        if not all(isinstance(item, str) for item in items):
+            raise self.error(key, "is not a list of strings")
+        return tuple(cast("list[str]", items))
+
+    def mapping(self, key: str) -> dict[str, str]:
+        items = cast("dict[str, Any]", self.take(key, dict, None) or {})
+        if not all(isinstance(item, str) for item in items.values()):
+            raise self.error(key, "is not a table of strings")
+        return items
+
+    def end(self) -> None:
+        for key in self._rest:
+            raise self.error(key, "is not a key of the catalogue")
+
+
+def _option(name: str, raw: object) -> Option:
+    table = _Table(name, raw)
+    kind = cast("Kind", table.choice("kind", get_args(Kind)))
+    default = cast("str | None", table.take("default", str, None))
+    default_note = table.text("default_note")
+    if default is None and not default_note:
+        raise table.error("default", "is missing, and so is “default_note”")
+    negation = table.text("neg") or None
+    if kind == "flag" and default not in {"yes", "no"}:
+        raise table.error("default", "of a flag is neither yes nor no")
+    if kind == "flag" or (negation and default in {"yes", "no"}) or (kind == "string" and default == "no"):
+        default = YES if default == "yes" else NO
+    versions = table.texts("versions", ...)
+    option = Option(
+        name=name,
+        label=table.text("label", ...),
+        help=table.text("help", ...),
+        kind=kind,
+        forms=table.texts("forms", ...),
+        negation=negation,
+        means=table.mapping("means"),
+        words=table.flag("words", default=False),
+        values=table.texts("values"),
+        synonyms=table.mapping("synonyms"),
+        minimum=cast("int | None", table.take("min", int, None)),
+        maximum=cast("int | None", table.take("max", int, None)),
+        unit=table.text("unit"),
+        default=default,
+        default_note=default_note,
+        group=cast("Group", table.choice("group", get_args(Group))),
+        basic=table.flag("basic", default=False),
+        shown=cast("Shown", table.choice("shown", get_args(Shown))),
+        shown_on=table.texts("shown_on") or ("3", "4.0", "4.1", "4.2"),
+        versions=versions,
+        scope=cast("Scope", table.choice("scope", get_args(Scope))),
+        since=table.text("since"),
+        helper=table.flag("helper", default=...),
+    )
+    table.end()
+    _check_values(table, option)
+    return option
+
+
+def _check_values(table: _Table, option: Option) -> None:
+    if not option.forms:
+        raise table.error("forms", "is empty")
+    if option.kind in {"enum", "version", "seclist"} and not option.values:
+        raise table.error("values", "is missing")
+    if option.is_number and (option.minimum is None or option.maximum is None):
+        raise table.error("min", "or “max” is missing")
+    if option.values and option.default is not None and option.default not in option.values:
+        raise table.error("default", f"“{option.default}” is not one of the values")
+    for key, mapping in (("means", option.means), ("synonyms", option.synonyms)):
+        if not set(mapping.values()) <= set(option.values):
+            raise table.error(key, "names a value that is not one of the values")
