@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+#: For ``stdout`` of :func:`start`: what the child prints goes nowhere.
+DEVNULL = subprocess.DEVNULL
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a child ended.
@@ -103,6 +107,14 @@ def wait(child: subprocess.Popen[bytes], timeout: float) -> int | None:
     """Wait for a child to end; return its exit status, or None if it still runs after this many seconds."""
     try:
         return child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def wait_for(child: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Wait for a child to end; return its exit status, or None if it has not ended in this time."""
+    try:
+        return child.wait(seconds)
     except subprocess.TimeoutExpired:
         return None
 

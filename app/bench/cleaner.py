@@ -1,0 +1,41 @@
+"""Removes the files of one run after its worker was killed: a disposable child, as it may hang like that one.
+
+It tries again until the file system lets it (a killed worker may still hold the file for a moment, and a
+server may come back), and ends itself at its deadline, even if the agent that started it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import msgspec
+
+from app.bench.files import remove_run
+from app.bench.messages import CleanJob
+
+DEADLINE_S = 60
+_RETRY_S = 0.05
+
+
+def main() -> int:
+    """Remove what the job on standard input names; return 0 if it is gone."""
+    signal.alarm(DEADLINE_S)  # its default action ends the process, also inside a killable wait
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=CleanJob)
+    end = time.monotonic() + DEADLINE_S
+    pause = threading.Event()
+    while time.monotonic() < end:
+        try:
+            remove_run(os.path.realpath(job.path), job.run)
+        except OSError:
+            pause.wait(_RETRY_S)
+        else:
+            return 0
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

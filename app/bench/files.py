@@ -1,0 +1,272 @@
+"""Test files: made where nothing of that name was, marked as ours, and always removed.
+
+A run has one directory ``.mountwright-<run>`` with a marker that says who made it. Only a directory that
+carries the marker, or one that is empty, is ever removed, only plain entries in it, and only through its
+descriptor: no path is looked up twice and no symbolic link is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from app.bench.problems import no_space
+
+PREFIX = ".mountwright-"
+MARKER = "marker.json"
+DATA = "data"
+#: Of the free space, this much of the file's size must stay beside it.
+RESERVE = 0.1
+#: A directory with more entries than this is not searched for leftovers to the end.
+_SCAN_LIMIT = 20_000
+_MARKER_LIMIT = 4096
+#: Index of the start time after the process name; its state is 0.
+_STAT_START = 19
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
+    """Who made a test directory.
+
+    Attributes:
+        run: random name of the run.
+        host: identity of the machine and of its set of process numbers.
+        boot: the kernel's identity of this boot.
+        pid: process that made it.
+        started: when that process began, in clock ticks since boot: process numbers are used again.
+    """
+
+    run: str
+    host: str
+    boot: str
+    pid: int
+    started: int
+
+
+def new_run_id() -> str:
+    """Return a name that no other run has."""
+    return os.urandom(8).hex()
+
+
+def own_marker(run: str) -> Marker:
+    """Return the marker of this process."""
+    pid = os.getpid()
+    return Marker(run=run, host=_host(), boot=_boot(), pid=pid, started=_start_ticks(pid) or 0)
+
+
+def abandoned(marker: Marker) -> bool:
+    """Return whether the process that made a directory was on this machine and is gone."""
+    if marker.host != _host():
+        return False
+    if marker.boot != _boot():
+        return True
+    return _start_ticks(marker.pid) != marker.started
+
+
+class TestDirectory:
+    """The directory of one run, as a context manager that removes it.
+
+    Attributes:
+        path: its path, for people.
+        fd: its descriptor.
+    """
+
+    __test__ = False  # not a pytest class
+
+    def __init__(self, parent: str, run: str) -> None:
+        """Make the directory.
+
+        Args:
+            parent: an existing directory.
+            run: a name from :func:`new_run_id`.
+
+        Raises:
+            OSError: if it cannot be made.
+        """
+        self._name = PREFIX + run
+        self._run = run
+        self.path = str(Path(parent, self._name))
+        self._parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.fd = -1
+        try:
+            os.mkdir(self._name, 0o700, dir_fd=self._parent_fd)
+            self.fd = os.open(self._name, _OPEN_DIRECTORY, dir_fd=self._parent_fd)
+            self._write_marker()
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.remove()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def create(self, flags: int = 0) -> int:
+        """Make the test file and return its descriptor, open for writing with these flags added."""
+        make = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | flags
+        return os.open(DATA, make, 0o600, dir_fd=self.fd)
+
+    def open(self, flags: int = 0) -> int:
+        """Open the test file for reading with these flags added and return its descriptor."""
+        return os.open(DATA, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
+
+    def remove(self) -> None:
+        """Remove the directory and all that is in it; a second call does nothing.
+
+        Raises:
+            OSError: if the file system refuses.
+        """
+        if self._parent_fd < 0:
+            return
+        try:
+            if self.fd >= 0:
+                _empty(self.fd)
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(self._name, dir_fd=self._parent_fd)
+        finally:
+            for fd in (self.fd, self._parent_fd):
+                if fd >= 0:
+                    os.close(fd)
+            self.fd = self._parent_fd = -1
+
+    def _write_marker(self) -> None:
+        # A name of its own until it is whole: a torn marker would make the directory nobody's.
+        draft = MARKER + ".new"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        try:
+            os.write(fd, msgspec.json.encode(own_marker(self._run)))
+        finally:
+            os.close(fd)
+        os.rename(draft, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+
+def check_space(directory_fd: int, size: int, path: str) -> None:
+    """See that a file of this size fits with a reserve.
+
+    Raises:
+        AppError: NO_SPACE.
+        OSError: if the file system does not tell.
+    """
+    stats = os.fstatvfs(directory_fd)
+    free = stats.f_bavail * stats.f_frsize
+    needed = int(size * (1 + RESERVE))
+    # A server that does not tell its size reports zero blocks; then the write itself will find out.
+    if stats.f_blocks and free < needed:
+        raise no_space(path, f"{free} bytes are free; {needed} are needed with a reserve of 10 %.")
+
+
+def remove_leftovers(parent: str) -> int:
+    """Remove the directories of runs on this machine that were killed; return how many.
+
+    Raises:
+        OSError: if the parent cannot be read; a leftover that resists is left for the next run.
+    """
+    removed = 0
+    parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(parent_fd) as entries:
+            first = itertools.islice(entries, _SCAN_LIMIT)
+            names = [entry.name for entry in first if entry.name.startswith(PREFIX)]
+        for name in names:
+            with contextlib.suppress(OSError):
+                removed += _remove_if_abandoned(parent_fd, name)
+    finally:
+        os.close(parent_fd)
+    return removed
+
+
+def remove_run(parent: str, run: str) -> None:
+    """Remove one run's directory, if it is there; its random name says whose it is.
+
+    Raises:
+        OSError: if the file system refuses, for instance while the killed worker still holds the file.
+    """
+    parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            _remove(parent_fd, PREFIX + run)
+    finally:
+        os.close(parent_fd)
+
+
+def _remove_if_abandoned(parent_fd: int, name: str) -> bool:
+    fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent_fd)
+    try:
+        marker = _read_marker(fd)
+    finally:
+        os.close(fd)
+    if marker is None or PREFIX + marker.run != name or not abandoned(marker):
+        return False
+    _remove(parent_fd, name)
+    return True
+
+
+def _remove(parent_fd: int, name: str) -> None:
+    fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent_fd)
+    try:
+        _empty(fd)
+    finally:
+        os.close(fd)
+    os.rmdir(name, dir_fd=parent_fd)
+
+
+def _empty(directory_fd: int) -> None:
+    """Remove the plain entries of a test directory, the marker last: until then it can be found again."""
+    for name in sorted(os.listdir(directory_fd), key=lambda name: name == MARKER):
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISDIR(os.stat(name, dir_fd=directory_fd, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=directory_fd)
+
+
+def _read_marker(directory_fd: int) -> Marker | None:
+    try:
+        fd = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory_fd)
+    except OSError:
+        return None
+    try:
+        return msgspec.json.decode(os.read(fd, _MARKER_LIMIT), type=Marker)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    finally:
+        os.close(fd)
+
+
+def _host() -> str:
+    # Two containers may share name and machine id; their process numbers then mean nothing to each other.
+    machine = _read_line("/etc/machine-id")
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    return f"{os.uname().nodename} {machine} {namespace}"
+
+
+def _boot() -> str:
+    return _read_line("/proc/sys/kernel/random/boot_id")
+
+
+def _read_line(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Return when a process began (field 22 of /proc/PID/stat, proc(5)), or None if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    if len(fields) <= _STAT_START or fields[0] in "ZX":
+        return None
+    return int(fields[_STAT_START])

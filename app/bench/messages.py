@@ -1,0 +1,84 @@
+"""What passes between a test's worker process and the agent: one JSON object a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
+    CacheReport,
+    TestEvent,
+    TestSpec,
+    Transfer,
+)
+from app.bench.where import Where  # noqa: TC001
+
+
+class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker's one line of input.
+
+    Attributes:
+        spec: the test.
+        run: name of the run, from which the name of its directory comes.
+    """
+
+    spec: TestSpec
+    run: str
+
+
+class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured.
+
+    Attributes:
+        path: the directory, resolved.
+        where: the mount that it is on, None if the kernel does not tell.
+        write: figures to the server, or None.
+        read: figures from it, or None.
+        cache: how the read was kept honest; the link's rate is not looked at here.
+        notes: sentences for a person.
+    """
+
+    path: str
+    where: Where | None
+    write: Transfer | None
+    read: Transfer | None
+    cache: CacheReport | None
+    notes: list[str]
+
+
+class WorkerError(msgspec.Struct, frozen=True, kw_only=True):
+    """An AppError; the same shape as the agent's, whose module is too slow to import for a worker."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    detail: str = ""
+
+
+class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line from the worker; exactly one field is set.
+
+    Attributes:
+        path: the directory, resolved: sent first.
+        event: for whoever watches the test.
+        alive: something moved although no event shows it: the connection is being used.
+        ok: the last line of a finished test.
+        error: the last line of a failed one.
+    """
+
+    path: str | None = None
+    event: TestEvent | None = None
+    alive: bool = False
+    ok: WorkerResult | None = None
+    error: WorkerError | None = None
+
+
+class CleanJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The cleaner's one line of input.
+
+    Attributes:
+        path: the directory that was tested.
+        run: name of the run whose files are to go.
+    """
+
+    path: str
+    run: str

@@ -1,0 +1,152 @@
+"""The sampler: 20 looks a second at a running transfer, from a thread of the worker.
+
+It goes on through fsync and close: on a slow link write() returns at the speed of memory, and only the
+server's byte counter shows what the wire does.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Literal
+
+from app.bench.messages import WorkerMessage
+from app.bench.probe import Look
+from app.bench.result import SAMPLE_INTERVAL_S, Sample, TestEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.bench.probe import Probe
+    from app.bench.result import Phase
+
+_ALIVE_INTERVAL_S = 1.0
+
+Way = Literal["write", "read"]
+
+
+class Progress:
+    """What the transferring thread tells the sampler, and the way to stop it.
+
+    Attributes:
+        bytes: bytes that calls of the present transfer have returned for.
+        stopped: set when the transfer is to end at the next block.
+    """
+
+    __slots__ = ("bytes", "stopped")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.stopped = False
+
+
+class Meter:
+    """Samples transfers, one after the other.
+
+    Args:
+        probe: the counters.
+        progress: of the transferring thread.
+        send: takes each message; called from both threads, one at a time.
+
+    Attributes:
+        probe: as given.
+        progress: as given.
+    """
+
+    def __init__(self, probe: Probe, progress: Progress, send: Callable[[WorkerMessage], None]) -> None:
+        self.probe = probe
+        self.progress = progress
+        self._send = send
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._way: Way = "write"
+        self._phase: Phase = "prepare"
+        self._active = False
+        self._began = 0.0
+        self._base = Look()
+        self._last = Look()
+        self._samples: list[Sample] = []
+        self._moved: object = None
+        self._alive_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close the probe."""
+        self._ended.set()
+        self._thread.join()
+        self.probe.close()
+
+    def phase(self, way: Way, phase: Phase) -> None:
+        """Say that a phase begins."""
+        with self._lock:
+            self._way, self._phase = way, phase
+            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase)))
+
+    def begin(self, way: Way, phase: Phase) -> float:
+        """Start a transfer at zero and return its time 0 on the monotonic clock."""
+        with self._lock:
+            self._way, self._phase = way, phase
+            self.progress.bytes = 0
+            self._samples = []
+            self._base = self._last = self.probe.look()
+            self._active = True
+            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase)))
+            self._take(self._base, 0.0)
+            self._began = time.monotonic()
+            return self._began
+
+    def finish(self) -> tuple[Look, list[Sample]]:
+        """End a transfer with a last sample; return what its counters added, and all samples."""
+        with self._lock:
+            look = self.probe.look()
+            self._take(look, time.monotonic() - self._began)
+            self._active = False
+            return look.since(self._base), self._samples
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while True:
+            now = time.monotonic()
+            due = max(due + SAMPLE_INTERVAL_S, now)
+            if self._ended.wait(due - now):
+                return
+            with self._lock:
+                if self._ended.is_set():
+                    return
+                look = self.probe.look()
+                if self._active:
+                    self._take(look, time.monotonic() - self._began)
+                self._tell_alive(look)
+
+    def _take(self, look: Look, t_s: float) -> None:
+        added, step = look.since(self._base), look.since(self._last)
+        self._last = look
+        done = self.progress.bytes
+        if self._way == "read":
+            server, ops, rtt_ms = added.server_read, step.read_ops, step.read_rtt_ms
+        else:
+            server, ops, rtt_ms = added.server_written, step.write_ops, step.write_rtt_ms
+        sample = Sample(
+            t_s=t_s,
+            bytes=done,
+            server_bytes=server if self.probe.nfs else done,
+            timeouts=added.timeouts,
+            retransmissions=(
+                added.tcp_retransmissions if self.probe.v4 and self.probe.tcp else added.rpc_retransmissions
+            ),
+            rtt_s=rtt_ms / ops / 1000 if ops else None,
+        )
+        self._samples.append(sample)
+        self._send(WorkerMessage(event=TestEvent(direction=self._way, phase=self._phase, sample=sample)))
+
+    def _tell_alive(self, look: Look) -> None:
+        """Say once a second that something moves; a local file system has no counter to doubt it by."""
+        now = time.monotonic()
+        state = (look, self.progress.bytes, self._phase)
+        if now - self._alive_at >= _ALIVE_INTERVAL_S and (state != self._moved or not self.probe.nfs):
+            self._alive_at, self._moved = now, state
+            self._send(WorkerMessage(alive=True))

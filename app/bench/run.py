@@ -1,0 +1,230 @@
+"""The agent's side of a test: starts the worker, passes its events on, and is never held by it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+from app.bench.cleanup import clean, in_background, wait_for_cleanups
+from app.bench.files import new_run_id
+from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.bench.problems import not_responding
+from app.bench.result import TestResult
+from app.bench.verdict import cache_report
+from app.errors import AppError, ErrorKind
+from app.process import kill_group, start, wait_for
+from app.tasks import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from advisor.facts import LinkFacts
+    from app.bench.result import TestEvent, TestSpec
+    from app.tasks import CancelToken
+
+__all__ = ["run_test", "wait_for_cleanups"]
+
+log = logging.getLogger("bench")
+
+#: A test in which nothing moves for so long is given up: no byte, no phase, no sign from the connection.
+STALL_S = 30.0
+#: What SIGTERM gives the worker before SIGKILL; cancelling takes twice this at most.
+_TERM_S = 0.1
+#: A killed worker ends as soon as the kernel lets it; this long the clean-up waits for that.
+_REAP_S = 20.0
+_STDERR_LIMIT = 8192
+_UNCHECKED = "This is not an NFS mount: the figures are those of a local or other file system."
+
+
+def run_test(
+    spec: TestSpec,
+    token: CancelToken,
+    emit: Callable[[TestEvent], None],
+    *,
+    link: LinkFacts | None = None,
+    requested: Mapping[str, str] | None = None,
+) -> TestResult:
+    """Run a copy test in a worker process.
+
+    Args:
+        spec: the test; a relative path or a symbolic link is resolved by the worker.
+        token: ends the test within 200 ms; the test's files are removed in the background then.
+        emit: gets phases and samples, on this thread.
+        link: what is known of the way to the server; a read faster than it is flagged.
+        requested: option name to value as asked for when mounting, if known.
+
+    Raises:
+        AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
+            dies.
+        CancelledError: when the token is set.
+    """
+    token.check()
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    result = _Run(spec, token, emit).result()
+    notes = list(result.notes)
+    where = result.where
+    nfs = where is not None and where.nfs
+    if not nfs:
+        notes.insert(0, _UNCHECKED)
+    read, cache = result.read, result.cache
+    if read is not None and cache is not None:
+        cache = cache_report(read, cache.method, link)
+        read = msgspec.structs.replace(read, cached=cache.cached)
+        if cache.cached:
+            notes.append(cache.note)
+    return TestResult(
+        path=result.path,
+        nfs=nfs,
+        share=where.share if where is not None and nfs else None,
+        started_at=started_at,
+        write=result.write,
+        read=read,
+        cache=cache,
+        requested=dict(requested or {}),
+        effective=where.values if where is not None and nfs else {},
+        link=link,
+        block_size=spec.block_size,
+        sync=spec.sync,
+        notes=notes,
+    )
+
+
+class _Run:
+    """One worker from start to end."""
+
+    def __init__(self, spec: TestSpec, token: CancelToken, emit: Callable[[TestEvent], None]) -> None:
+        self._spec = spec
+        self._token = token
+        self._emit = emit
+        self._run_id = new_run_id()
+        self._path = spec.path
+        # None wakes the waiting thread: the token was set, or the worker's output has ended.
+        self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self._stderr_read, stderr_write = os.pipe()
+        try:
+            self._child = start([sys.executable, "-P", "-m", "app.bench.worker"], stderr=stderr_write)
+        except BaseException:
+            os.close(self._stderr_read)
+            raise
+        finally:
+            os.close(stderr_write)
+        threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
+
+    def result(self) -> WorkerResult:
+        """Relay events until the worker's last line; see run_test for the errors."""
+        self._token.on_cancel(lambda: self._messages.put(None))
+        tidy = False
+        try:
+            self._send_job()
+            result = self._relay()
+            tidy = True
+            return result
+        finally:
+            self._end(tidy=tidy)
+
+    def _send_job(self) -> None:
+        line = msgspec.json.encode(WorkerJob(spec=self._spec, run=self._run_id)) + b"\n"
+        if self._child.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
+                self._child.stdin.write(line)
+
+    def _relay(self) -> WorkerResult:
+        last_sign = time.monotonic()
+        while True:
+            try:
+                message = self._messages.get(timeout=max(last_sign + STALL_S - time.monotonic(), 0))
+            except queue.Empty:
+                raise not_responding(self._path) from None
+            self._token.check()
+            if message is None:
+                raise self._death()
+            if message.ok is not None:
+                return message.ok
+            if message.error is not None:
+                raise _error(message.error)
+            if self._take(message):
+                last_sign = time.monotonic()
+
+    def _take(self, message: WorkerMessage) -> bool:
+        """Take a line that is not the last; return whether it is a sign of life."""
+        if message.path is not None:
+            self._path = message.path
+        if message.event is None:
+            return True
+        self._emit(message.event)
+        # Samples come from a thread of the worker that runs on when the file system hangs.
+        return message.event.sample is None
+
+    def _end(self, *, tidy: bool) -> None:
+        """See the worker off; what it leaves behind is removed in the background.
+
+        Args:
+            tidy: whether it has said its last line, before which it removes its files.
+        """
+        child = self._child
+        if not tidy:
+            kill_group(child, signal.SIGTERM)
+            wait_for(child, _TERM_S)
+            kill_group(child)
+        if child.stdin is not None:
+            with contextlib.suppress(OSError):
+                child.stdin.close()
+        os.close(self._stderr_read)
+        in_background("bench-clean", self._reap if tidy else self._clean)
+
+    def _reap(self) -> None:
+        wait_for(self._child, _REAP_S)
+        kill_group(self._child)
+
+    def _clean(self) -> None:
+        # Until the killed worker is really gone, it may still make or hold files.
+        wait_for(self._child, _REAP_S)
+        clean(self._path, self._run_id)
+
+    def _death(self) -> AppError:
+        """Return the error of a worker that ended without a last line."""
+        code = wait_for(self._child, _TERM_S)
+        os.set_blocking(self._stderr_read, False)
+        try:
+            text = os.read(self._stderr_read, _STDERR_LIMIT).decode(errors="replace")
+        except BlockingIOError:
+            text = ""
+        if code is not None and code < 0:
+            how = f"was ended by signal {-code}"
+            hint = "Out of memory? Try a smaller block size; the kernel's log (dmesg) tells."
+        else:
+            how = "broke off"
+            hint = "This is a bug. Please report it with the details."
+        return AppError(ErrorKind.IO, f"The process that ran the test {how}.", hint=hint, detail=text)
+
+    def _read_messages(self) -> None:
+        decoder = msgspec.json.Decoder(WorkerMessage)
+        stream = self._child.stdout
+        if stream is None:
+            raise AssertionError("started with a pipe")
+        with stream:
+            # The pipe is unbuffered, and a raw stream would read lines byte by byte.
+            for line in io.BufferedReader(cast("io.RawIOBase", stream)):
+                try:
+                    self._messages.put(decoder.decode(line))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    log.warning("a test's worker wrote what is no message: %r", line[:200])
+        self._messages.put(None)
+
+
+def _error(error: WorkerError) -> AppError:
+    if error.kind == ErrorKind.CANCELLED:
+        return CancelledError(error.message)
+    return AppError(ErrorKind(error.kind), error.message, hint=error.hint, detail=error.detail)

@@ -1,0 +1,184 @@
+"""The worker: one process that runs one copy test as the user and may hang or be killed.
+
+It reads one line (WorkerJob), writes lines (WorkerMessage) and ends. End of its input, SIGTERM and SIGINT
+stop the test; the test's files are removed in each case. Started as ``python -P -m app.bench.worker``, and
+kept light: it starts inside the lab's slow guest too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.bench.copy import Copier, StoppedError
+from app.bench.data import DataPool
+from app.bench.files import TestDirectory, check_space, remove_leftovers
+from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.bench.meter import Meter, Progress
+from app.bench.probe import Probe
+from app.bench.problems import explain
+from app.bench.verdict import cache_report
+from app.bench.where import find_mount
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.bench.where import Where
+
+#: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
+_LAST_BREATH_S = 20.0
+MIN_BLOCK_SIZE = 512
+MAX_BLOCK_SIZE = 256 * 2**20
+
+
+def main() -> int:
+    """Run the test that standard input names; return the exit status, 0 if all files are removed."""
+    output = _Output()
+    progress = Progress()
+
+    def stop(_number: int, _frame: object) -> None:
+        progress.stopped = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    try:
+        job = msgspec.json.decode(_read_line(), type=WorkerJob)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        output.send(
+            _failure(
+                AppError(ErrorKind.USAGE, "The test is not described as it should be.", detail=str(error))
+            )
+        )
+        return 2
+    threading.Thread(target=_watch_input, args=(progress,), name="bench-input", daemon=True).start()
+    try:
+        result = run(job, progress, output.send)
+    except StoppedError:
+        output.send(_failure(AppError(ErrorKind.CANCELLED, "The test was cancelled.")))
+    except AppError as error:
+        output.send(_failure(error))
+    else:
+        output.send(WorkerMessage(ok=result))
+    return 0
+
+
+def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None]) -> WorkerResult:
+    """Run a test to its end.
+
+    Raises:
+        AppError: said to a person.
+        StoppedError: if told to end.
+    """
+    spec = job.spec
+    doing = "opening the directory"
+    try:
+        path = os.path.realpath(spec.path)
+        send(WorkerMessage(path=path))
+        check_spec(job)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            where = find_mount(fd)
+            doing = "looking at the free space"
+            leftovers = remove_leftovers(path)
+            check_space(fd, spec.size, path)
+        finally:
+            os.close(fd)
+        doing = "making the test file"
+        with TestDirectory(path, job.run) as directory:
+            doing = "copying the test file"
+            result = _copy(job, path, where, Meter(Probe(where), progress, send), directory)
+            doing = "removing the test file"
+    except OSError as error:
+        raise explain(error, doing, spec.path) from error
+    if leftovers:
+        result.notes.append(f"The files of {leftovers} earlier test(s) that had been killed were removed.")
+    return result
+
+
+def check_spec(job: WorkerJob) -> None:
+    """See that the test can be run at all.
+
+    Raises:
+        AppError: USAGE.
+    """
+    spec = job.spec
+    if spec.size < 1:
+        raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
+    if not MIN_BLOCK_SIZE <= spec.block_size <= MAX_BLOCK_SIZE:
+        raise AppError(ErrorKind.USAGE, "The block size must be between 512 bytes and 256 MiB.")
+    if not job.run.isalnum():
+        raise AppError(ErrorKind.USAGE, "The name of the run is not one.")
+
+
+def _copy(
+    job: WorkerJob, path: str, where: Where | None, meter: Meter, directory: TestDirectory
+) -> WorkerResult:
+    spec = job.spec
+    meter.start()
+    try:
+        meter.phase("read" if spec.direction == "read" else "write", "prepare")
+        copier = Copier(spec, directory, DataPool(spec.block_size), meter)
+        write = read = cache = None
+        if spec.direction == "read":
+            copier.prepare()
+        else:
+            write = copier.write()
+        if spec.direction != "write":
+            read, method = copier.read()
+            cache = cache_report(read, method, None)
+            read = msgspec.structs.replace(read, cached=cache.cached)
+        meter.phase("write" if spec.direction == "write" else "read", "clean-up")
+        return WorkerResult(path=path, where=where, write=write, read=read, cache=cache, notes=copier.notes)
+    finally:
+        meter.stop()
+
+
+class _Output:
+    """Standard output, one whole line at a time from either thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._encoder = msgspec.json.Encoder()
+
+    def send(self, message: WorkerMessage) -> None:
+        line = memoryview(self._encoder.encode(message) + b"\n")
+        with self._lock:
+            try:
+                while line:
+                    line = line[os.write(1, line) :]
+            except BrokenPipeError:
+                # Nobody listens any more; the end of the input stops the test.
+                return
+
+
+def _failure(error: AppError) -> WorkerMessage:
+    return WorkerMessage(
+        error=WorkerError(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
+    )
+
+
+def _read_line() -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 65536)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def _watch_input(progress: Progress) -> None:
+    while os.read(0, 65536):
+        pass
+    progress.stopped = True
+    threading.Event().wait(_LAST_BREATH_S)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
