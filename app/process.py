@@ -23,6 +23,8 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 #: For ``stdout`` of :func:`start`: what the child prints goes nowhere.
 DEVNULL = subprocess.DEVNULL
+PIPE = subprocess.PIPE
+TimeoutExpired = subprocess.TimeoutExpired
 
 
 @dataclass(frozen=True, slots=True)

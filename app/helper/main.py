@@ -84,7 +84,7 @@ def _shed() -> int:
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     for limit, values in _LIMITS.items():
-        resource.setrlimit(limit, values)
+        _set_limit(limit, values)
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
         signal.setitimer(timer, 0)
     os.chdir("/")
@@ -95,6 +95,22 @@ def _shed() -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     return readable
+
+
+def _set_limit(limit: int, values: tuple[int, int]) -> None:
+    """Set a limit, or (a root without CAP_SYS_RESOURCE, as in containers) come as near as possible.
+
+    Raises:
+        ValueError: if file size or processor time stay limited: those would stop us half-way.
+    """
+    try:
+        resource.setrlimit(limit, values)
+    except ValueError:
+        hard = resource.getrlimit(limit)[1]
+        if limit in {resource.RLIMIT_FSIZE, resource.RLIMIT_CPU}:
+            raise
+        soft = hard if values[0] == resource.RLIM_INFINITY else min(values[0], hard)
+        resource.setrlimit(limit, (soft, hard))
 
 
 def _caller(pkexec_uid: str | None) -> Caller:

@@ -27,7 +27,7 @@ MAX_STRING = 1024
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 _STRING = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
-_U31 = 2**31 - 1
+_U32 = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ class Catalogue:
     Attributes:
         bare: spellings without a value ("noac", "v4.2") to their option.
         keyed: spellings before a value ("rsize=") to their option.
+        elsewhere: spellings that mount(8) or systemd reads in fstab and that never reach mount.nfs.
     """
 
     bare: dict[str, Entry] = field(default_factory=dict[str, Entry])
     keyed: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    elsewhere: set[str] = field(default_factory=set[str])
 
     def build(self, words: list[str]) -> tuple[str, ...]:
         """Return the words for mount.nfs, each option at most once, without those always added.
@@ -63,7 +65,8 @@ class Catalogue:
             raise Refusal("option-invalid", "There are too many options.")
         built: dict[str, str] = {}
         for word in words:
-            if word in ALWAYS or word == "defaults":
+            key, equals, _value = word.partition("=")
+            if word in ALWAYS or key + equals in self.elsewhere:
                 continue
             entry, rendered = self._render(word)
             if entry.name in built:
@@ -138,6 +141,8 @@ def load(path: Path | None = None) -> Catalogue:
     for name, table in _tables(document):
         if table.get("helper") is True:
             _add(catalogue, name, table)
+        elif table.get("scope") == "fstab":
+            catalogue.elsewhere.update(_spellings(table))
     if not catalogue.bare or not catalogue.keyed:
         raise ValueError("the option catalogue has no options for the helper")
     return catalogue
@@ -162,12 +167,14 @@ def _add(catalogue: Catalogue, name: str, table: dict[str, Any]) -> None:
         kind=str(table["kind"]),
         values=tuple(str(value) for value in table.get("values", ())),
         minimum=int(table.get("min", 0)),
-        maximum=min(int(table.get("max", _U31)), _U31),
+        maximum=min(int(table.get("max", _U32)), _U32),
     )
-    spellings = [str(form) for form in table["forms"]]
-    if table.get("neg"):
-        spellings.append(str(table["neg"]))
-    for spelling in spellings:
+    for spelling in _spellings(table):
         if spelling in _NEVER or not re.fullmatch(r"[A-Za-z0-9_.=:-]{1,40}", spelling):
             continue
         (catalogue.keyed if spelling.endswith("=") else catalogue.bare)[spelling] = entry
+
+
+def _spellings(table: dict[str, Any]) -> list[str]:
+    spellings = [str(form) for form in table["forms"]]
+    return [*spellings, str(table["neg"])] if table.get("neg") else spellings

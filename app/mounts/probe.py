@@ -1,0 +1,134 @@
+"""Does a server answer at all? Asked before mounting, where mount.nfs would take minutes to say no."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import select
+import socket
+import sys
+
+from app import process
+from app.errors import AppError, ErrorKind
+
+NFS_PORT = 2049
+#: Prints the addresses of argv[1], one a line, or the number and text of the resolver's error. It is a
+#: process of its own because getaddrinfo(3) can hang for minutes and cannot be interrupted.
+_RESOLVE = """
+import socket, sys
+try:
+    found = socket.getaddrinfo(sys.argv[1], None, type=socket.SOCK_STREAM)
+except socket.gaierror as error:
+    print(error.strerror, file=sys.stderr)
+    sys.exit(1)
+print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
+"""
+_RESOLVE_S = 5.0
+
+
+def resolve(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
+    """Return the addresses of a host in the order of the resolver, by a child that can be killed.
+
+    Args:
+        host: a name or an address, an IPv6 one without brackets.
+        timeout_s: how long to wait.
+
+    Raises:
+        AppError: SERVER_UNKNOWN.
+    """
+    try:
+        return [str(ipaddress.ip_address(host))]
+    except ValueError:
+        pass
+    done = process.run([sys.executable, "-I", "-S", "-c", _RESOLVE, host], timeout=timeout_s)
+    if done.ok:
+        return done.stdout.split()
+    if done.timed_out:
+        raise AppError(
+            ErrorKind.SERVER_UNKNOWN,
+            f"The name service did not answer within {timeout_s:g} seconds when “{host}” was looked up.",
+            hint="Check the network and the name servers, or use the server's address.",
+        )
+    raise AppError(
+        ErrorKind.SERVER_UNKNOWN,
+        f"The server name “{host}” is not known: it does not resolve to an address.",
+        hint="Check the spelling and the name service (getent hosts NAME), or use the server's address.",
+        detail=done.stderr.strip(),
+    )
+
+
+def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> AppError | None:
+    """Try to connect to a server; return what is wrong, or None if one of its addresses accepts.
+
+    An accepted connection does not prove that NFS works there, only that mounting is worth trying.
+
+    Args:
+        host: a name or an address, with or without the brackets of IPv6.
+        port: TCP port.
+        timeout_s: for each address.
+    """
+    try:
+        addresses = resolve(host.removeprefix("[").removesuffix("]"))
+    except AppError as error:
+        return error
+    worst = 0
+    for address in addresses:
+        number = connect(address, port, timeout_s)
+        if number == 0:
+            return None
+        # A refusal says more than silence: the host is up.
+        worst = number if worst != errno.ECONNREFUSED else worst
+    return _explain(host, port, worst, timeout_s)
+
+
+def connect(address: str, port: int, timeout_s: float) -> int:
+    """Try one TCP connection and close it again; return 0 or the errno, ETIMEDOUT for silence."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    bare, _, zone = address.partition("%")
+    target = (bare, port) if family == socket.AF_INET else (bare, port, 0, _scope(zone))
+    try:
+        with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as link:
+            number = link.connect_ex(target)
+            if number != errno.EINPROGRESS:
+                return number
+            poll = select.poll()
+            poll.register(link, select.POLLOUT)
+            if not poll.poll(timeout_s * 1000):
+                return errno.ETIMEDOUT
+            return link.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    except OSError as error:
+        return error.errno or errno.EIO
+
+
+def _scope(zone: str) -> int:
+    if not zone:
+        return 0
+    return int(zone) if zone.isdigit() else socket.if_nametoindex(zone)
+
+
+def _explain(host: str, port: int, number: int, timeout_s: float) -> AppError:
+    detail = f"TCP connection to {host} port {port}: {os.strerror(number)}"
+    if number == errno.ECONNREFUSED:
+        return AppError(
+            ErrorKind.SERVER_REFUSED,
+            f"The server “{host}” is up but refused the connection: no NFS service listens on port {port}.",
+            hint="Start the NFS server on it (systemctl start nfs-server), check the option port= and its "
+            "firewall.",
+            detail=detail,
+        )
+    if number == errno.ETIMEDOUT:
+        return AppError(
+            ErrorKind.SERVER_SILENT,
+            f"The server “{host}” did not answer within {timeout_s:g} seconds. It is switched off, or a "
+            "firewall drops the packets.",
+            hint=f"Check that it is up (ping {host}) and that TCP port {port} is open between it and this "
+            "computer.",
+            detail=detail,
+        )
+    return AppError(
+        ErrorKind.SERVER_SILENT,
+        f"The server “{host}” cannot be reached.",
+        hint="Check the cable or the wireless network, the VPN, and the server's address.",
+        detail=detail,
+    )

@@ -1,0 +1,122 @@
+"""How an ordinary user's agent gets a root helper: the checks before pkexec, and what its failures mean."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from app.errors import AppError, ErrorKind
+from app.process import find_program
+
+#: Where packaging/install_helper.py and packages put the helper; the polkit actions name this very path.
+INSTALLED_HELPER = Path("/usr/libexec/mountwright/mountwright-helper")
+# pkexec(1)
+_DISMISSED, _REFUSED = 126, 127
+
+
+def helper_command(role: str, *, euid: int | None = None, helper: Path = INSTALLED_HELPER) -> list[str]:
+    """Return the command that starts the helper of a role.
+
+    Root runs the helper of this program's own folder; anybody else the installed one through pkexec.
+
+    Args:
+        role: mount, persist, bench or tune.
+        euid: of the caller; this process's own by default.
+        helper: the installed launcher.
+
+    Raises:
+        AppError: HELPER_MISSING, HELPER_UNTRUSTED or PKEXEC_MISSING.
+    """
+    if (os.geteuid() if euid is None else euid) == 0:
+        return [
+            sys.executable,
+            "-IBS",
+            str(Path(__file__).absolute().parent / "helper" / "__main__.py"),
+            role,
+        ]
+    check_installed(helper)
+    pkexec = find_program("pkexec")
+    if pkexec is None:
+        raise AppError(
+            ErrorKind.PKEXEC_MISSING,
+            "Administrator rights cannot be asked for: the program pkexec is not installed.",
+            hint="Install the package pkexec (Debian 12, Ubuntu 24.04 and later), "
+            "policykit-1 (earlier ones) or polkit (Fedora, openSUSE, Arch).",
+        )
+    return [pkexec, "--disable-internal-agent", str(helper), role]
+
+
+def check_installed(helper: Path) -> None:
+    """Check that the helper is there and that only root can change it or any folder above it.
+
+    Raises:
+        AppError: HELPER_MISSING or HELPER_UNTRUSTED.
+    """
+    for part in reversed([helper, *helper.parents]):
+        try:
+            found = part.lstat()
+        except OSError as error:
+            raise AppError(
+                ErrorKind.HELPER_MISSING,
+                "The part of this program that mounts with administrator rights is not installed.",
+                hint="Run “./run install-helper” once in the program's folder, "
+                "or let an administrator do so.",
+                detail=str(error),
+            ) from error
+        wanted = stat.S_ISREG if part == helper else stat.S_ISDIR
+        if found.st_uid != 0 or found.st_mode & 0o022 or not wanted(found.st_mode):
+            raise AppError(
+                ErrorKind.HELPER_UNTRUSTED,
+                f"The helper is not started, because users other than root could change “{part}”.",
+                hint="Let an administrator remove it and run “./run install-helper” again.",
+                detail=f"{part}: owner {found.st_uid}, mode {stat.filemode(found.st_mode)}",
+            )
+
+
+def explain_pkexec(code: int | None, stderr: str) -> AppError:
+    """Return what it means that pkexec ended before the helper answered.
+
+    The texts are those of polkit's src/programs/pkexec.c; they are not translated.
+    """
+    detail = f"pkexec: exit status {code}\n{stderr}".strip()
+    lower = stderr.lower()
+    if code == _DISMISSED or "dismissed" in lower:
+        return AppError(
+            ErrorKind.NOT_AUTHORIZED,
+            "Nothing was changed: the request for administrator rights was dismissed.",
+            hint="Try again and enter the password of an administrator.",
+            detail=detail,
+        )
+    if "no authentication agent" in lower or "authentication agent found" in lower:
+        return AppError(
+            ErrorKind.POLKIT_AGENT_MISSING,
+            "Administrator rights cannot be asked for: no polkit agent runs in this session to ask for the "
+            "password.",
+            hint="Start the polkit agent of your desktop (for example polkit-kde-authentication-agent-1, "
+            "polkit-gnome or lxpolkit), or run the program as root.",
+            detail=detail,
+        )
+    if "getting authority" in lower or "checking for authorization" in lower:
+        return AppError(
+            ErrorKind.NOT_AUTHORIZED,
+            "Administrator rights cannot be asked for: the polkit service does not answer.",
+            hint="Check that the package polkitd is installed and the system bus runs "
+            "(systemctl status polkit).",
+            detail=detail,
+        )
+    if code == _REFUSED:
+        return AppError(
+            ErrorKind.NOT_AUTHORIZED,
+            "Administrator rights were refused.",
+            hint="polkit allows this to administrators in a local session. "
+            "Check the password, or ask an administrator for the action org.mountwright.mount.",
+            detail=detail,
+        )
+    return AppError(
+        ErrorKind.HELPER_FAILED,
+        "The helper ended before it answered.",
+        hint="Run “./run install-helper” again if the program was updated.",
+        detail=detail,
+    )

@@ -1,0 +1,304 @@
+"""The agent's side of the helper: starts it on demand, keeps it, and puts its refusals into words."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from app import process
+from app.errors import AppError, ErrorKind
+from app.mounts.diagnose import MountAttempt, diagnose_mount
+from app.polkit import explain_pkexec, helper_command
+from app.tasks import CancelledError, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.tasks import CancelToken
+
+#: Direct start: Python and its imports, slow in the lab's guest.
+_HELLO_S = 30.0
+#: Through pkexec: a person looks for the administrator's password.
+_AUTHORIZE_S = 600.0
+#: After asking the helper to cancel or to stop: it has children to kill and directories to remove.
+_STOP_S = 10.0
+_MAX_STDERR = 64 * 1024
+#: The helper's own limit when the caller names none.
+_DEADLINE_S = 20.0
+_FOREGROUND = (
+    "The option bg concerns mounting at start-up; this time the share was mounted in the foreground."
+)
+_HINTS = {
+    ErrorKind.SHARE_INVALID: "Write it as server:/export, for example nas01:/export/home "
+    "or [2001:db8::7]:/data.",
+    ErrorKind.OPTION_INVALID: "Correct or remove this option.",
+    ErrorKind.MOUNT_POINT_INVALID: "Name a local directory by its plain absolute path, for example /mnt/nas.",
+    ErrorKind.MOUNT_POINT_MISSING: "Make the directory first, or choose another one.",
+    ErrorKind.MOUNT_POINT_IS_FILE: "Choose a directory, or a name that does not exist yet.",
+    ErrorKind.MOUNT_POINT_NOT_EMPTY: "Choose an empty directory: its files would be hidden by the mount.",
+    ErrorKind.MOUNT_POINT_SYSTEM: "Choose a directory below /mnt, /media or /srv, for example /mnt/nas. "
+    "An administrator can add folders in /etc/mountwright/roots.conf.",
+    ErrorKind.MOUNT_POINT_BUSY: "Unmount what is there first, or choose another directory.",
+    ErrorKind.MOUNT_NFS_MISSING: "Install the package nfs-common (Debian, Ubuntu) or nfs-utils "
+    "(Fedora, openSUSE, Arch).",
+    ErrorKind.NOT_MOUNTED: "It may have been unmounted meanwhile. The list shows what is mounted now.",
+    ErrorKind.BUSY: "Close the programs named in the details, or leave the directory in terminals, and "
+    "try again. Detaching (lazy) hides the mount at once and lets them finish.",
+    ErrorKind.NOT_RESPONDING: "The server does not answer. Force the unmount: what was not written yet "
+    "is lost.",
+}
+
+
+class HelperClient:
+    """One helper process of one role, restarted when it has gone. All methods may be called by any thread.
+
+    Args:
+        role: mount, persist, bench or tune.
+        command: what to start instead of the helper, for tests.
+    """
+
+    def __init__(self, role: str, *, command: Sequence[str] | None = None) -> None:
+        self._role = role
+        self._command = command
+        self._lock = threading.Lock()
+        self._connection: _Connection | None = None
+
+    def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
+        """Have the helper carry out a verb.
+
+        Args:
+            verb: of the client's role.
+            args: ``options`` is an option string, ``timeout_s`` (seconds) the helper's own limit.
+            token: cancels the request; what was begun is undone by the helper.
+            timeout_s: how long to wait for the answer, authorisation not counted.
+
+        Returns:
+            the helper's answer; for ``mount`` with ``output``, the lines to show a person.
+
+        Raises:
+            AppError: with a message for a person.
+        """
+        wire = _to_wire(verb, args, timeout_s)
+        while not self._lock.acquire(timeout=0.1):
+            token.check()
+        try:
+            # Twice: it may have ended for having nothing to do just as we asked, the request unread.
+            for _attempt in range(2):
+                answer = self._ready(token).ask(verb, wire, token, timeout_s)
+                if "event" not in answer:
+                    return _read(verb, wire, answer, token)
+                self._drop()
+            raise _failed("The helper ended twice without an answer.")
+        finally:
+            if self._connection is not None and not self._connection.usable:
+                self._drop()
+            self._lock.release()
+
+    def close(self) -> None:
+        """End the helper; a request under way is undone by it."""
+        connection = self._connection
+        if connection is not None:
+            connection.hang_up()
+        with self._lock:
+            self._drop()
+
+    def _ready(self, token: CancelToken) -> _Connection:
+        """Return a connection that has said hello."""
+        if self._connection is None:
+            token.check()
+            command = list(self._command) if self._command is not None else helper_command(self._role)
+            self._connection = connection = _Connection(command)
+            answer = connection.ask("hello", {"restarts": True}, token, connection.patience_s)
+            _read("hello", {}, answer, token)
+            connection.greeted = True
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+class _Connection:
+    """A running helper and its pipes.
+
+    Attributes:
+        greeted: whether it answered hello. Before that it may be pkexec, waiting for a password.
+        usable: whether it can be asked again.
+        patience_s: how long it may take to say hello.
+    """
+
+    def __init__(self, command: list[str]) -> None:
+        try:
+            self._child = process.start(command, stderr=process.PIPE)
+        except OSError as error:
+            raise _failed("The helper cannot be started.", str(error)) from error
+        self._through_pkexec = Path(command[0]).name == "pkexec"
+        self.patience_s = _AUTHORIZE_S if self._through_pkexec else _HELLO_S
+        self.greeted = False
+        self.usable = True
+        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._stderr = b""
+        self._readers = [
+            run_in_thread("helper-answers", self._read_answers),
+            run_in_thread("helper-errors", self._read_errors),
+        ]
+
+    def ask(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
+        """Send a request and return its answer, or the event that says that it was not read."""
+        request_id = secrets.token_hex(16)
+        give_up: dict[str, Any] = {"give-up": request_id}
+        self._send({"id": request_id, "verb": verb, "args": args})
+        token.on_cancel(lambda: self._answers.put(give_up))
+        end = time.monotonic() + timeout_s
+        stopping = False
+        while True:
+            try:
+                answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                answer = give_up
+            if answer is None:
+                self.usable = False
+                raise self._ended(token)
+            if answer.get("id") == request_id or "event" in answer:
+                return answer
+            if answer is give_up:
+                if stopping or not self.greeted:
+                    self.usable = False
+                    raise self._gave_up(token)
+                stopping = True
+                end = time.monotonic() + _STOP_S
+                self._send({"id": secrets.token_hex(16), "verb": "cancel", "args": {"id": request_id}})
+
+    def hang_up(self) -> None:
+        """Close the helper's input, which ends it; a pkexec that still waits is ended itself."""
+        self.usable = False
+        if not self.greeted:
+            process.kill_group(self._child)
+        with contextlib.suppress(OSError):
+            if self._child.stdin is not None:
+                self._child.stdin.close()
+
+    def close(self) -> None:
+        """End the helper and wait for it. One that runs as root cannot be killed by a user."""
+        self.hang_up()
+        try:
+            self._child.wait(_STOP_S)
+        except process.TimeoutExpired:
+            process.kill_group(self._child)
+            with contextlib.suppress(process.TimeoutExpired):
+                self._child.wait(1.0)
+        for reader in self._readers:
+            with contextlib.suppress(TimeoutError):
+                reader.result(1.0)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = memoryview(msgspec.json.encode(message) + b"\n")
+        # If the helper is gone, the end of its output says so.
+        with contextlib.suppress(OSError, ValueError):
+            while data and self._child.stdin is not None:
+                data = data[self._child.stdin.write(data) or 0 :]
+
+    def _read_answers(self) -> None:
+        if self._child.stdout is not None:
+            with self._child.stdout as pipe, contextlib.suppress(OSError, ValueError):
+                while line := pipe.readline():
+                    with contextlib.suppress(msgspec.DecodeError):
+                        self._answers.put(msgspec.json.decode(line, type=dict[str, Any]))
+        self._answers.put(None)
+
+    def _read_errors(self) -> None:
+        if self._child.stderr is not None:
+            with self._child.stderr as pipe, contextlib.suppress(OSError, ValueError):
+                while chunk := pipe.read(4096):
+                    self._stderr = (self._stderr + chunk)[:_MAX_STDERR]
+
+    def _gave_up(self, token: CancelToken) -> AppError:
+        process.kill_group(self._child)
+        if token.cancelled:
+            return CancelledError()
+        return _failed("The helper did not answer in time.", self._stderr_text())
+
+    def _ended(self, token: CancelToken) -> AppError:
+        code: int | None = None
+        with contextlib.suppress(process.TimeoutExpired):
+            code = self._child.wait(2.0)
+        with contextlib.suppress(TimeoutError):
+            self._readers[1].result(1.0)
+        if token.cancelled:
+            return CancelledError()
+        if self._through_pkexec and not self.greeted:
+            return explain_pkexec(code, self._stderr_text())
+        return _failed("The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}")
+
+    def _stderr_text(self) -> str:
+        return self._stderr.decode(errors="backslashreplace").strip()
+
+
+def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
+    wire = dict(args)
+    if verb in {"mount", "unmount"}:
+        limit_s = float(wire.pop("timeout_s", min(_DEADLINE_S, timeout_s)))
+        wire["timeout_ms"] = min(150_000, max(500, int(limit_s * 1000)))
+    if isinstance(wire.get("options"), str):
+        wire["options"] = [word for word in wire["options"].split(",") if word]
+    return wire
+
+
+def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: CancelToken) -> dict[str, Any]:
+    """Return the result in an answer.
+
+    Raises:
+        AppError: for an error, or for something else than an answer.
+    """
+    error, result = answer.get("error"), answer.get("ok")
+    if isinstance(error, dict):
+        raise _explain(wire, cast("dict[str, Any]", error), token)
+    if not isinstance(result, dict):
+        raise _failed("The helper gave an answer that cannot be read.", str(answer)[:1000])
+    found = cast("dict[str, Any]", result)
+    if verb == "mount":
+        notes = [_FOREGROUND] if "foreground" in found.get("notes", []) else []
+        found["output"] = "\n".join([str(found.get("text", "")).strip(), *notes]).strip()
+    return found
+
+
+def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) -> AppError:
+    code, message = str(error.get("code", "")), str(error.get("message", ""))
+    detail, data = str(error.get("detail", "")), error.get("data")
+    if code == "cancelled":
+        return CancelledError() if token.cancelled else _failed("The helper did not end in time.")
+    if code == "mount-failed":
+        facts: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        return diagnose_mount(
+            MountAttempt(
+                share=str(wire.get("share", "")),
+                mount_point=str(wire.get("target", "")),
+                options=tuple(wire.get("options", ())),
+                text=detail or message,
+                exit_code=facts.get("exit_code"),
+                timed_out=facts.get("timed_out") is True,
+                timeout_s=wire.get("timeout_ms", 0) / 1000,
+            )
+        )
+    if code in {"busy-helper", "protocol", "usage", "internal"} or code not in set(ErrorKind):
+        return _failed(message or "The helper refused the request.", f"{code}: {detail}")
+    kind = ErrorKind(code)
+    return AppError(kind, message, hint=_HINTS.get(kind, ""), detail=detail)
+
+
+def _failed(message: str, detail: str = "") -> AppError:
+    return AppError(
+        ErrorKind.HELPER_FAILED,
+        message,
+        hint="Try again. If it happens again, reinstall the helper with “./run install-helper”.",
+        detail=detail,
+    )
