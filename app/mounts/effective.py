@@ -1,0 +1,245 @@
+"""What became of the options: asked for against in use, and why they differ.
+
+The rounding rules are those of the kernel (fs/nfs/internal.h: nfs_io_size, nfs_block_bits; fs/nfs/client.c:
+nfs_init_timeout_values) and were compared with what mounts on Linux 6.1, 6.12 and 7.2 show.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
+from app.mounts.model import Active, Configured, OptionValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PAGE = 4096
+_MAX_IO_SIZE = 2**20  # NFS_MAX_FILE_IO_SIZE
+_MIN_IO_SIZE = 1024  # NFS_MIN_FILE_IO_SIZE
+_DEFAULT_IO_SIZE = 4096  # NFS_DEF_FILE_IO_SIZE
+#: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
+_MAX_TIMEO = {"udp": 600, "udp6": 600}
+_MAX_TIMEO_STREAM = 6000
+#: A second mount of the same server file system keeps the first one's value of these.
+_FIRST_MOUNT_WINS = frozenset({"timeo", "retrans", "bsize", "namlen", "fsc"})
+#: Not compared where fstab does not name them: this program adds nosuid and nodev, and NFS has no atime;
+#: the defaults of the last two depend on the host.
+_FREE = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
+
+
+def compare(requested: MountOptions, active: Active | None) -> list[OptionValue]:
+    """Return every option asked for, every one the kernel shows and every basic one, in catalogue order.
+
+    Args:
+        requested: the options as asked for.
+        active: the live mount, or None if there is none: then nothing is in use.
+    """
+    asked = requested.values()
+    live = effective_values(active) if active is not None else {}
+    implied = implied_values(requested)
+    names = sorted(asked | live, key=catalogue().order)
+    values: list[OptionValue] = []
+    for name in names:
+        note = _note(name, asked, implied, live) if active is not None else ""
+        values.append(OptionValue(name=name, requested=asked.get(name), effective=live.get(name), note=note))
+    return values
+
+
+def effective_values(active: Active) -> dict[str, str]:
+    """Return canonical name to canonical value of everything in use.
+
+    Options that mountinfo leaves out at their default are included where they are basic, so that a form can
+    show them; nconnect is the number of connections that mountstats counts.
+    """
+    values = MountOptions.parse(active.options).values()
+    for option in catalogue():
+        if option.basic and option.name not in values:
+            default = _unshown_default(option, values.get("vers", ""))
+            if default is not None:
+                values[option.name] = default
+    if active.nconnect:
+        values["nconnect"] = str(active.nconnect)
+    return dict(sorted(values.items(), key=lambda pair: catalogue().order(pair[0])))
+
+
+def differences(configured: Configured, active: Active) -> list[str]:
+    """Return one sentence for each option that is in use with another value than fstab asks for.
+
+    What the kernel or the server rounds or negotiates is no difference, nor is what the kernel does not show.
+    """
+    written = MountOptions.parse(configured.options)
+    if configured.fstype == "nfs4" and "vers" not in written:
+        written.set("vers", "4")
+    expected = implied_values(to_mount(written))  # mount(8) turns “user” into noexec
+    live = effective_values(active)
+    version, proto = live.get("vers", ""), live.get("proto", "tcp")
+    sentences: list[str] = []
+    for option in catalogue():
+        wanted, found = expected.get(option.name), live.get(option.name)
+        found = _unshown_default(option, version) if found is None else found
+        if found is None or option.shown == "never" or version not in option.versions:
+            continue
+        if wanted is None:
+            if _compared_unasked(option, proto) and found != option.default:
+                sentences.append(
+                    f"In use is “{_text(option, found)}”, which {configured.origin} does not say."
+                )
+        elif not _fits(option.name, wanted, found, proto):
+            texts = f"“{_text(option, wanted)}”, in use is “{_text(option, found)}”"
+            sentences.append(f"{configured.origin} says {texts}.")
+    return sentences
+
+
+def rounded_io_size(size: int, proto: str = "tcp") -> int:
+    """Return what the kernel makes of an rsize or wsize, before the server limits it; 0 stays 0.
+
+    1000 becomes 4096, 1500 becomes 1024, 5000 becomes 4096, 12345 becomes 12288, 100000 becomes 98304.
+    """
+    if size == 0:
+        return 0
+    if size < _MIN_IO_SIZE:
+        return _DEFAULT_IO_SIZE
+    if size >= _MAX_IO_SIZE:
+        return _MAX_IO_SIZE
+    if proto.startswith("udp") or size < _PAGE:
+        return 1 << (size.bit_length() - 1)
+    return size - size % _PAGE
+
+
+def _unshown_default(option: Option, version: str) -> str | None:
+    """Return the default of an option that mountinfo leaves out because it is in force, or None."""
+    if option.shown == "if-not-default" and version in option.shown_on:
+        return option.default
+    return None
+
+
+def _compared_unasked(option: Option, proto: str) -> bool:
+    """Whether an option that fstab does not name has to be at its default."""
+    if option.default is None or option.name in _FREE or option.scope not in {"superblock", "mount"}:
+        return False
+    return option.name not in {"timeo", "retrans"} or not proto.startswith("udp")
+
+
+def _fits(name: str, wanted: str, found: str, proto: str) -> bool:
+    """Whether the value in use is what the kernel and the server make of the one asked for."""
+    if wanted == found:
+        fits = True
+    elif name in {"rsize", "wsize"} and _numbers(wanted, found):
+        rounded = rounded_io_size(int(wanted), proto)
+        fits = rounded == 0 or int(found) <= rounded  # the server may lower it
+    elif name == "timeo" and _numbers(wanted):
+        fits = found == str(min(int(wanted), _MAX_TIMEO.get(proto, _MAX_TIMEO_STREAM)))
+    elif name == "vers":
+        fits = wanted == "4" and found.startswith("4.")
+    elif name == "sec":
+        fits = found in wanted.split(":")
+    elif name == "proto":
+        fits = found == wanted + "6"
+    else:
+        fits = name in {"addr", "clientaddr", "namlen", "port", "mountport"}
+    return fits
+
+
+def _text(option: Option, value: str) -> str:
+    """Return one option with its value as an option string has it."""
+    word = option.word_for(value)
+    return word if word is not None and (option.words or not option.takes_value) else f"{option.name}={value}"
+
+
+def _numbers(*texts: str) -> bool:
+    return all(text.isascii() and text.isdigit() and len(text) <= 20 for text in texts)
+
+
+def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[str, str]) -> str:
+    wanted, found = asked.get(name), live.get(name)
+    option = catalogue().find(name)
+    if wanted is None:
+        return _note_unasked(name, asked, implied, found)
+    if option is not None and option.versions and live.get("vers", "3") not in option.versions:
+        return f"Has no effect on version {live.get('vers')}."
+    if found == wanted:
+        return ""
+    if name == "actimeo":
+        return "The kernel shows it as the four attribute times."
+    if found is None:
+        return "Not shown by the kernel."
+    overruled = _note_overruled(name, asked, implied, found)
+    return overruled or _NOTES.get(name, _note_other)(name, wanted, found, live)
+
+
+def _note_unasked(name: str, asked: dict[str, str], implied: dict[str, str], found: str | None) -> str:
+    if name in implied and implied[name] == found:
+        if asked.get("ac") == NO:
+            return "Follows from noac."
+        if name in ATTRIBUTE_TIMES and "actimeo" in asked:
+            return "Follows from actimeo."
+        if name == "softreval":
+            return "Follows from softerr."
+        if name == "local_lock":
+            return "Follows from nolock."
+    return ""
+
+
+def _note_overruled(name: str, asked: dict[str, str], implied: dict[str, str], found: str) -> str:
+    if implied.get(name) != found or implied.get(name) == asked[name]:
+        return ""
+    if asked.get("ac") == NO:
+        return "noac overrules it."
+    if name in ATTRIBUTE_TIMES:
+        return "actimeo, which comes later, overrules it."
+    return "Another option overrules it."
+
+
+def _note_io_size(_name: str, wanted: str, found: str, live: dict[str, str]) -> str:
+    if not _numbers(wanted, found):
+        return "The kernel uses another value."
+    size, used = int(wanted), int(found)
+    rounded = rounded_io_size(size, live.get("proto", "tcp"))
+    if size == 0:
+        return "0 leaves it to the server."
+    if used < rounded:
+        return f"Limited by the server to {used}."
+    if used == rounded and size > _MAX_IO_SIZE:
+        return f"Limited by the kernel to {used}."
+    if used == rounded:
+        return f"Rounded by the kernel to {used}."
+    return "The kernel uses another value."
+
+
+def _note_timeo(name: str, wanted: str, found: str, live: dict[str, str]) -> str:
+    limit = _MAX_TIMEO.get(live.get("proto", "tcp"), _MAX_TIMEO_STREAM)
+    if _numbers(wanted) and int(wanted) > limit and found == str(limit):
+        return f"Limited by the kernel to {limit // 10} s."
+    return _note_other(name, wanted, found, live)
+
+
+def _note_choice(_name: str, wanted: str, found: str, _live: dict[str, str]) -> str:
+    if wanted == "4" or found in wanted.split(":"):
+        return "Agreed with the server."
+    return "The kernel uses another value."
+
+
+def _note_proto(_name: str, wanted: str, found: str, _live: dict[str, str]) -> str:
+    return (
+        "The server's address is an IPv6 one." if found == wanted + "6" else "The kernel uses another value."
+    )
+
+
+def _note_other(name: str, _wanted: str, _found: str, _live: dict[str, str]) -> str:
+    option = catalogue().find(name)
+    if name in _FIRST_MOUNT_WINS:
+        return "An earlier mount of the same server file system decides."
+    if option is not None and option.scope == "client":
+        return "The first mount of this server and version decides."
+    return "The kernel uses another value."
+
+
+_NOTES: dict[str, Callable[[str, str, str, dict[str, str]], str]] = {
+    "rsize": _note_io_size,
+    "wsize": _note_io_size,
+    "timeo": _note_timeo,
+    "vers": _note_choice,
+    "sec": _note_choice,
+    "proto": _note_proto,
+}
