@@ -1,0 +1,178 @@
+"""A scripted agent that speaks the real protocol over pipes: the window's tests talk to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from app.agent.client import AgentClient
+from app.agent.protocol import HelloResult, UnmountResult
+from app.agent.server import AgentServer, Context
+from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
+from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
+from app.tasks import CancelledError
+from ui.session import OpenHost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+LINK = LinkFacts(name="gigabit", interface="eth1", rate_bps=1e9, duplex="full", mtu=1500, rtt_s=0.0004, emulated=True)
+
+
+def active(share: str, options: str = "rw,vers=4.2,rsize=262144,wsize=262144,hard,timeo=600,retrans=2",
+           requested: str | None = None) -> Active:  # fmt: skip
+    return Active(mount_id=40, device="0:50", share=share, fstype="nfs4", options=options, requested=requested)
+
+
+def mounted(share: str = "nas01:/export/home", mount_point: str = "/home", requested: str = "") -> Mount:
+    return Mount(mount_point=mount_point, share=share, state="mounted", active=active(share, requested=requested))
+
+
+def configured(share: str = "nas01:/media", mount_point: str = "/media", options: str = "vers=4.2") -> Mount:
+    entry = Configured(origin="/etc/fstab", line=3, share=share, fstype="nfs", options=options)
+    return Mount(mount_point=mount_point, share=share, state="not-mounted", configured=entry)
+
+
+def transfer(speed: float = 100e6, *, cached: bool = False, retransmissions: int = 3) -> Transfer:
+    return Transfer(
+        bytes=64 * 2**20, bytes_per_s=speed, transfer_s=0.5, fsync_s=0.1, close_s=0.001, timeouts=1,
+        retransmissions=retransmissions, retransmissions_from="tcp_info", rpc_retransmissions=0,
+        tcp_retransmissions=retransmissions, server_bytes=64 * 2**20, mean_rtt_s=0.0021, cached=cached,
+        samples=[Sample(0.05, 1000, 1000)],
+    )  # fmt: skip
+
+
+def result(*, cached: bool = False, nfs: bool = True) -> TestResult:
+    note = "The file was dropped from the cache before it was read."
+    return TestResult(
+        path="/home", nfs=nfs, share="nas01:/export/home", started_at="2026-01-01T00:00:00Z", write=transfer(),
+        read=transfer(110e6, cached=cached),
+        cache=CacheReport(method="fadvise", checked=True, cached=cached, note=note), requested={}, effective={},
+        link=LINK, block_size=2**20, sync=False, notes=["A note to the reader."],
+    )  # fmt: skip
+
+
+class FakeHost:
+    """Handlers whose answers a test sets; ``calls`` keeps what was asked."""
+
+    def __init__(self, mounts: list[Mount] | None = None, *, lab: bool = False) -> None:
+        self.mounts = list(mounts or [])
+        self.lab = lab
+        self.calls: list[tuple[str, Any]] = []
+        self.mount_error: Exception | None = None
+        self.unmount_error: Exception | None = None
+        self.events: list[TestEvent] = []
+        self.result = result()
+        self.hold = threading.Event()
+        self.hold.set()
+        self.link = LINK
+        self._changed = threading.Condition()
+        self._clients: list[AgentClient] = []
+
+    def opener(self, key: str) -> OpenHost:
+        self.lab = bool(key)
+        to_agent, from_window = os.pipe()
+        to_window, from_agent = os.pipe()
+        server = AgentServer(os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb", 0), self.handlers())
+        client = AgentClient(os.fdopen(to_window, "rb"), os.fdopen(from_window, "wb", 0))
+
+        def serve() -> None:
+            server.serve()
+            with self._changed:
+                self._changed.notify_all()
+            server._reader.close()
+            server._writer.close()
+
+        thread = threading.Thread(target=serve, name="fake-agent", daemon=True)
+        thread.start()
+
+        def close() -> None:
+            self.hold.set()
+            client.close()
+            thread.join(5)
+            client.join(5)
+            client._reader.close()
+
+        return OpenHost(client, close)
+
+    def handlers(self) -> dict[str, Callable[[Any, Context], Any]]:
+        return {
+            "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
+            "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
+            "lab.link": self.switch,
+        }  # fmt: skip
+
+    def set_mounts(self, mounts: list[Mount]) -> None:
+        with self._changed:
+            self.mounts = list(mounts)
+            self._changed.notify_all()
+
+    def asked(self, verb: str) -> list[Any]:
+        return [args for name, args in self.calls if name == verb]
+
+    def hello(self, _args: Any, _context: Context) -> HelloResult:
+        share = "10.9.0.1:/" if self.lab else ""
+        return HelloResult(protocol=1, version="0", host="testhost", kernel="6.1.0", uid=1000, lab=self.lab,
+                           share=share, link=self.link if self.lab else None)  # fmt: skip
+
+    def list(self, args: Any, context: Context) -> MountTable:
+        if args.watch:
+            context.token.on_cancel(self._wake)
+            shown: list[Mount] | None = None
+            with self._changed:
+                while not context.token.cancelled:
+                    if shown != self.mounts:
+                        shown = list(self.mounts)
+                        context.emit(MountTable(mounts=shown))
+                    self._changed.wait(5)
+            raise CancelledError
+        return MountTable(mounts=self.mounts)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def mount(self, args: Any, context: Context) -> MountReport:
+        self.calls.append(("mounts.mount", args))
+        self._hold(context)
+        if self.mount_error is not None:
+            error, self.mount_error = self.mount_error, None
+            raise error
+        row = mounted(args.share, args.mount_point, args.options)
+        self.set_mounts([*self.mounts, row])
+        return MountReport(mount=row, values=[], command="mount")
+
+    def unmount(self, args: Any, context: Context) -> UnmountResult:
+        self.calls.append(("mounts.unmount", args))
+        self._hold(context)
+        if self.unmount_error is not None:
+            raise self.unmount_error
+        self.set_mounts([row for row in self.mounts if row.mount_point != args.mount_point])
+        return UnmountResult()
+
+    def facts(self, args: Any, _context: Context) -> Facts:
+        self.calls.append(("facts.get", args))
+        return Facts(client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01"))
+
+    def test(self, args: Any, context: Context) -> TestResult:
+        self.calls.append(("test.run", args))
+        for event in self.events:
+            context.emit(event)
+        self._hold(context)
+        return self.result
+
+    def switch(self, args: Any, _context: Context) -> LinkFacts:
+        self.calls.append(("lab.link", args))
+        self.link = LinkFacts(name=args.link, rate_bps=1e7, emulated=True)
+        return self.link
+
+    def _hold(self, context: Context) -> None:
+        while not self.hold.wait(0.01):
+            context.token.check()
+        if context.token.cancelled:
+            raise CancelledError
+
+

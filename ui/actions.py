@@ -1,0 +1,98 @@
+"""What the person can do from the menu and the keyboard, declared in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
+
+from ui.theme import Appearance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Command(StrEnum):
+    """The commands."""
+
+    NEW = "new"
+    REFRESH = "refresh"
+    UNMOUNT = "unmount"
+    DISMISS = "dismiss"
+    QUIT = "quit"
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    text: str
+    keys: tuple[str, ...]
+
+
+def _mark(source: str) -> str:
+    """Mark a text for translation; it is translated where it is shown."""
+    return source
+
+
+_SPECS = {
+    Command.NEW: _Spec(_mark("&New mount"), ("Ctrl+N",)),
+    Command.REFRESH: _Spec(_mark("&Refresh"), ("F5",)),
+    Command.UNMOUNT: _Spec(_mark("&Unmount…"), ()),
+    Command.DISMISS: _Spec(_mark("&Close the message"), ("Esc",)),
+    Command.QUIT: _Spec(_mark("&Quit"), ("Ctrl+Q",)),
+}
+
+_APPEARANCES = {
+    Appearance.SYSTEM: _mark("As the &system"),
+    Appearance.LIGHT: _mark("&Light"),
+    Appearance.DARK: _mark("&Dark"),
+}
+
+
+def _text(source: str) -> str:
+    return QCoreApplication.translate("actions", source)
+
+
+def make_actions(window: QWidget, handlers: Mapping[Command, Callable[[], None]]) -> dict[Command, QAction]:
+    """Return the window's actions, each bound to its handler and its keys."""
+    actions: dict[Command, QAction] = {}
+    for command, spec in _SPECS.items():
+        action = QAction(_text(spec.text), window)
+        action.setObjectName(f"action-{command}")
+        action.setShortcuts([QKeySequence(key) for key in spec.keys])
+        action.triggered.connect(handlers[command])
+        window.addAction(action)
+        actions[command] = action
+    return actions
+
+
+def make_menu(
+    window: QWidget,
+    actions: Mapping[Command, QAction],
+    current: Appearance,
+    choose: Callable[[Appearance], None],
+) -> QMenu:
+    """Return the menu, with the choice between light and dark."""
+    menu = QMenu(window)
+    for command in (Command.NEW, Command.REFRESH, Command.UNMOUNT):
+        menu.addAction(actions[command])
+    appearance_menu = menu.addMenu(_text("&Appearance"))
+    group = QActionGroup(window)
+    for appearance, source in _APPEARANCES.items():
+        action = QAction(_text(source), window)
+        action.setCheckable(True)
+        action.setChecked(appearance is current)
+        action.setData(str(appearance))
+        group.addAction(action)
+        appearance_menu.addAction(action)
+
+    def on_chosen(action: QAction) -> None:
+        choose(Appearance(str(action.data())))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+    group.triggered.connect(on_chosen)
+    menu.addSeparator()
+    menu.addAction(actions[Command.QUIT])
+    return menu

@@ -1,0 +1,137 @@
+"""Brings what happens on other threads to the main thread as signals.
+
+Reader threads only put a closure into a queue and wake the bridge; every signal of a :class:`BridgeCall` is
+emitted on the main thread, so that a receiver may be deleted at any time without harm to a reader thread.
+"""
+
+from __future__ import annotations
+
+import queue
+from typing import TYPE_CHECKING, Any
+
+import shiboken6
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.agent.server import internal_error
+from app.errors import AppError
+from app.tasks import run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from app.agent.client import Call, Host
+
+
+class BridgeCall(QObject):
+    """A request under way, seen from the window.
+
+    Signals:
+        progressed: an event of the request (its verb's event type).
+        succeeded: the result.
+        failed: the AppError.
+        finished: exactly once, after one of the two above.
+    """
+
+    progressed = Signal(object)
+    succeeded = Signal(object)
+    failed = Signal(object)
+    finished = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._call: Call | None = None
+        self._done = False
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._done
+
+    def bind(self, call: Call) -> None:
+        """Say which request :meth:`cancel` ends."""
+        self._call = call
+
+    def cancel(self) -> None:
+        """Ask the agent to end it; it then fails with the kind "cancelled". Does not wait."""
+        if self._call is not None and not self._done:
+            self._call.cancel()
+
+    def deliver(self, event: Any) -> None:
+        """Emit an event; for the bridge."""
+        if not self._done:
+            self.progressed.emit(event)
+
+    def complete(self, future: Future[Any]) -> None:
+        """Emit the end; for the bridge."""
+        if self._done:
+            return
+        self._done = True
+        error = future.exception()
+        if error is None:
+            self.succeeded.emit(future.result())
+        else:
+            self.failed.emit(error if isinstance(error, AppError) else internal_error(error))
+        self.finished.emit()
+        self.deleteLater()
+
+
+class Bridge(QObject):
+    """Makes :class:`BridgeCall` objects and delivers to them. One a window, living on the main thread."""
+
+    _wake = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._closed = False
+        self._wake.connect(self._drain, Qt.ConnectionType.QueuedConnection)
+
+    def submit(self, host: Host, verb: str, args: Any = None) -> BridgeCall:
+        """Send a request to a host."""
+        bridged = BridgeCall(self)
+        call = host.submit(verb, args, lambda event: self.post(lambda: _event(bridged, event)))
+        bridged.bind(call)
+        self._follow(call.future, bridged)
+        return bridged
+
+    def run(self, name: str, work: Callable[[], Any]) -> BridgeCall:
+        """Run blocking work on a daemon thread of its own."""
+        bridged = BridgeCall(self)
+        self._follow(run_in_thread(name, work), bridged)
+        return bridged
+
+    def close(self) -> None:
+        """Deliver nothing any more."""
+        self._closed = True
+
+    def _follow(self, future: Future[Any], bridged: BridgeCall) -> None:
+        future.add_done_callback(lambda done: self.post(lambda: _complete(bridged, done)))
+
+    def post(self, closure: Callable[[], None]) -> None:
+        """Run a closure on the main thread; may be called from any thread."""
+        if self._closed:
+            return
+        self._queue.put(closure)
+        # At the end of the program the bridge may be gone between the look above and here.
+        if shiboken6.isValid(self):
+            self._wake.emit()
+
+    @Slot()
+    def _drain(self) -> None:
+        while not self._closed:
+            try:
+                closure = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            closure()
+
+
+def _event(bridged: BridgeCall, event: Any) -> None:
+    if shiboken6.isValid(bridged):
+        bridged.deliver(event)
+
+
+def _complete(bridged: BridgeCall, future: Future[Any]) -> None:
+    if shiboken6.isValid(bridged):
+        bridged.complete(future)

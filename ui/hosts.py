@@ -1,0 +1,49 @@
+"""The hosts that the window can work on: this computer, and the lab with one of its links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ui.session import LOCAL, OpenHost
+
+
+@dataclass(frozen=True, slots=True)
+class LabLink:
+    """A link of the lab as a choice.
+
+    Attributes:
+        key: what ``parse_link`` takes: a profile's name, or the link spelled out.
+        title: what the person reads.
+    """
+
+    key: str
+    title: str
+
+
+def lab_links() -> list[LabLink]:
+    """Return the lab's link profiles in their file's order."""
+    from app.lab.links import load_links
+
+    return [LabLink(link.name, link.title) for link in load_links().values()]
+
+
+def open_host(key: str) -> OpenHost:
+    """Open a host; blocks until it runs, so call it on a thread.
+
+    Args:
+        key: "" for this computer, else a link of the lab.
+
+    Raises:
+        AppError: if it cannot be opened.
+    """
+    if key == LOCAL:
+        from app.agent.hosts import LocalAgent
+
+        agent = LocalAgent()
+        return OpenHost(agent.client, agent.close)
+    from app.lab.guest import Guest
+
+    from app.lab.links import parse_link
+
+    guest = Guest.boot(parse_link(key))
+    return OpenHost(guest.client, guest.close)

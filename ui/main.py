@@ -1,0 +1,118 @@
+"""Opens the window: the application object, the theme, and what happens with unexpected errors."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QLibraryInfo, QLocale, QSettings, Qt, QTimer, QTranslator
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app.agent.server import internal_error
+from app.version import VERSION
+from ui import theme
+from ui.hosts import lab_links, open_host
+from ui.main_window import MainWindow
+from ui.session import LOCAL
+from ui.theme import Appearance
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+log = logging.getLogger("window")
+
+#: Name of the desktop file without its ending, so that Wayland shows the icon.
+DESKTOP_NAME = "mountwright"
+
+
+def open_window(lab: str | None = None) -> int:
+    """Show the window and run until it is closed; return the exit code.
+
+    Args:
+        lab: a link of the lab to start in, or None for this computer.
+    """
+    app = _make_application()
+    settings = QSettings()
+    appearance = _stored_appearance(settings)
+    theme.apply_appearance(app, appearance)
+
+    def follow(_scheme: Qt.ColorScheme) -> None:
+        theme.apply_appearance(app, _stored_appearance(settings))
+
+    QGuiApplication.styleHints().colorSchemeChanged.connect(follow)
+
+    def choose(chosen: Appearance) -> None:
+        settings.setValue("appearance", str(chosen))
+        theme.apply_appearance(app, chosen)
+
+    window = MainWindow(open_host, lab_links(), appearance, choose)
+    geometry = settings.value("geometry")
+    if not (isinstance(geometry, QByteArray) and window.restoreGeometry(geometry)):
+        _first_size(window)
+    _install_hooks(window)
+    _quit_on_signals(app, window)
+    window.show()
+    window.open_host(LOCAL if lab is None else lab)
+    code = app.exec()
+    settings.setValue("geometry", window.saveGeometry())
+    return code
+
+
+def _make_application() -> QApplication:
+    QApplication.setApplicationName("mountwright")
+    QApplication.setApplicationDisplayName("Mountwright")
+    QApplication.setOrganizationName("mountwright")
+    QApplication.setApplicationVersion(VERSION)
+    QGuiApplication.setDesktopFileName(DESKTOP_NAME)
+    app = QApplication(sys.argv[:1])
+    translator = QTranslator(app)
+    if translator.load(
+        QLocale(), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    ):
+        app.installTranslator(translator)
+    return app
+
+
+def _stored_appearance(settings: QSettings) -> Appearance:
+    try:
+        return Appearance(str(settings.value("appearance", "system")))
+    except ValueError:
+        return Appearance.SYSTEM
+
+
+def _first_size(window: MainWindow) -> None:
+    metrics = window.fontMetrics()
+    window.resize(metrics.averageCharWidth() * 150, metrics.lineSpacing() * 46)
+
+
+def _install_hooks(window: MainWindow) -> None:
+    """Show what nobody caught in the message area, and log it."""
+
+    def report(error: BaseException) -> None:
+        log.error("unexpected error", exc_info=error)
+        if isinstance(error, Exception):
+            window.bridge.post(lambda: window.show_error(internal_error(error)))
+
+    def on_main(_kind: type[BaseException], error: BaseException, _traceback: TracebackType | None) -> None:
+        report(error)
+
+    def on_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            report(args.exc_value)
+
+    sys.excepthook = on_main
+    threading.excepthook = on_thread
+
+
+def _quit_on_signals(app: QApplication, window: MainWindow) -> None:
+    """Close the window on Ctrl-C and SIGTERM; Python sees signals only when it runs, hence the timer."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: window.close())
+    timer = QTimer(app)
+    timer.setInterval(250)
+    timer.timeout.connect(lambda: None)
+    timer.start()

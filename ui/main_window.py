@@ -1,0 +1,312 @@
+"""The window: puts the panels together and passes on what one says to another."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from app.agent.protocol import FactsArgs
+from app.cli.main import LAB_MOUNT_POINT
+from app.errors import AppError, ErrorKind
+from ui.actions import Command, make_actions, make_menu
+from ui.bridge import Bridge, BridgeCall
+from ui.panels.detail import DetailPanel
+from ui.panels.empty import EmptyPanel
+from ui.panels.mounts import MountsPanel
+from ui.panels.starting import StartingPanel
+from ui.session import LOCAL, HostSession, OpenHost
+from ui.theme import Appearance
+from ui.widgets.banner import Banner
+from ui.widgets.host_bar import HostBar
+from ui.widgets.labels import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from advisor.facts import Facts, LinkFacts
+    from app.agent.protocol import HelloResult
+    from app.mounts.model import Mount, MountReport, MountTable
+    from ui.hosts import LabLink
+
+#: How long the program waits for the lab to power off when its window is closed.
+_CLOSE_WAIT_S = 5.0
+
+
+class MainWindow(QMainWindow):
+    """The whole window.
+
+    Args:
+        opener: opens a host by its key; runs on a thread.
+        links: the lab's links to choose from.
+        appearance: light, dark or as the system.
+        choose_appearance: called when the person chooses another.
+    """
+
+    def __init__(
+        self,
+        opener: Callable[[str], OpenHost],
+        links: Sequence[LabLink],
+        appearance: Appearance = Appearance.SYSTEM,
+        choose_appearance: Callable[[Appearance], None] = lambda _appearance: None,
+    ) -> None:
+        super().__init__()
+        self.setWindowTitle("Mountwright")
+        self.bridge = Bridge(self)
+        self.session = HostSession(self.bridge, opener, self)
+        self._table: MountTable | None = None
+        self._drafting = False
+        self._wanted: tuple[str, str] | None = None
+        self._facts_call: BridgeCall | None = None
+        self._closed = False
+        self._actions = make_actions(self, {
+            Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
+            Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit,
+        })  # fmt: skip
+        menu = make_menu(self, self._actions, appearance, choose_appearance)
+        self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
+        self._mounts = MountsPanel()
+        self._detail = DetailPanel(self.session.submit)
+        self._empty = EmptyPanel(links)
+        self._starting = StartingPanel()
+        self._banner = Banner()
+        self._pages = QStackedWidget()
+        for page in (self._starting, self._empty, self._detail):
+            self._pages.addWidget(page)
+        self._lay_out()
+        self._connect()
+        self._show_page(self._starting)
+
+    def _lay_out(self) -> None:
+        banner_box = QVBoxLayout()
+        banner_box.setContentsMargins(12, 8, 12, 0)
+        banner_box.addWidget(self._banner)
+        right = QWidget()
+        right_layout = QVBoxLayout(right)
+        right_layout.setContentsMargins(0, 0, 0, 0)
+        right_layout.setSpacing(0)
+        right_layout.addLayout(banner_box)
+        right_layout.addWidget(self._pages, 1)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(1)
+        self._splitter.addWidget(self._mounts)
+        self._splitter.addWidget(right)
+        self._splitter.setStretchFactor(0, 0)
+        self._splitter.setStretchFactor(1, 1)
+        unit = self.fontMetrics().averageCharWidth()
+        self._splitter.setSizes([unit * 34, unit * 110])
+        central = QWidget()
+        layout = QVBoxLayout(central)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._host_bar)
+        layout.addWidget(Line())
+        layout.addWidget(self._splitter, 1)
+        self.setCentralWidget(central)
+
+    def _connect(self) -> None:
+        session = self.session
+        session.starting.connect(self._on_starting)
+        session.opened.connect(self._on_opened)
+        session.failed.connect(self._on_host_failed)
+        session.table_changed.connect(self._on_table)
+        session.link_changed.connect(self._on_link)
+        session.trouble.connect(self._on_trouble)
+        self._host_bar.host_chosen.connect(self._on_host_chosen)
+        self._mounts.chosen.connect(self._on_chosen)
+        self._mounts.changed.connect(self._on_changed)
+        self._mounts.vanished.connect(self._on_vanished)
+        self._detail.failed.connect(self.show_error)
+        self._detail.mounted.connect(self._on_mounted)
+        self._detail.unmounted.connect(self._on_unmounted)
+        self._empty.mount_clicked.connect(self._on_new)
+        self._empty.lab_clicked.connect(self._on_host_chosen)
+        self._starting.retry_clicked.connect(lambda: session.open(session.key))
+        self._starting.back_clicked.connect(lambda: self._on_host_chosen(LOCAL))
+        # Delete belongs to the list alone: in a field it deletes a letter.
+        delete = QShortcut(QKeySequence.StandardKey.Delete, self._mounts)
+        delete.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        delete.activated.connect(self._on_unmount)
+
+    # Hosts
+
+    def open_host(self, key: str) -> None:
+        """Work on this host."""
+        self.session.open(key)
+
+    def show_error(self, error: AppError) -> None:
+        """Show an error in the message area."""
+        self._banner.show_error(error)
+
+    def _on_host_chosen(self, key: str) -> None:
+        if key == self.session.key and self.session.hello is not None:
+            return
+        if self._detail.busy:
+            self._host_bar.show_host(self.session.key, self.session.hello)
+            self.show_error(
+                AppError(
+                    ErrorKind.UNAVAILABLE,
+                    self.tr("Something is still running on this host."),
+                    hint=self.tr("Wait until it has finished, or stop it, and then choose another host."),
+                )
+            )
+            return  # fmt: skip
+        self._banner.dismiss()
+        self.session.open(key)
+
+    def _on_starting(self, key: str) -> None:
+        self._table = None
+        self._drafting = False
+        self._wanted = None
+        self._mounts.clear_choice()
+        self._detail.forget()
+        self._host_bar.show_host(key, None)
+        self._starting.show_starting(lab=key != LOCAL)
+        self._show_page(self._starting)
+
+    def _on_opened(self, hello: HelloResult) -> None:
+        self._host_bar.show_host(self.session.key, hello)
+
+    def _on_host_failed(self, error: AppError) -> None:
+        self._table = None
+        self._detail.forget()
+        self._starting.show_failed(lab=self.session.key != LOCAL)
+        self._show_page(self._starting)
+        self.show_error(error)
+
+    def _on_trouble(self, error: AppError) -> None:
+        self._host_bar.show_host(self.session.key, self.session.hello)
+        self.show_error(error)
+
+    def _on_link(self, link: LinkFacts) -> None:
+        self._host_bar.show_host(self.session.key, self.session.hello)
+        self._banner.show_information(self.tr("The lab's link is now {name}.").format(name=link.name))
+        self._ask_facts()
+
+    # Mounts
+
+    def _on_table(self, table: MountTable) -> None:
+        first = self._table is None
+        self._table = table
+        self._mounts.apply(table)
+        if self._wanted is not None and self._mounts.choose(*self._wanted):
+            self._wanted = None
+            return
+        if self._drafting or self._mounts.current() is not None:
+            self._show_page(self._detail)
+        elif table.mounts:
+            self._mounts.choose_first()
+        else:
+            self._on_no_mounts(first=first)
+
+    def _on_no_mounts(self, *, first: bool) -> None:
+        hello = self.session.hello
+        if hello is not None and hello.lab:
+            self._draft(hello.share, LAB_MOUNT_POINT)
+        elif first or self._pages.currentWidget() is not self._empty:
+            self._show_page(self._empty)
+
+    def _on_chosen(self, mount: Mount) -> None:
+        self._drafting = False
+        self._detail.show_mount(mount)
+        self._show_page(self._detail)
+        self._ask_facts()
+
+    def _on_changed(self, mount: Mount) -> None:
+        self._detail.show_mount(mount)
+
+    def _on_vanished(self) -> None:
+        if self._table is not None and not self._mounts.choose_first():
+            self._on_no_mounts(first=False)
+
+    def _on_mounted(self, report: MountReport) -> None:
+        self._drafting = False
+        self._wanted = (report.mount.share, report.mount.mount_point)
+        if report.messages:
+            self._banner.show_information(
+                self.tr("The share is mounted, and mount.nfs had something to say."),
+                "\n".join(report.messages),
+            )
+        else:
+            self._banner.dismiss()
+        self.session.refresh()
+
+    def _on_unmounted(self, mount_point: str) -> None:
+        self._banner.show_information(self.tr("{path} is unmounted.").format(path=mount_point))
+        self.session.refresh()
+
+    def _draft(self, share: str, mount_point: str) -> None:
+        self._drafting = True
+        self._mounts.clear_choice()
+        self._detail.show_draft(share, mount_point)
+        self._show_page(self._detail)
+
+    # Facts
+
+    def _ask_facts(self) -> None:
+        mount = self._mounts.current()
+        self._detail.quick_test.set_facts(None)
+        if mount is None or self.session.hello is None:
+            return
+        call = self.session.submit("facts.get", FactsArgs(share=mount.share))
+        self._facts_call = call
+        call.succeeded.connect(partial(self._on_facts, call))
+        call.failed.connect(partial(self._on_facts, call, None))
+
+    def _on_facts(self, call: BridgeCall, facts: Facts | None, *_error: Any) -> None:
+        if call is self._facts_call:
+            self._facts_call = None
+            self._detail.quick_test.set_facts(facts)
+
+    # Commands
+
+    def _on_new(self) -> None:
+        hello = self.session.hello
+        if hello is None:
+            return
+        share = hello.share if hello.lab else ""
+        self._draft(share, "")
+
+    def _on_refresh(self) -> None:
+        self.session.refresh()
+        self._ask_facts()
+
+    def _on_unmount(self) -> None:
+        if self._pages.currentWidget() is self._detail:
+            self._detail.ask_unmount()
+
+    def _on_dismiss(self) -> None:
+        if not self._banner.isHidden():
+            self._banner.dismiss()
+        elif self._drafting and self._table is not None and self._table.mounts:
+            self._drafting = False
+            self._mounts.choose_first()
+        elif self._drafting and self.session.key == LOCAL:
+            self._drafting = False
+            self._show_page(self._empty)
+
+    def _on_quit(self) -> None:
+        self.close()
+
+    def _show_page(self, page: QWidget) -> None:
+        self._pages.setCurrentWidget(page)
+        self._mounts.setVisible(bool(self._table and self._table.mounts) and page is not self._starting)
+        self._actions[Command.NEW].setEnabled(page is not self._starting)
+        self._actions[Command.REFRESH].setEnabled(page is not self._starting)
+        mount = self._mounts.current()
+        self._actions[Command.UNMOUNT].setEnabled(mount is not None and mount.active is not None)
+
+    # Qt overrides
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Qt: end the host in the background and wait a little for it."""
+        if not self._closed:
+            self._closed = True
+            self._detail.forget()
+            self.session.close(_CLOSE_WAIT_S)
+            self.bridge.close()
+        super().closeEvent(event)

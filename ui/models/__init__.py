@@ -1,0 +1,1 @@
+"""Models: snapshots of the agent turned into rows and roles."""

@@ -1,0 +1,230 @@
+"""One mount, or a new one: its header with what can be done, and the tabs below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QTabWidget, QVBoxLayout, QWidget
+
+from advisor.options import MountOptions
+from ui import theme
+from ui.dialogs.confirm import confirm
+from ui.mounting import Mounting, Wish
+from ui.panels.quick_test import QuickTestPanel
+from ui.panels.settings import SettingsPanel
+from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
+from ui.widgets.mount_delegate import STATE_MEANING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.mounts.model import Mount, MountReport
+    from ui.bridge import BridgeCall
+
+
+class DetailPanel(QWidget):
+    """Shows a mount or a draft.
+
+    Signals:
+        failed: something did not work (AppError).
+        mounted: a mount succeeded (MountReport).
+        unmounted: the mount point.
+    """
+
+    failed = Signal(object)
+    mounted = Signal(object)
+    unmounted = Signal(str)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
+        super().__init__()
+        self._mount: Mount | None = None
+        self._mounting = Mounting(submit, self)
+        self._mounting.busy.connect(self._on_busy)
+        self._mounting.mounted.connect(self._on_mounted)
+        self._mounting.unmounted.connect(self.unmounted)
+        self._mounting.failed.connect(self.failed)
+        self._title = ElidedLabel()
+        enlarge(self._title, 1.4, bold=True)
+        self._state = StateLabel()
+        self._mount_button = QPushButton(self.tr("&Mount"))
+        self._mount_button.setObjectName("mount")
+        self._mount_button.clicked.connect(self._on_mount_clicked)
+        self._unmount_button = QPushButton(self.tr("&Unmount…"))
+        self._unmount_button.setObjectName("unmount")
+        self._unmount_button.clicked.connect(self.ask_unmount)
+        self._busy_bar = QProgressBar()
+        self._busy_bar.setTextVisible(False)
+        self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
+        self._busy_text = plain_label()
+        self._cancel = QPushButton(self.tr("&Cancel"))
+        self._cancel.setObjectName("cancel")
+        self._cancel.clicked.connect(self._mounting.cancel)
+        self._busy_row = QFrame()
+        self.settings = SettingsPanel()
+        self.settings.edited.connect(self._show_buttons)
+        self.settings.submitted.connect(self._on_submitted)
+        self.quick_test = QuickTestPanel(submit)
+        self.quick_test.failed.connect(self.failed)
+        self.quick_test.running_changed.connect(self._show_buttons)
+        self._tabs = QTabWidget()
+        self._tabs.setObjectName("tabs")
+        self._tabs.setDocumentMode(True)
+        self._tabs.addTab(self.settings, self.tr("Settings"))
+        self._tabs.addTab(self.quick_test, self.tr("Quick test"))
+        self._lay_out()
+        self._on_busy("")
+
+    def _lay_out(self) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self._title)
+        texts.addWidget(self._state)
+        top = QHBoxLayout()
+        top.setSpacing(10)
+        top.addLayout(texts, 1)
+        top.addWidget(self._unmount_button)
+        top.addWidget(self._mount_button)
+        busy = QHBoxLayout(self._busy_row)
+        busy.setContentsMargins(0, 0, 0, 0)
+        busy.addWidget(self._busy_bar)
+        busy.addWidget(self._busy_text, 1)
+        busy.addWidget(self._cancel)
+        header = QVBoxLayout()
+        header.setContentsMargins(16, 14, 16, 8)
+        header.addLayout(top)
+        header.addWidget(self._busy_row)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(header)
+        layout.addWidget(self._tabs, 1)
+
+    # What the window tells
+
+    def show_draft(self, share: str, mount_point: str) -> None:
+        """Show a form for a new mount."""
+        self._mount = None
+        self._title.setText(self.tr("New mount"))
+        self._state.set_state(self.tr("not mounted"), "muted")
+        self.settings.show_draft(share, mount_point)
+        self.quick_test.set_mount(None)
+        self._tabs.setTabVisible(1, False)  # noqa: FBT003
+        self._tabs.setCurrentIndex(0)
+        self._show_buttons()
+
+    def show_mount(self, mount: Mount) -> None:
+        """Show this mount."""
+        other = self._mount is None or (self._mount.share, self._mount.mount_point) != (
+            mount.share, mount.mount_point)  # fmt: skip
+        self._mount = mount
+        self._title.setText(f"{mount.share}  →  {mount.mount_point}")
+        self._state.set_state(self._state_text(mount), STATE_MEANING[mount.state])
+        self.settings.show_mount(mount, keep_edits=not other)
+        self.quick_test.set_mount(mount)
+        self._tabs.setTabVisible(1, True)  # noqa: FBT003
+        self._show_buttons()
+
+    def forget(self) -> None:
+        """Another host is shown now."""
+        self._mounting.forget()
+        self.quick_test.forget()
+        self.show_draft("", "")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a mount, an unmount or a test is under way."""
+        return self._mounting.is_busy or self.quick_test.running
+
+    def _state_text(self, mount: Mount) -> str:
+        words = {
+            "mounted": self.tr("mounted"),
+            "not-mounted": self.tr("not mounted, set up in {file}"),
+            "not-responding": self.tr("not responding"),
+            "differs": self.tr("mounted, differs from fstab"),
+        }
+        word = words[mount.state].format(file=mount.configured.origin if mount.configured else "fstab")
+        if mount.active is None:
+            return word
+        version = MountOptions.parse(mount.active.options).get("vers")
+        return f"{word}, NFS {version}" if version else word
+
+    # What the person does
+
+    def ask_unmount(self) -> None:
+        """Ask, then unmount the mount shown."""
+        mount = self._mount
+        if mount is None or mount.active is None or self.busy:
+            return
+        confirm(
+            self.window(),
+            self.tr("Unmount {path}?").format(path=mount.mount_point),
+            self.tr("Programs that use files there will not find them until it is mounted again."),
+            self.tr("&Unmount"),
+            lambda: self._mounting.unmount(mount.mount_point),
+        )
+
+    def _on_submitted(self) -> None:
+        if self._mount_button.isVisible() and self._mount_button.isEnabled():
+            self._on_mount_clicked()
+
+    def _on_mount_clicked(self) -> None:
+        problem = self.settings.problem()
+        if problem is not None:
+            self.failed.emit(problem)
+            return
+        wish = self.settings.wish()
+        mount = self._mount
+        if mount is None or mount.active is None:
+            self._mounting.mount(wish)
+            return
+        old = self.settings.original_wish(mount)
+        confirm(
+            self.window(),
+            self.tr("Unmount {path} and mount it with the new values?").format(path=mount.mount_point),
+            self.tr("NFS takes most values only when it mounts. Programs that use files there lose "
+                    "them for a moment. If the new values do not work, the mount is put back as it is now."),
+            self.tr("&Mount again"),
+            lambda: self._mounting.mount_again(old, wish),
+        )  # fmt: skip
+
+    # What happens
+
+    def _on_busy(self, text: str) -> None:
+        self._busy_row.setVisible(bool(text))
+        # A hidden bar must not go on moving.
+        self._busy_bar.setRange(0, 0 if text else 1)
+        self._busy_bar.setAccessibleName(text)
+        self._busy_text.setText(text)
+        self._show_buttons()
+
+    def _on_mounted(self, wish: Wish, report: MountReport) -> None:
+        self.settings.remember(wish, report)
+        self.mounted.emit(report)
+
+    def _show_buttons(self) -> None:
+        mount = self._mount
+        active = mount is not None and mount.active is not None
+        self._unmount_button.setVisible(active)
+        self._unmount_button.setEnabled(not self.busy)
+        self._mount_button.setText(self.tr("&Mount again…") if active else self.tr("&Mount"))
+        self._mount_button.setVisible(not active or self.settings.dirty)
+        self._mount_button.setEnabled(not self.busy and self.settings.complete)
+        self.settings.set_busy(busy=self.busy)
+        self._colour()
+
+    def _colour(self) -> None:
+        colours = theme.colours_of(self)
+        loud = self._mount_button.isEnabled()
+        theme.tint(self._mount_button, colours.accent if loud else colours.raised, QPalette.ColorRole.Button)
+        theme.tint(self._mount_button, colours.on_accent if loud else colours.muted,
+                   QPalette.ColorRole.ButtonText)  # fmt: skip
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_busy_row"):
+            self._colour()

@@ -1,0 +1,1 @@
+"""Plots: the only home of pyqtgraph."""

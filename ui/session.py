@@ -1,0 +1,177 @@
+"""The host that the window works on: opened in the background, watched, and replaced by another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.agent.protocol import HelloResult, LinkArgs, ListArgs
+from app.errors import AppError, ErrorKind
+from app.tasks import run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from advisor.facts import LinkFacts
+    from app.agent.client import Host
+    from app.mounts.model import MountTable
+    from ui.bridge import Bridge, BridgeCall
+
+#: The key of this computer; any other key is a link of the lab.
+LOCAL = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHost:
+    """An opened host.
+
+    Attributes:
+        client: answers the verbs.
+        close: ends it; may take seconds, so it runs on a thread.
+    """
+
+    client: Host
+    close: Callable[[], None]
+
+
+class HostSession(QObject):
+    """Opens hosts and follows their mounts.
+
+    Signals:
+        starting: a host is being opened (its key).
+        opened: it answered (HelloResult).
+        failed: it could not be opened, or it went away (AppError).
+        table_changed: the mounts (MountTable), first and at each change.
+        link_changed: the lab's link was switched (LinkFacts).
+        trouble: something smaller failed (AppError); the host is still there.
+    """
+
+    starting = Signal(str)
+    opened = Signal(object)
+    failed = Signal(object)
+    table_changed = Signal(object)
+    link_changed = Signal(object)
+    trouble = Signal(object)
+
+    def __init__(self, bridge: Bridge, opener: Callable[[str], OpenHost], parent: QObject) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._opener = opener
+        self._key = LOCAL
+        self._host: OpenHost | None = None
+        self._hello: HelloResult | None = None
+        self._watch: BridgeCall | None = None
+        self._opening: BridgeCall | None = None
+        self._closing: list[Future[None]] = []
+
+    @property
+    def key(self) -> str:
+        """The key of the host shown or being opened."""
+        return self._key
+
+    @property
+    def hello(self) -> HelloResult | None:
+        """Who answers, None until it did."""
+        return self._hello
+
+    def open(self, key: str) -> None:
+        """Leave the present host and open another; the lab's link is switched while it runs."""
+        if self._hello is not None and self._hello.lab and key != LOCAL:
+            self._switch_link(key)
+            return
+        self.leave()
+        self._key = key
+        self.starting.emit(key)
+        opening = self._bridge.run("open-host", lambda: self._opener(key))
+        self._opening = opening
+        opening.succeeded.connect(partial(self._on_host, opening))
+        opening.failed.connect(partial(self._on_open_failed, opening))
+
+    def submit(self, verb: str, args: Any = None) -> BridgeCall:
+        """Send a request to the present host.
+
+        Raises:
+            AppError: if there is none.
+        """
+        if self._host is None:
+            raise AppError(ErrorKind.UNAVAILABLE, "The host is not ready yet.", hint="Wait until it answers.")
+        return self._bridge.submit(self._host.client, verb, args)
+
+    def refresh(self) -> None:
+        """Read the mounts again."""
+        if self._hello is not None:
+            call = self.submit("mounts.list", ListArgs())
+            call.succeeded.connect(self._on_table)
+            call.failed.connect(self.trouble)
+
+    def leave(self) -> None:
+        """End the present host in the background."""
+        host, self._host = self._host, None
+        self._hello = None
+        self._watch = None
+        self._opening = None
+        if host is not None:
+            self._close_host(host)
+
+    def close(self, wait_s: float) -> None:
+        """End everything; wait this long for hosts to end (used once, when the program ends)."""
+        self.leave()
+        for future in self._closing:
+            try:
+                future.exception(wait_s)
+            except TimeoutError:
+                return
+
+    def _close_host(self, host: OpenHost) -> None:
+        self._closing = [future for future in self._closing if not future.done()]
+        self._closing.append(run_in_thread("close-host", host.close))
+
+    def _switch_link(self, key: str) -> None:
+        call = self.submit("lab.link", LinkArgs(link=key))
+        call.succeeded.connect(partial(self._on_link, key))
+        call.failed.connect(self.trouble)
+
+    def _on_link(self, key: str, link: LinkFacts) -> None:
+        self._key = key
+        self.link_changed.emit(link)
+
+    def _on_host(self, opening: BridgeCall, host: OpenHost) -> None:
+        if opening is not self._opening:  # left before it was ready
+            self._close_host(host)
+            return
+        self._opening = None
+        self._host = host
+        call = self.submit("hello")
+        call.succeeded.connect(partial(self._on_hello, host))
+        call.failed.connect(partial(self._on_lost, host))
+
+    def _on_open_failed(self, opening: BridgeCall, error: AppError) -> None:
+        if opening is self._opening:
+            self._opening = None
+            self.failed.emit(error)
+
+    def _on_hello(self, host: OpenHost, hello: HelloResult) -> None:
+        if host is not self._host:
+            return
+        self._hello = hello
+        self.opened.emit(hello)
+        watch = self.submit("mounts.list", ListArgs(watch=True))
+        self._watch = watch
+        watch.progressed.connect(partial(self._on_watched, watch))
+        watch.failed.connect(partial(self._on_lost, host))
+
+    def _on_watched(self, watch: BridgeCall, table: MountTable) -> None:
+        if watch is self._watch:
+            self._on_table(table)
+
+    def _on_table(self, table: MountTable) -> None:
+        self.table_changed.emit(table)
+
+    def _on_lost(self, host: OpenHost, error: AppError) -> None:
+        if host is self._host:
+            self.leave()
+            self.failed.emit(error)

@@ -1,0 +1,147 @@
+"""Colours of the window: two palettes and one table of meanings, light and dark.
+
+The program ships its palettes because a colour scheme is not followed on every platform (Qt's xcb and
+offscreen plug-ins without a desktop's theme ignore it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QStyleFactory
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+
+class Appearance(StrEnum):
+    """What the person chose."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Colours by meaning, as #rrggbb.
+
+    Attributes:
+        window: background of the window.
+        base: background of fields, lists and plots.
+        raised: background of buttons.
+        text: ordinary text.
+        muted: secondary text.
+        border: lines between things.
+        accent: the selected and the most important thing.
+        on_accent: text on it.
+        ok: mounted, good.
+        warn: deserves a look.
+        error: failed, not responding.
+        info: neither good nor bad.
+        write: the curve and figures to the server.
+        read: the curve and figures from it.
+    """
+
+    window: str
+    base: str
+    raised: str
+    text: str
+    muted: str
+    border: str
+    accent: str
+    on_accent: str
+    ok: str
+    warn: str
+    error: str
+    info: str
+    write: str
+    read: str
+
+
+LIGHT = Colours(
+    window="#f4f5f7", base="#ffffff", raised="#fbfbfc", text="#1c2127", muted="#59626e", border="#d3d8df",
+    accent="#1a5fb4", on_accent="#ffffff", ok="#14713a", warn="#875300", error="#b3261e", info="#1a5fb4",
+    write="#0067a3", read="#b34700",
+)  # fmt: skip
+
+DARK = Colours(
+    window="#1f2227", base="#17191d", raised="#2b2f36", text="#e7e9ec", muted="#a6aeb9", border="#3b414a",
+    accent="#7ab0f5", on_accent="#0d1a2b", ok="#5fcb80", warn="#e8b34b", error="#ff8f85", info="#7ab0f5",
+    write="#5bb8ec", read="#f0a53a",
+)  # fmt: skip
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.1, relative luminance)."""
+    lights = sorted((_luminance(QColor(first)), _luminance(QColor(second))))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def _luminance(colour: QColor) -> float:
+    def channel(value: float) -> float:
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+    parts = (channel(colour.redF()), channel(colour.greenF()), channel(colour.blueF()))
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def make_palette(colours: Colours) -> QPalette:
+    """Return the Qt palette of a table."""
+    palette = QPalette()
+    role = QPalette.ColorRole
+    mapping = {
+        role.Window: colours.window, role.WindowText: colours.text, role.Base: colours.base,
+        role.AlternateBase: colours.window, role.Text: colours.text, role.Button: colours.raised,
+        role.ButtonText: colours.text, role.BrightText: colours.error, role.Highlight: colours.accent,
+        role.HighlightedText: colours.on_accent, role.Link: colours.accent, role.LinkVisited: colours.accent,
+        role.ToolTipBase: colours.raised, role.ToolTipText: colours.text,
+        role.PlaceholderText: colours.muted, role.Mid: colours.border, role.Accent: colours.accent,
+    }  # fmt: skip
+    for colour_role, value in mapping.items():
+        palette.setColor(colour_role, QColor(value))
+    base = QColor(colours.raised)
+    dark = base.lightness() < 128
+    palette.setColor(role.Light, base.lighter(130 if dark else 102))
+    palette.setColor(role.Midlight, base.lighter(115 if dark else 101))
+    palette.setColor(role.Dark, QColor(colours.border).darker(140 if dark else 118))
+    palette.setColor(role.Shadow, QColor("#000000") if dark else QColor(colours.border).darker(140))
+    for colour_role in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(colours.muted))
+    palette.setColor(QPalette.ColorGroup.Disabled, role.Base, QColor(colours.window))
+    palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(colours.border))
+    return palette
+
+
+def colours_of(widget: QWidget) -> Colours:
+    """Return the table that fits the widget's palette."""
+    dark = widget.palette().color(QPalette.ColorRole.Base).lightness() < 128
+    return DARK if dark else LIGHT
+
+
+def apply_appearance(app: QApplication, appearance: Appearance) -> None:
+    """Set the style and the palette of the whole program."""
+    scheme = {
+        Appearance.SYSTEM: Qt.ColorScheme.Unknown,
+        Appearance.LIGHT: Qt.ColorScheme.Light,
+        Appearance.DARK: Qt.ColorScheme.Dark,
+    }[appearance]
+    hints = QGuiApplication.styleHints()
+    hints.setColorScheme(scheme)
+    if app.style().objectName().lower() != "fusion":
+        app.setStyle(QStyleFactory.create("Fusion"))
+    dark = appearance is Appearance.DARK or (
+        appearance is Appearance.SYSTEM and hints.colorScheme() == Qt.ColorScheme.Dark
+    )
+    app.setPalette(make_palette(DARK if dark else LIGHT))
+
+
+def tint(widget: QWidget, colour: str, role: QPalette.ColorRole = QPalette.ColorRole.WindowText) -> None:
+    """Give one role of one widget a colour."""
+    palette = widget.palette()
+    palette.setColor(role, QColor(colour))
+    widget.setPalette(palette)

@@ -1,0 +1,131 @@
+"""The message area: what happened, what to do, and the raw text behind a disclosure. Never in the way."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.errors import AppError, ErrorKind
+from ui import theme
+from ui.widgets.labels import enlarge, plain_label
+
+
+class Banner(QFrame):
+    """Shows one message; hidden when there is none. Plain text only.
+
+    Signals:
+        closed: the person dismissed it.
+    """
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("banner")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self._meaning = "error"
+        self._word = plain_label()
+        self._word.setAlignment(Qt.AlignmentFlag.AlignTop)
+        enlarge(self._word, 1.0, bold=True)
+        self._message = plain_label(wrap=True)
+        self._hint = plain_label(wrap=True)
+        for label in (self._message, self._hint):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._details_button = QPushButton(self.tr("&Details"))
+        self._details_button.setCheckable(True)
+        self._details_button.toggled.connect(self._on_details)
+        self._copy_button = QPushButton(self.tr("&Copy details"))
+        self._copy_button.clicked.connect(self._on_copy)
+        close_button = QPushButton(self.tr("C&lose"))
+        close_button.setObjectName("banner-close")
+        close_button.clicked.connect(self.dismiss)
+        self._detail = QPlainTextEdit()
+        self._detail.setReadOnly(True)
+        self._detail.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._detail.setMaximumHeight(self.fontMetrics().lineSpacing() * 8)
+        self._detail.setAccessibleName(self.tr("Details"))
+        self._detail.setTabChangesFocus(True)
+        self._lay_out(close_button)
+        self.hide()
+
+    def _lay_out(self, close_button: QPushButton) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self._message)
+        texts.addWidget(self._hint)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._details_button)
+        buttons.addWidget(self._copy_button)
+        buttons.addWidget(close_button)
+        top = QHBoxLayout()
+        top.setSpacing(12)
+        top.addWidget(self._word, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(texts, 1)
+        top.addLayout(buttons)
+        top.setAlignment(buttons, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.addLayout(top)
+        layout.addWidget(self._detail)
+
+    def show_error(self, error: AppError) -> None:
+        """Show an error; a cancellation is told as information."""
+        if error.kind is ErrorKind.CANCELLED:
+            self._show("info", self.tr("Cancelled"), error)
+        else:
+            self._show("error", self.tr("Error"), error)
+
+    def show_warning(self, message: str) -> None:
+        """Show a warning."""
+        self._show("warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message))
+
+    def show_information(self, message: str, detail: str = "") -> None:
+        """Show that something was done."""
+        self._show("info", self.tr("Note"), AppError(ErrorKind.INTERNAL, message, detail=detail))
+
+    def message(self) -> str:
+        """Return the message shown, "" if none."""
+        return "" if self.isHidden() else self._message.text()
+
+    def dismiss(self) -> None:
+        """Hide it."""
+        if self.isHidden():
+            return
+        self.hide()
+        self.closed.emit()
+
+    def _show(self, meaning: str, word: str, error: AppError) -> None:
+        self._meaning = meaning
+        self._word.setText(word)
+        self._message.setText(error.message)
+        self._hint.setText(error.hint)
+        self._hint.setVisible(bool(error.hint))
+        self._detail.setPlainText(error.detail)
+        self._details_button.setChecked(False)
+        self._details_button.setVisible(bool(error.detail))
+        self._on_details(shown=False)
+        self.setAccessibleName(f"{word}: {error.message} {error.hint}".strip())
+        self._colour()
+        self.show()
+
+    def _on_details(self, shown: bool) -> None:  # noqa: FBT001 - a slot
+        self._detail.setVisible(shown)
+        self._copy_button.setVisible(shown)
+
+    def _on_copy(self) -> None:
+        text = "\n".join(part for part in (self._message.text(), self._hint.text(),
+                                           self._detail.toPlainText()) if part)  # fmt: skip
+        QGuiApplication.clipboard().setText(text)
+
+    def _colour(self) -> None:
+        theme.tint(self._word, getattr(theme.colours_of(self), self._meaning))
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_detail"):
+            self._colour()

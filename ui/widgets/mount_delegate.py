@@ -1,0 +1,100 @@
+"""How one mount looks in the list: dot, mount point, and below it the state in a word and the export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from ui import theme
+from ui.models.mounts_model import MountRole, StateRole, export_of
+from ui.widgets.labels import draw_dot
+
+if TYPE_CHECKING:
+    from app.mounts.model import Mount
+
+#: State to a field of :class:`ui.theme.Colours`.
+STATE_MEANING = {"mounted": "ok", "not-mounted": "muted", "not-responding": "error", "differs": "warn"}
+
+
+class MountDelegate(QStyledItemDelegate):
+    """Paints servers as headings and mounts in two lines."""
+
+    # Qt overrides
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Qt: one line for a server, two for a mount, with air around them."""
+        metrics = QFontMetrics(option.font)
+        mount: Mount | None = index.data(MountRole)
+        line = metrics.lineSpacing()
+        return QSize(line * 8, int(line * (1.9 if mount is None else 2.9)))
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt: paint the row."""
+        mount: Mount | None = index.data(MountRole)
+        painter.save()
+        if mount is None:
+            _paint_server(painter, option, str(index.data()))
+        else:
+            _paint_mount(painter, option, mount, str(index.data(StateRole)))
+        painter.restore()
+
+
+def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str) -> None:
+    rect: QRect = option.rect
+    palette: QPalette = option.palette
+    heading = QFont(option.font)
+    heading.setWeight(QFont.Weight.DemiBold)
+    painter.setFont(heading)
+    painter.setPen(palette.color(QPalette.ColorRole.PlaceholderText))
+    metrics = QFontMetrics(heading)
+    area = rect.adjusted(metrics.averageCharWidth(), 0, -metrics.averageCharWidth(), -3)
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, area.width())
+    painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, text)
+
+
+def _paint_mount(painter: QPainter, option: QStyleOptionViewItem, mount: Mount, word: str) -> None:
+    rect: QRect = option.rect
+    font: QFont = option.font
+    palette: QPalette = option.palette
+    state: QStyle.StateFlag = option.state
+    selected = bool(state & QStyle.StateFlag.State_Selected)
+    focused = bool(state & QStyle.StateFlag.State_HasFocus) and selected
+    dark = palette.color(QPalette.ColorRole.Base).lightness() < 128
+    colours = theme.DARK if dark else theme.LIGHT
+    colour = getattr(colours, STATE_MEANING[mount.state])
+    if selected:
+        back = QColor(colours.accent)
+        back.setAlphaF(0.30 if dark else 0.13)
+        painter.fillRect(rect, back)
+        painter.fillRect(QRect(rect.topLeft(), QSize(3, rect.height())), QColor(colours.accent))
+    metrics = QFontMetrics(font)
+    line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
+    top = rect.top() + (rect.height() - 2 * line) // 2
+    left = rect.left() + 2 * unit + line
+    width = rect.right() - left - unit
+    draw_dot(
+        painter, rect.left() + 2 * unit, top + line // 2, line, colour, filled=mount.state != "not-mounted"
+    )
+    strong = QFont(font)
+    strong.setWeight(QFont.Weight.Medium)
+    painter.setFont(strong)
+    painter.setPen(QColor(colours.text))
+    name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width)
+    painter.drawText(QPoint(left, top + metrics.ascent()), name)
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    painter.drawText(QPoint(left, top + line + metrics.ascent()), word)
+    used = metrics.horizontalAdvance(word + "  ")
+    painter.setPen(QColor(colours.muted))
+    export = metrics.elidedText(export_of(mount.share), Qt.TextElideMode.ElideMiddle, width - used)
+    painter.drawText(QPoint(left + used, top + line + metrics.ascent()), export)
+    if focused:
+        pen = painter.pen()
+        pen.setColor(QColor(colours.accent))
+        painter.setPen(pen)
+        painter.drawRect(rect.adjusted(0, 0, -1, -1))
