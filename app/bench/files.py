@@ -189,12 +189,20 @@ def remove_run(parent: str, run: str) -> None:
     Raises:
         OSError: if the file system refuses, for instance while the killed worker still holds the file.
     """
-    parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return
     try:
         with contextlib.suppress(FileNotFoundError):
             _remove(parent_fd, PREFIX + run)
     finally:
         os.close(parent_fd)
+
+
+def left_behind(parent: str, run: str) -> bool:
+    """Return whether a run's directory is still there."""
+    return os.path.lexists(Path(parent, PREFIX + run))
 
 
 def _remove_if_abandoned(parent_fd: int, name: str) -> bool:

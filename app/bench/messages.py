@@ -46,12 +46,21 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):
-    """An AppError; the same shape as the agent's, whose module is too slow to import for a worker."""
+    """An AppError; much like the agent's, whose module is too slow to import for a worker.
+
+    Attributes:
+        kind: as in AppError, and so on.
+        message: likewise.
+        hint: likewise.
+        detail: likewise.
+        left: whether the worker could not remove its files.
+    """
 
     kind: str
     message: str
     hint: str = ""
     detail: str = ""
+    left: bool = False
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

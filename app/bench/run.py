@@ -109,9 +109,10 @@ class _Run:
         self._emit = emit
         self._run_id = new_run_id()
         self._path = spec.path
+        #: Set when the worker has said its last line, before which it removes its files.
+        self._tidy = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
-        self._ended = threading.Event()
         self._stderr_read, stderr_write = os.pipe()
         try:
             self._child = start([sys.executable, "-P", "-m", "app.bench.worker"], stderr=stderr_write)
@@ -125,14 +126,11 @@ class _Run:
     def result(self) -> WorkerResult:
         """Relay events until the worker's last line; see run_test for the errors."""
         self._token.on_cancel(lambda: self._messages.put(None))
-        tidy = False
         try:
             self._send_job()
-            result = self._relay()
-            tidy = True
-            return result
+            return self._relay()
         finally:
-            self._end(tidy=tidy)
+            self._end()
 
     def _send_job(self) -> None:
         line = msgspec.json.encode(WorkerJob(spec=self._spec, run=self._run_id)) + b"\n"
@@ -151,8 +149,10 @@ class _Run:
             if message is None:
                 raise self._death()
             if message.ok is not None:
+                self._tidy = True
                 return message.ok
             if message.error is not None:
+                self._tidy = not message.error.left
                 raise _error(message.error)
             if self._take(message):
                 last_sign = time.monotonic()
@@ -167,14 +167,10 @@ class _Run:
         # Samples come from a thread of the worker that runs on when the file system hangs.
         return message.event.sample is None
 
-    def _end(self, *, tidy: bool) -> None:
-        """See the worker off; what it leaves behind is removed in the background.
-
-        Args:
-            tidy: whether it has said its last line, before which it removes its files.
-        """
+    def _end(self) -> None:
+        """See the worker off; what it leaves behind is removed in the background."""
         child = self._child
-        if not tidy:
+        if not self._tidy:
             kill_group(child, signal.SIGTERM)
             wait_for(child, _TERM_S)
             kill_group(child)
@@ -182,7 +178,7 @@ class _Run:
             with contextlib.suppress(OSError):
                 child.stdin.close()
         os.close(self._stderr_read)
-        in_background("bench-clean", self._reap if tidy else self._clean)
+        in_background("bench-clean", self._reap if self._tidy else self._clean)
 
     def _reap(self) -> None:
         wait_for(self._child, _REAP_S)
@@ -214,9 +210,9 @@ class _Run:
         stream = self._child.stdout
         if stream is None:
             raise AssertionError("started with a pipe")
-        with stream:
-            # The pipe is unbuffered, and a raw stream would read lines byte by byte.
-            for line in io.BufferedReader(cast("io.RawIOBase", stream)):
+        # The pipe is unbuffered, and a raw stream would read lines byte by byte.
+        with io.BufferedReader(cast("io.RawIOBase", stream)) as lines:
+            for line in lines:
                 try:
                     self._messages.put(decoder.decode(line))
                 except (msgspec.DecodeError, UnicodeDecodeError):

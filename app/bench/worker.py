@@ -16,7 +16,7 @@ import msgspec
 
 from app.bench.copy import Copier, StoppedError
 from app.bench.data import DataPool
-from app.bench.files import TestDirectory, check_space, remove_leftovers
+from app.bench.files import TestDirectory, check_space, left_behind, remove_leftovers
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.probe import Probe
@@ -59,9 +59,10 @@ def main() -> int:
     try:
         result = run(job, progress, output.send)
     except StoppedError:
-        output.send(_failure(AppError(ErrorKind.CANCELLED, "The test was cancelled.")))
+        stopped = AppError(ErrorKind.CANCELLED, "The test was cancelled.")
+        output.send(_failure(stopped, left=_left(job)))
     except AppError as error:
-        output.send(_failure(error))
+        output.send(_failure(error, left=_left(job)))
     else:
         output.send(WorkerMessage(ok=result))
     return 0
@@ -156,10 +157,16 @@ class _Output:
                 return
 
 
-def _failure(error: AppError) -> WorkerMessage:
+def _failure(error: AppError, *, left: bool = False) -> WorkerMessage:
     return WorkerMessage(
-        error=WorkerError(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
+        error=WorkerError(
+            kind=error.kind, message=error.message, hint=error.hint, detail=error.detail, left=left
+        )
     )
+
+
+def _left(job: WorkerJob) -> bool:
+    return left_behind(os.path.realpath(job.spec.path), job.run)
 
 
 def _read_line() -> bytes:

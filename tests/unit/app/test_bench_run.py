@@ -1,0 +1,380 @@
+"""Whole tests in real worker processes: results, errors, cancelling, death, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from app.agent.client import AgentClient
+from app.agent.server import AgentServer, Context
+from app.bench import cleanup, run, worker
+from app.bench.files import MARKER, PREFIX, own_marker
+from app.bench.messages import WorkerJob
+from app.bench.meter import Progress
+from app.bench.result import TestEvent, TestResult, TestSpec
+from app.bench.run import run_test, wait_for_cleanups
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelledError, CancelToken, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+MIB = 2**20
+#: Long enough to be caught in the middle, whatever the machine.
+ENDLESS = 2**36
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    yield
+    assert wait_for_cleanups(30)
+    assert [entry for entry in tmp_path.rglob("*") if entry.name.startswith(PREFIX)] == []
+
+
+@pytest.fixture
+def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A directory whose worker does not look at the free space, so that an endless test starts."""
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "sitecustomize.py").write_text(
+        "import app.bench.files as files\nfiles.check_space = lambda *_: None\n"
+    )
+    real = run.start
+    monkeypatch.setattr(run, "start", lambda argv, **kw: real(argv, env={"PYTHONPATH": str(hooks)}, **kw))
+    directory = tmp_path / "tested"
+    directory.mkdir()
+    return directory
+
+
+def do(directory: Path, **changes: object) -> tuple[TestResult, list[TestEvent]]:
+    spec = msgspec.structs.replace(
+        TestSpec(path=str(directory), size=4 * MIB, block_size=64 * 1024), **changes
+    )
+    events: list[TestEvent] = []
+    return run_test(spec, CancelToken(), events.append), events
+
+
+def test_both_ways(tmp_path: Path) -> None:
+    result, events = do(tmp_path)
+    assert result.path == str(tmp_path)
+    assert not result.nfs
+    assert result.share is None
+    assert "not an NFS mount" in result.notes[0]
+    assert result.write is not None
+    assert result.read is not None
+    assert result.cache is not None
+    assert result.write.bytes == result.read.bytes == 4 * MIB
+    assert result.write.samples[-1].bytes == 4 * MIB
+    assert result.cache.method == "fadvise"
+    phases = [(event.direction, event.phase) for event in events if event.sample is None]
+    assert phases == [
+        ("write", "prepare"), ("write", "write"), ("write", "fsync"), ("write", "close"),
+        ("read", "drop-cache"), ("read", "read"), ("read", "close"), ("read", "clean-up"),
+    ]  # fmt: skip
+    assert [
+        event.sample for event in events if event.sample and event.direction == "read"
+    ] == result.read.samples
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+@pytest.mark.parametrize("cache", ["fadvise", "direct", "fresh-mount"])
+def test_one_way(tmp_path: Path, direction: str, cache: str) -> None:
+    result, _ = do(tmp_path, direction=direction, cache=cache, sync=True)
+    assert (result.write is None) == (direction == "read")
+    assert (result.read is None) == (result.cache is None) == (direction == "write")
+    assert result.sync
+
+
+def test_odd_sizes(tmp_path: Path) -> None:
+    result, _ = do(tmp_path, size=MIB + 1, block_size=4097)
+    assert result.read is not None
+    assert result.read.samples[-1].bytes == MIB + 1
+
+
+def test_links_and_relative_paths_are_resolved_by_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    monkeypatch.chdir(tmp_path)
+    result, _ = do(tmp_path, path="link")
+    assert result.path == str(real)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"path": "/nowhere/at/all"}, ErrorKind.PATH_MISSING),
+        ({"path": "/etc/passwd"}, ErrorKind.NOT_A_DIRECTORY),
+        ({"size": 2**62}, ErrorKind.NO_SPACE),
+        ({"size": 0}, ErrorKind.USAGE),
+        ({"block_size": 0}, ErrorKind.USAGE),
+        ({"block_size": 2**40}, ErrorKind.USAGE),
+        ({"path": "/proc"}, None),
+    ],
+)
+def test_bad_input(tmp_path: Path, changes: dict[str, object], kind: ErrorKind | None) -> None:
+    with pytest.raises(AppError) as caught:
+        do(tmp_path, **changes)
+    assert kind is None or caught.value.kind == kind
+    assert caught.value.kind != ErrorKind.INTERNAL
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_may_not_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    with pytest.raises(AppError) as caught:
+        do(tmp_path)
+    tmp_path.chmod(0o755)
+    assert caught.value.kind == ErrorKind.PERMISSION
+
+
+@contextlib.contextmanager
+def small_tmpfs(path: Path, options: str) -> Iterator[Path]:
+    where = path / "small"
+    where.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", where], check=True, timeout=30)
+    try:
+        yield where
+    finally:
+        assert wait_for_cleanups(30)
+        subprocess.run(["umount", where], check=True, timeout=30)
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system to fill")
+
+
+@needs_root
+def test_a_full_file_system_is_seen_before(tmp_path: Path) -> None:
+    with small_tmpfs(tmp_path, "size=4m") as where, pytest.raises(AppError) as caught:
+        do(where, size=4 * MIB)
+    assert caught.value.kind == ErrorKind.NO_SPACE
+
+
+@needs_root
+def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "check_space", lambda *_: None)
+    job = WorkerJob(spec=TestSpec(path=str(tmp_path / "small"), size=8 * MIB), run="full")
+    with small_tmpfs(tmp_path, "size=4m") as where:
+        with pytest.raises(AppError) as caught:
+            worker.run(job, Progress(), lambda _: None)
+        assert list(where.iterdir()) == []
+    assert caught.value.kind == ErrorKind.NO_SPACE
+
+
+@needs_root
+def test_a_read_only_file_system(tmp_path: Path) -> None:
+    with small_tmpfs(tmp_path, "ro") as where, pytest.raises(AppError) as caught:
+        do(where)
+    assert caught.value.kind == ErrorKind.READ_ONLY
+
+
+def test_leftovers_of_a_killed_run_are_removed_and_mentioned(tmp_path: Path) -> None:
+    old = tmp_path / (PREFIX + "old")
+    old.mkdir()
+    (old / "data").write_bytes(b"x")
+    (old / MARKER).write_bytes(msgspec.json.encode(msgspec.structs.replace(own_marker("old"), pid=2**22 + 1)))
+    result, _ = do(tmp_path)
+    assert not old.exists()
+    assert any("earlier test" in note for note in result.notes)
+
+
+def start_endless(path: Path, token: CancelToken, seen: Callable[[TestEvent], None]) -> AppError:
+    with pytest.raises(AppError) as caught:
+        run_test(TestSpec(path=str(path), size=ENDLESS, direction="write"), token, seen)
+    return caught.value
+
+
+def files_of(path: Path) -> list[str]:
+    return [entry.name for entry in path.glob(f"{PREFIX}*/*")]
+
+
+def test_cancel_in_the_middle(roomy: Path) -> None:
+    token = CancelToken()
+    before: list[list[str]] = []
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB:
+            before.append(files_of(roomy))
+            token.cancel()
+
+    assert isinstance(start_endless(roomy, token, seen), CancelledError)
+    assert sorted(before[0]) == ["data", MARKER]
+
+
+@pytest.mark.parametrize("phase", ["prepare", "write"])
+def test_cancel_at_any_phase(roomy: Path, phase: str) -> None:
+    token = CancelToken()
+    error = start_endless(roomy, token, lambda event: token.cancel() if event.phase == phase else None)
+    assert isinstance(error, CancelledError)
+
+
+def test_cancelled_before_it_begins(tmp_path: Path) -> None:
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(CancelledError):
+        run_test(TestSpec(path=str(tmp_path)), token, lambda _: None)
+
+
+def worker_of(path: Path) -> int:
+    (marker,) = path.glob(f"{PREFIX}*/{MARKER}")
+    return int(json.loads(marker.read_bytes())["pid"])
+
+
+def test_cancel_of_a_worker_that_does_not_listen(roomy: Path) -> None:
+    token = CancelToken()
+    stopped: list[int] = []
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB and not stopped:
+            stopped.append(worker_of(roomy))
+            os.kill(stopped[0], signal.SIGSTOP)  # as good as hung in the kernel
+            token.cancel()
+
+    assert isinstance(start_endless(roomy, token, seen), CancelledError)
+    assert wait_for_cleanups(30)
+    with pytest.raises(ProcessLookupError):
+        os.kill(stopped[0], 0)
+
+
+def test_a_killed_worker_is_told_and_cleaned_up(roomy: Path) -> None:
+    killed: list[int] = []
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB and not killed:
+            killed.append(worker_of(roomy))
+            os.kill(killed[0], signal.SIGKILL)
+
+    error = start_endless(roomy, CancelToken(), seen)
+    assert error.kind == ErrorKind.IO
+    assert "signal 9" in error.message
+
+
+def test_a_worker_that_hangs_is_given_up(roomy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "STALL_S", 1.0)
+    hung: list[int] = []
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB and not hung:
+            hung.append(worker_of(roomy))
+            os.kill(hung[0], signal.SIGSTOP)
+
+    assert start_endless(roomy, CancelToken(), seen).kind == ErrorKind.NOT_RESPONDING
+
+
+def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = run.start
+    monkeypatch.setattr(run, "start", lambda argv, **kw: real([*argv[:3], "app.bench.nothing"], **kw))
+    with pytest.raises(AppError) as caught:
+        do(tmp_path)
+    assert caught.value.kind == ErrorKind.IO
+    assert "app.bench.nothing" in caught.value.detail
+
+
+def test_clean_up_that_cannot_work_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start_nothing(argv: list[str], **options: int) -> subprocess.Popen[bytes]:
+        return run.start([*argv[:3], "app.bench.nothing"], stderr=subprocess.DEVNULL, **options)
+
+    monkeypatch.setattr(cleanup, "start", start_nothing)
+    cleanup.clean(str(tmp_path), "none")
+    assert "could not be removed" in caplog.text
+    caplog.clear()
+
+
+def worker_process(path: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    job = WorkerJob(spec=TestSpec(path=str(path), size=256 * MIB, sync=True, block_size=4096), run="alone")
+    assert process.stdin is not None
+    process.stdin.write(msgspec.json.encode(job) + b"\n")
+    process.stdin.flush()
+    return process
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, None], ids=["term", "int", "end of input"])
+def test_worker_alone_tidies_up(tmp_path: Path, how: signal.Signals | None) -> None:
+    with worker_process(tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        for line in process.stdout:
+            if b'"phase":"write"' in line:
+                break
+        assert files_of(tmp_path)
+        if how is None:
+            process.stdin.close()
+        else:
+            process.send_signal(how)
+        last = process.stdout.readlines()[-1]
+        assert process.wait(60) == 0
+    assert json.loads(last)["error"]["kind"] == "cancelled"
+
+
+def test_worker_refuses_what_is_no_job() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "app.bench.worker"],
+        input=b"no\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "usage"
+
+
+@pytest.fixture
+def client() -> Iterator[AgentClient]:
+    """An agent with only test.run, over pipes."""
+    to_agent, from_client = os.pipe()
+    to_client, from_agent = os.pipe()
+
+    def handler(args: TestSpec, context: Context) -> TestResult:
+        return run_test(args, context.token, context.emit)
+
+    agent_in, agent_out = os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb")
+    served = run_in_thread("served", AgentServer(agent_in, agent_out, {"test.run": handler}).serve)
+    reader, writer = os.fdopen(to_client, "rb"), os.fdopen(from_client, "wb")
+    connected = AgentClient(reader, writer)
+    yield connected
+    connected.close()
+    served.result(30)
+    agent_out.close()
+    agent_in.close()
+    assert connected.join(30)
+    reader.close()
+
+
+def test_through_the_protocol(client: AgentClient, tmp_path: Path) -> None:
+    events: list[TestEvent] = []
+    result = client.submit("test.run", TestSpec(path=str(tmp_path), size=MIB), events.append).result(60)
+    assert isinstance(result, TestResult)
+    assert result.write is not None
+    assert [
+        item.sample for item in events if item.sample and item.direction == "write"
+    ] == result.write.samples
+
+
+def test_cancel_through_the_protocol(client: AgentClient, roomy: Path) -> None:
+    moving = threading.Event()
+    call = client.submit("test.run", TestSpec(path=str(roomy), size=ENDLESS), lambda _: moving.set())
+    assert moving.wait(60)
+    began = time.monotonic()
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(60)
+    assert caught.value.kind == ErrorKind.CANCELLED
+    print(f"cancelled in {(time.monotonic() - began) * 1000:.0f} ms")
