@@ -106,14 +106,19 @@ class MountOptions:
         places = self._places(wanted)
         old = self._items[places[-1]] if places else ""
         item = _spell(option, wanted, value, old)
-        if _split(item) != [item] or catalogue().read_item(item)[1:] != (wanted, _canonical(option, value)):
+        items = self._replaced(places, item)
+        understood = catalogue().read_item(item)[1:] == (wanted, _canonical(option, value))
+        spelled = option is None or option.takes_value or item in option.all_words()
+        # Read back whole, because an open quotation mark before it would swallow a new item.
+        if (
+            not item
+            or not understood
+            or not spelled
+            or _split(",".join(items)) != items
+            or item.count('"') % 2
+        ):
             raise ValueError(f"“{value}” cannot be written as a value of “{wanted}”.")
-        if not places:
-            self._items.append(item)
-            return
-        self._items[places[-1]] = item
-        for place in reversed(places[:-1]):
-            del self._items[place]
+        self._items = items
 
     def remove(self, name: str) -> None:
         """Remove every item of an option; nothing happens if there is none."""
@@ -143,6 +148,16 @@ class MountOptions:
             if before.get(name) != after.get(name)
         ]
 
+    def _replaced(self, places: list[int], item: str) -> list[str]:
+        """Return the items with the new one in the last of the places, or at the end, and the others gone."""
+        if not places:
+            return [*self._items, item]
+        items = [*self._items]
+        items[places[-1]] = item
+        for place in reversed(places[:-1]):
+            del items[place]
+        return items
+
     def _places(self, canonical: str) -> list[int]:
         return [
             place
@@ -156,23 +171,25 @@ def implied_values(options: MountOptions) -> dict[str, str]:
 
     - ``actimeo=N`` sets the four attribute times; one given after it outdoes it, one before it is lost.
     - ``noac`` sets the four to 0 and makes writes synchronous, in whatever order they stand.
-    - ``softerr`` includes ``softreval``.
+    - ``softerr`` includes ``softreval``, which stays if soft follows; ``hard`` takes it away.
     - ``minorversion=N`` counts only beside ``vers=4``, which it makes ``4.N``.
     - ``nolock`` on version 3 keeps all locks local.
     """
     values = options.values()
-    # Only for these five does the order among different options matter.
+    # Only for these does the order among different options matter.
     for item in options:
         _, name, value = catalogue().read_item(item) if item else (None, "", "")
         if name == "actimeo":
             values.update(dict.fromkeys(ATTRIBUTE_TIMES, value))
         elif name in ATTRIBUTE_TIMES:
             values[name] = value
+        elif name == "softreval" or item == "softerr":
+            values["softreval"] = YES
+        elif item == "hard":
+            values.pop("softreval", None)
     values.pop("actimeo", None)
     if values.get("ac") == NO:
         values.update(dict.fromkeys(ATTRIBUTE_TIMES, "0"), sync="sync")
-    if values.get("hard") == "softerr":
-        values["softreval"] = YES
     minor = values.pop("minorversion", None)
     if minor is not None and values.get("vers") == "4":
         values["vers"] = f"4.{minor}"

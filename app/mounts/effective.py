@@ -6,6 +6,7 @@ nfs_init_timeout_values) and were compared with what mounts on Linux 6.1, 6.12 a
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
@@ -37,6 +38,11 @@ def compare(requested: MountOptions, active: Active | None) -> list[OptionValue]
     """
     asked = requested.values()
     live = effective_values(active) if active is not None else {}
+    for name in asked.keys() - live.keys():
+        option = catalogue().find(name)
+        default = _unshown_default(option, live.get("vers", "")) if option is not None else None
+        if default is not None:
+            live[name] = default
     implied = implied_values(requested)
     names = sorted(asked | live, key=catalogue().order)
     values: list[OptionValue] = []
@@ -123,13 +129,11 @@ def _compared_unasked(option: Option, proto: str) -> bool:
 
 def _fits(name: str, wanted: str, found: str, proto: str) -> bool:
     """Whether the value in use is what the kernel and the server make of the one asked for."""
+    number, used = kernel_number(wanted), kernel_number(found)
     if wanted == found:
         fits = True
-    elif name in {"rsize", "wsize"} and _numbers(wanted, found):
-        rounded = rounded_io_size(int(wanted), proto)
-        fits = rounded == 0 or int(found) <= rounded  # the server may lower it
-    elif name == "timeo" and _numbers(wanted):
-        fits = found == str(min(int(wanted), _MAX_TIMEO.get(proto, _MAX_TIMEO_STREAM)))
+    elif number is not None and used is not None:
+        fits = _number_fits(name, number, used, proto)
     elif name == "vers":
         fits = wanted == "4" and found.startswith("4.")
     elif name == "sec":
@@ -137,18 +141,34 @@ def _fits(name: str, wanted: str, found: str, proto: str) -> bool:
     elif name == "proto":
         fits = found == wanted + "6"
     else:
-        fits = name in {"addr", "clientaddr", "namlen", "port", "mountport"}
+        fits = name in {"addr", "clientaddr"}
     return fits
+
+
+def _number_fits(name: str, number: int, used: int, proto: str) -> bool:
+    if name in {"rsize", "wsize"}:
+        rounded = rounded_io_size(number, proto)
+        return rounded == 0 or used <= rounded  # the server may lower it
+    if name == "timeo":
+        return used == min(number, _MAX_TIMEO.get(proto, _MAX_TIMEO_STREAM))
+    return number == used or name == "namlen" or (number == 0 and name in {"port", "mountport"})
+
+
+def kernel_number(text: str) -> int | None:
+    """Return the number that the kernel reads: octal after a leading 0, hexadecimal after 0x; or None."""
+    if len(text) > 20 or not re.fullmatch(r"0[0-7]*|[1-9][0-9]*|0[xX][0-9a-fA-F]+", text):
+        return None
+    if text[:2] in {"0x", "0X"}:
+        return int(text, 16)
+    return int(text, 8 if text.startswith("0") else 10)
 
 
 def _text(option: Option, value: str) -> str:
     """Return one option with its value as an option string has it."""
     word = option.word_for(value)
+    if word is None and value == NO:
+        return f"no {option.name}"
     return word if word is not None and (option.words or not option.takes_value) else f"{option.name}={value}"
-
-
-def _numbers(*texts: str) -> bool:
-    return all(text.isascii() and text.isdigit() and len(text) <= 20 for text in texts)
 
 
 def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[str, str]) -> str:
@@ -156,16 +176,24 @@ def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[
     option = catalogue().find(name)
     if wanted is None:
         return _note_unasked(name, asked, implied, found)
-    if option is not None and option.versions and live.get("vers", "3") not in option.versions:
-        return f"Has no effect on version {live.get('vers')}."
+    if option is not None and (note := _note_without_effect(option, live.get("vers", ""))):
+        return note
     if found == wanted:
         return ""
-    if name == "actimeo":
-        return "The kernel shows it as the four attribute times."
     if found is None:
-        return "Not shown by the kernel."
+        return _UNSHOWN.get(name, "Not shown by the kernel.")
     overruled = _note_overruled(name, asked, implied, found)
     return overruled or _NOTES.get(name, _note_other)(name, wanted, found, live)
+
+
+def _note_without_effect(option: Option, version: str) -> str:
+    if option.scope == "fstab":
+        return "Of meaning in fstab only."
+    if not option.versions:
+        return "Has no effect."
+    if version and version not in option.versions:
+        return f"Has no effect on version {version}."
+    return ""
 
 
 def _note_unasked(name: str, asked: dict[str, str], implied: dict[str, str], found: str | None) -> str:
@@ -191,10 +219,10 @@ def _note_overruled(name: str, asked: dict[str, str], implied: dict[str, str], f
     return "Another option overrules it."
 
 
-def _note_io_size(_name: str, wanted: str, found: str, live: dict[str, str]) -> str:
-    if not _numbers(wanted, found):
-        return "The kernel uses another value."
-    size, used = int(wanted), int(found)
+def _note_io_size(name: str, wanted: str, found: str, live: dict[str, str]) -> str:
+    size, used = kernel_number(wanted), kernel_number(found)
+    if size is None or used is None:
+        return _note_other(name, wanted, found, live)
     rounded = rounded_io_size(size, live.get("proto", "tcp"))
     if size == 0:
         return "0 leaves it to the server."
@@ -202,16 +230,25 @@ def _note_io_size(_name: str, wanted: str, found: str, live: dict[str, str]) -> 
         return f"Limited by the server to {used}."
     if used == rounded and size > _MAX_IO_SIZE:
         return f"Limited by the kernel to {used}."
-    if used == rounded:
+    if used == rounded and used != size:
         return f"Rounded by the kernel to {used}."
-    return "The kernel uses another value."
+    return _note_other(name, wanted, found, live)
 
 
 def _note_timeo(name: str, wanted: str, found: str, live: dict[str, str]) -> str:
     limit = _MAX_TIMEO.get(live.get("proto", "tcp"), _MAX_TIMEO_STREAM)
-    if _numbers(wanted) and int(wanted) > limit and found == str(limit):
+    number = kernel_number(wanted)
+    if number is not None and number > limit and found == str(limit):
         return f"Limited by the kernel to {limit // 10} s."
     return _note_other(name, wanted, found, live)
+
+
+def _note_port(name: str, wanted: str, found: str, live: dict[str, str]) -> str:
+    return "0 leaves it to the server." if wanted == "0" else _note_other(name, wanted, found, live)
+
+
+def _note_address(_name: str, _wanted: str, _found: str, _live: dict[str, str]) -> str:
+    return "mount.nfs fills it in itself."
 
 
 def _note_choice(_name: str, wanted: str, found: str, _live: dict[str, str]) -> str:
@@ -226,8 +263,10 @@ def _note_proto(_name: str, wanted: str, found: str, _live: dict[str, str]) -> s
     )
 
 
-def _note_other(name: str, _wanted: str, _found: str, _live: dict[str, str]) -> str:
+def _note_other(name: str, wanted: str, found: str, _live: dict[str, str]) -> str:
     option = catalogue().find(name)
+    if kernel_number(wanted) is not None and kernel_number(wanted) == kernel_number(found):
+        return f"The kernel reads “{wanted}” as {found}."
     if name in _FIRST_MOUNT_WINS:
         return "An earlier mount of the same server file system decides."
     if option is not None and option.scope == "client":
@@ -235,6 +274,11 @@ def _note_other(name: str, _wanted: str, _found: str, _live: dict[str, str]) -> 
     return "The kernel uses another value."
 
 
+_UNSHOWN = {
+    "actimeo": "The kernel shows it as the four attribute times.",
+    "minorversion": "The kernel shows it as part of the version.",
+    "mounthost": "The kernel shows it as mountaddr.",
+}
 _NOTES: dict[str, Callable[[str, str, str, dict[str, str]], str]] = {
     "rsize": _note_io_size,
     "wsize": _note_io_size,
@@ -242,4 +286,7 @@ _NOTES: dict[str, Callable[[str, str, str, dict[str, str]], str]] = {
     "vers": _note_choice,
     "sec": _note_choice,
     "proto": _note_proto,
+    "port": _note_port,
+    "mountport": _note_port,
+    "addr": _note_address,
 }

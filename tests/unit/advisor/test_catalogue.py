@@ -1,0 +1,106 @@
+"""The catalogue is complete and consistent, and a wrong file is refused by name."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from advisor.catalogue import CatalogueError, catalogue, load
+from resources import read_toml
+
+#: The options of nfs(5), nfs-utils 2.6.2, that take part in a mount.
+MANUAL = """
+nfsvers vers soft hard softreval intr nointr timeo retrans rsize wsize ac noac acregmin acregmax acdirmin
+acdirmax actimeo bg fg nconnect max_connect rdirplus nordirplus retry sec sharecache nosharecache resvport
+noresvport lookupcache fsc nofsc sloppy proto udp tcp rdma port mountport mountproto mounthost mountvers
+namlen lock nolock cto nocto acl noacl local_lock minorversion clientaddr migration nomigration
+"""
+#: Those of the kernel's fs_parameter table (fs/nfs/fs_context.c) that the manual leaves out.
+KERNEL = """
+addr alignwrite noalignwrite bsize cert_serial fatal_neterrors mountaddr posix noposix privkey_serial softerr
+trunkdiscovery notrunkdiscovery v3 v4 v4.0 v4.1 v4.2 write xprtsec rdirplus=none rdirplus=force
+"""
+BASIC = {
+    "vers", "rsize", "wsize", "timeo", "retrans", "hard", "bg", "ro", "acregmin", "acregmax", "acdirmin",
+    "acdirmax", "ac",
+}  # fmt: skip
+#: What a client of the root helper may never spell.
+FORBIDDEN = """
+suid dev nosuid nodev bind rbind remount user users owner group context fscontext defcontext rootcontext addr
+clientaddr mountaddr mounthost mountvers sloppy comment X-mount.mkdir x-mount.mkdir x-systemd.requires
+x-systemd.after x-systemd.before x-systemd.wanted-by x-systemd.required-by
+"""
+
+
+@pytest.mark.parametrize("name", [*MANUAL.split(), *KERNEL.split()])
+def test_every_option_of_manual_and_kernel_is_known(name: str) -> None:
+    assert catalogue().find(name) is not None
+
+
+def test_the_first_settings_form_has_its_options() -> None:
+    assert {option.name for option in catalogue() if option.basic} == BASIC
+
+
+@pytest.mark.parametrize("name", FORBIDDEN.split())
+def test_the_helper_never_passes_on(name: str) -> None:
+    assert not catalogue()[name].helper
+
+
+@pytest.mark.parametrize("option", list(catalogue()), ids=lambda option: option.name)
+def test_every_option_is_described_in_sentences(option: Any) -> None:
+    assert option.label[0].isupper()
+    assert not option.label.endswith(".")
+    assert option.help.endswith(".")
+    assert option.minimum is None or option.minimum <= option.maximum
+    for value in option.values:
+        assert catalogue().read_item(option.word_for(option.canonical(value)) or f"{option.forms[0]}{value}")
+    if option.is_number and option.default is not None:
+        assert option.minimum <= int(option.default) <= option.maximum
+
+
+def test_a_name_not_known_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        catalogue()["nothing"]
+    assert catalogue().order("nothing") == len(catalogue())
+
+
+DOCUMENT = read_toml("options.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("rsize", {"kind": "sizes"}, r"option\.rsize: “kind”"),
+        ("rsize", {"label": None}, r"option\.rsize: “label” is missing"),
+        ("rsize", {"min": "0"}, r"option\.rsize: “min” is not of type int"),
+        ("rsize", {"min": True}, r"option\.rsize: “min” is not of type int"),
+        ("rsize", {"max": None}, r"option\.rsize: “min” or “max” is missing"),
+        ("rsize", {"colour": "red"}, r"option\.rsize: “colour”"),
+        ("rsize", {"forms": [1]}, r"option\.rsize: “forms”"),
+        ("rsize", {"forms": []}, r"option\.rsize: “forms” is empty"),
+        ("rsize", {"forms": ["wsize="]}, r"wsize="[:-1]),
+        ("rsize", {"default_note": None}, r"option\.rsize: “default” is missing"),
+        ("ac", {"default": "maybe"}, r"option\.ac: “default”"),
+        ("lookupcache", {"default": "some"}, r"option\.lookupcache: “default”"),
+        ("lookupcache", {"values": None}, r"option\.lookupcache: “values”"),
+        ("lookupcache", {"synonyms": {"a": "b"}}, r"option\.lookupcache: “synonyms”"),
+        ("lookupcache", {"synonyms": {"a": 1}}, r"option\.lookupcache: “synonyms”"),
+        ("vers", {"helper": None}, r"option\.vers: “helper” is missing"),
+        ("vers", {"group": "other"}, r"option\.vers: “group”"),
+    ],
+)
+def test_a_wrong_table_is_named(name: str, change: dict[str, Any], words: str) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    for key, value in change.items():
+        if value is None:
+            document["option"][name].pop(key)
+        else:
+            document["option"][name][key] = value
+    with pytest.raises(CatalogueError, match=words):
+        load(document)
+
+
+@pytest.mark.parametrize("document", [{}, {"option": {}}, {"option": {"a": 1}}])
+def test_a_file_without_options_is_refused(document: dict[str, Any]) -> None:
+    with pytest.raises(CatalogueError):
+        load(document)
