@@ -1,0 +1,271 @@
+"""The real helper process, as root: what it inherits, what it refuses, what it leaves behind."""
+
+import ast
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[3]
+PACKAGE = HERE / "app" / "helper"
+MAIN = PACKAGE / "__main__.py"
+COMMAND = [sys.executable, "-IBS", str(MAIN)]
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="the helper runs as root")
+
+
+def ask(requests, role="mount", **options):
+    """Run a helper over these requests; return its answers and the ended process."""
+    lines = "".join(
+        json.dumps({"id": f"{number:x}", "verb": verb, "args": args}) + "\n"
+        for number, (verb, args) in enumerate(requests)
+    )
+    done = subprocess.run(
+        [*COMMAND, role], check=False, input=lines.encode(), capture_output=True, timeout=60, **options
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()], done
+
+
+def mount(**changes):
+    plain = {
+        "share": "127.0.0.1:/x",
+        "target": "/mnt/mountwright-test",
+        "options": ["vers=4.2"],
+        "create": True,
+        "timeout_ms": 10000,
+    }
+    return ("mount", {**plain, **changes})
+
+
+def unmount(target):
+    return ("unmount", {"target": target, "timeout_ms": 5000})
+
+
+def converse(process, verb, args):
+    process.stdin.write(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+@as_root
+def test_hello():
+    answers, done = ask([("hello", {})])
+    assert answers == [{"id": "0", "ok": {"protocol": 1, "role": "mount", "uid": 0}}]
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@as_root
+@pytest.mark.parametrize("role", ["persist", "bench", "tune"])
+def test_the_other_roles_have_their_place(role):
+    answers, done = ask([("hello", {}), mount()], role)
+    assert [answer["error"]["code"] for answer in answers] == ["unavailable"] * 2
+    assert done.returncode == 0
+
+
+#: The worst parent: everything that exec hands on is bad.
+SPOIL = """
+import os, resource, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
+    signal.signal(number, signal.SIG_IGN)
+os.umask(0)
+os.nice(19)
+os.set_inheritable(os.open(os.getcwd(), os.O_RDONLY), True)
+signal.setitimer(signal.ITIMER_REAL, 3600)
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+resource.setrlimit(resource.RLIMIT_CPU, (3000, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@as_root
+def test_it_sheds_what_it_inherits(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPOIL, *COMMAND, "mount"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "EVIL": "1"},
+    )
+    try:
+        assert "ok" in converse(process, "hello", {})
+        proc = Path(f"/proc/{process.pid}")
+        status = dict(
+            line.split(":\t", 1) for line in (proc / "status").read_text().splitlines() if ":\t" in line
+        )
+        assert status["Umask"] == "0077"
+        assert int(status["SigBlk"], 16) == 0
+        assert not int(status["SigIgn"], 16) & (1 << (signal.SIGTERM - 1) | 1 << (signal.SIGCHLD - 1))
+        limits = (proc / "limits").read_text()
+        assert limits.splitlines()[2].split()[3:5] == ["unlimited", "unlimited"]  # file size
+        assert limits.splitlines()[1].split()[3:5] == ["unlimited", "unlimited"]  # processor time
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == 0
+        assert str((proc / "cwd").readlink()) == "/"
+        targets = {str(link.readlink()) for link in (proc / "fd").iterdir()}
+        assert str(tmp_path) not in targets
+        refused = converse(process, *mount(target="/usr"))
+        assert refused["error"]["code"] == "mount-point-system"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        ([sys.executable, str(MAIN), "mount"], "-IBS"),
+        ([sys.executable, "-I", str(MAIN), "mount"], "-IBS"),
+        ([*COMMAND, "root"], "usage"),
+        ([*COMMAND], "usage"),
+        ([*COMMAND, "mount", "more"], "usage"),
+    ],
+)
+def test_it_starts_in_one_way_only(argv, reason):
+    done = subprocess.run(argv, stdin=subprocess.PIPE, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 64
+    assert reason in done.stderr.decode()
+
+
+@as_root
+@pytest.mark.parametrize("uid", ["1000", "0x0", "-1", "", "0; id", "99999999999999999999"])
+def test_a_caller_that_is_not_the_parent_is_refused(uid):
+    _answers, done = ask([("hello", {})], env={"PKEXEC_UID": uid})
+    assert done.returncode == 71
+
+
+@as_root
+def test_a_terminal_or_a_file_is_no_peer(tmp_path):
+    with (tmp_path / "in").open("w+b") as file:
+        done = subprocess.run([*COMMAND, "mount"], stdin=file, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 71
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"share": "nas"}, "share-invalid"),
+        ({"share": "-o:/x"}, "share-invalid"),
+        ({"share": "nas:/x\nmount"}, "share-invalid"),
+        ({"target": "mnt/x"}, "mount-point-invalid"),
+        ({"target": "/mnt/../etc"}, "mount-point-invalid"),
+        ({"target": "/"}, "mount-point-system"),
+        ({"target": "/usr/share/doc"}, "mount-point-system"),
+        ({"target": "/proc/1"}, "mount-point-system"),
+        ({"target": "/lost+found"}, "mount-point-system"),
+        ({"target": "/mnt/mountwright-test/a", "create": False}, "mount-point-missing"),
+        ({"options": ["suid"]}, "option-invalid"),
+        ({"options": ["rw,suid"]}, "option-invalid"),
+        ({"timeout_ms": 0}, "usage"),
+        ({"timeout_ms": True}, "usage"),
+        ({"options": [1]}, "usage"),
+        ({"uid": 0}, "usage"),
+    ],
+)
+def test_bad_mounts_are_refused_and_leave_nothing(change, code):
+    answers, done = ask([mount(**change)])
+    assert answers[0]["error"]["code"] == code
+    assert not os.path.lexists("/mnt/mountwright-test")
+    assert done.returncode == 0
+
+
+@as_root
+@pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
+def test_a_failing_mount_leaves_nothing():
+    """127.0.0.1 exports nothing here (or the kernel has no NFS at all): mount.nfs itself says so."""
+    with subprocess.Popen([*COMMAND, "mount"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        error = converse(process, *mount(target="/mnt/mountwright-test/deep/er"))["error"]
+        process.stdin.close()
+    assert error["code"] == "mount-failed"
+    assert "mount.nfs" in error["detail"]
+    assert isinstance(error["data"]["exit_code"], int)
+    assert not os.path.lexists("/mnt/mountwright-test")
+
+
+@as_root
+def test_only_nfs_mounts_are_unmounted():
+    answers, _done = ask([unmount("/proc"), unmount("/"), unmount("/mnt/nothing"), unmount("proc")])
+    codes = [answer["error"]["code"] for answer in answers]
+    assert codes == ["not-mounted", "not-mounted", "not-mounted", "mount-point-invalid"]
+
+
+@as_root
+def test_the_end_of_its_input_ends_it():
+    process = subprocess.Popen([*COMMAND, "mount"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert "ok" in converse(process, "hello", {})
+    process.stdin.close()
+    assert process.wait(10) == 0
+    process.stdout.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="for ordinary users")
+def test_it_does_not_serve_as_an_ordinary_user():
+    _answers, done = ask([("hello", {})])
+    assert done.returncode == 77
+
+
+def sources():
+    return sorted(PACKAGE.glob("*.py"))
+
+
+def test_it_imports_the_standard_library_and_itself_alone():
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                names = [node.module]
+            for name in names:
+                own = name == "app.helper" or name.startswith("app.helper.")
+                assert own or name.split(".")[0] in sys.stdlib_module_names, f"{path.name}: {name}"
+
+
+def test_it_stays_small_and_plain():
+    text = {path.name: path.read_text() for path in sources()}
+    assert sum(len(content.splitlines()) for content in text.values()) <= 2500
+    for name, content in text.items():
+        for word in ("shell=True", "os.system", "pickle", "eval(", "exec(", "tempfile", "popen("):
+            assert word not in content, f"{name}: {word}"
+
+
+def test_loaded_modules_are_root_s_own():
+    """What a running helper has loaded comes from the interpreter's library or from its own folder."""
+    script = (
+        "import sys; sys.path.append(sys.argv[1]); import app.helper.main; "
+        "print('\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-IBS", "-c", script, str(HERE)], capture_output=True, text=True, check=True
+    )
+    library = str(Path(os.__file__).parent)
+    for file in filter(None, done.stdout.splitlines()):
+        assert file.startswith((str(PACKAGE), str(HERE / "app" / "__init__.py"), library)), file
+        assert "site-packages" not in file
+
+
+def test_the_launcher_is_executable_and_isolated():
+    launcher = HERE / "packaging" / "mountwright-helper"
+    assert launcher.read_text().startswith("#!/usr/bin/python3 -IBS\n")
+    assert launcher.stat().st_mode & stat.S_IXUSR
+
+
+@as_root
+@pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
+def test_the_end_of_its_input_ends_a_mount_under_way():
+    """203.0.113.1 is an address that never answers (RFC 5737); the input ends while mount.nfs waits."""
+    answers, done = ask([mount(share="203.0.113.1:/x")])
+    assert answers[0]["error"]["code"] in {"cancelled", "mount-failed"}
+    assert done.returncode == 0
+    assert not os.path.lexists("/mnt/mountwright-test")

@@ -1,0 +1,121 @@
+"""The grammar against an oracle written in another way: by regular expressions."""
+
+import ipaddress
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from app.helper import validate
+from app.helper.errors import Refusal
+
+NASTY = st.text(alphabet=st.sampled_from("a0-_.:/,[]%# \t\n\\\x00\x7fé\ud800=~*"), max_size=40)
+
+
+def accepts(check, text):
+    try:
+        return check(text) == text
+    except Refusal:
+        return False
+
+
+def oracle_server(text):
+    if text.startswith("[") and text.endswith("]"):
+        inner = text[1:-1]
+        if not inner.isascii():
+            return False
+        address, zone = inner.split("%", 1) if "%" in inner else (inner, "x")
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,15}", zone):
+            return False
+        try:
+            return ipaddress.ip_address(address).version == 6
+        except ValueError:
+            return False
+    if re.fullmatch(r"[0-9.]+", text):
+        parts = text.split(".")
+        return len(parts) == 4 and all(re.fullmatch(r"0|[1-9][0-9]{0,2}", p) and int(p) < 256 for p in parts)
+    name = text[:-1] if text.endswith(".") else text
+    shape = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+    return len(name) <= 253 and re.fullmatch(rf"{shape}(\.{shape})*", name, re.ASCII) is not None
+
+
+def oracle_share(text):
+    for cut in range(1, len(text)):
+        server, colon, export = text[:cut], text[cut : cut + 1], text[cut + 1 :]
+        if colon == ":" and oracle_server(server) and oracle_export(export):
+            return True
+    return False
+
+
+def oracle_export(text):
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        return False
+    if not 1 <= len(raw) <= 1023 or any(b < 32 or b == 127 for b in raw) or set(raw) & {44, 58}:
+        return False
+    # A slash, then non-empty parts with single slashes between, and perhaps one at the end.
+    return re.fullmatch(r"/|(/(?!\.{1,2}(/|\Z))[^/]+)+/?", text, re.DOTALL) is not None
+
+
+def oracle_target(text):
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        return False
+    if any(b < 32 or b == 127 for b in raw):
+        return False
+    if text != "/" and re.fullmatch(r"(/(?!\.{1,2}(/|\Z))[^/]+)+", text, re.DOTALL) is None:
+        return False
+    if any(len(part) > 255 for part in raw.split(b"/")):
+        return False
+    return len(raw) + 3 * raw.count(b" ") + 3 * raw.count(b"\\") <= 511
+
+
+@given(
+    st.builds(
+        "{}:{}".format,
+        NASTY | st.sampled_from(["nas", "10.0.0.7", "[fe80::1%eth0]", "[::1]"]),
+        NASTY | NASTY.map(lambda t: "/" + t),
+    )
+)
+@example("nas01:/export/home")
+@example("[2001:db8::7]:/data")
+@example("[fe80::1%eth0]:/x y")
+@example("nas:/")
+@example("nas:/a/")
+@example("nas:/a//")
+@example("a,b:/x")
+@example("-o:/x")
+@example("1.2.3.4.5:/x")
+@example("1.2.3.04:/x")
+@example("nas.:/x")
+@example("nas:/a/../b")
+def test_share_agrees_with_the_oracle(text):
+    assert accepts(validate.share, text) == oracle_share(text)
+
+
+@given(
+    st.text(max_size=30)
+    | NASTY
+    | NASTY.map(lambda t: "/" + t)
+    | st.integers(200, 600).map(lambda n: "/" + "x" * n)
+    | st.integers(0, 600).map(lambda n: "/a" * n)
+    | st.integers(0, 260).map(lambda n: "/" + " " * n)
+)
+@example("//mnt")
+@example("/mnt/")
+@example("/mnt/.")
+@example("/mnt/..hidden")
+@example("/")
+def test_target_agrees_with_the_oracle(text):
+    assert accepts(validate.target, text) == oracle_target(text)
+
+
+@pytest.mark.parametrize(("text", "code"), [("mnt", "mount-point-invalid"), ("", "mount-point-invalid")])
+def test_refusals_carry_a_code_and_a_sentence(text, code):
+    with pytest.raises(Refusal) as caught:
+        validate.target(text)
+    assert caught.value.code == code
+    assert caught.value.message.endswith(".")
