@@ -113,14 +113,6 @@ def wait(child: subprocess.Popen[bytes], timeout: float) -> int | None:
         return None
 
 
-def wait_for(child: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Wait for a child to end; return its exit status, or None if it has not ended in this time."""
-    try:
-        return child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
-
-
 def run(
     argv: Sequence[str],
     *,

@@ -13,7 +13,7 @@ import msgspec
 
 from app.bench.cleaner import DEADLINE_S
 from app.bench.messages import CleanJob
-from app.process import DEVNULL, kill_group, start, wait_for
+from app.process import DEVNULL, kill_group, start, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def clean(path: str, run: str) -> None:
         raise AssertionError("started with a pipe")
     with contextlib.suppress(BrokenPipeError), child.stdin:  # one that died at once shows in its status
         child.stdin.write(msgspec.json.encode(CleanJob(path=path, run=run)) + b"\n")
-    code = wait_for(child, DEADLINE_S + _GRACE_S)
+    code = wait(child, DEADLINE_S + _GRACE_S)
     kill_group(child)
     if code != 0:
         log.warning("the test files of a killed run could not be removed from %s", path)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
+from advisor.options import MountOptions
 from app.bench.cleanup import clean, in_background, wait_for_cleanups
 from app.bench.files import new_run_id
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
@@ -23,7 +24,9 @@ from app.bench.problems import not_responding
 from app.bench.result import TestResult
 from app.bench.verdict import cache_report
 from app.errors import AppError, ErrorKind
-from app.process import kill_group, start, wait_for
+from app.mounts.effective import effective_values
+from app.mounts.table import read_table
+from app.process import kill_group, start, wait
 from app.tasks import CancelledError
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import LinkFacts
     from app.bench.result import TestEvent, TestSpec
+    from app.bench.where import Where
     from app.tasks import CancelToken
 
 __all__ = ["run_test", "wait_for_cleanups"]
@@ -62,7 +66,7 @@ def run_test(
         token: ends the test within 200 ms; the test's files are removed in the background then.
         emit: gets phases and samples, on this thread.
         link: what is known of the way to the server; a read faster than it is flagged.
-        requested: option name to value as asked for when mounting, if known.
+        requested: option name to value as asked for when mounting; None looks where libmount noted it.
 
     Raises:
         AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
@@ -83,6 +87,7 @@ def run_test(
         read = msgspec.structs.replace(read, cached=cache.cached)
         if cache.cached:
             notes.append(cache.note)
+    asked, effective = _options(where) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
         nfs=nfs,
@@ -91,13 +96,26 @@ def run_test(
         write=result.write,
         read=read,
         cache=cache,
-        requested=dict(requested or {}),
-        effective=where.values if where is not None and nfs else {},
+        requested=dict(requested) if requested is not None else asked,
+        effective=effective,
         link=link,
         block_size=spec.block_size,
         sync=spec.sync,
         notes=notes,
     )
+
+
+def _options(where: Where) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what was asked for and what is in use, by option name.
+
+    What it reads are tables of the kernel and of libmount, safe with a dead server.
+    """
+    for mount in read_table().mounts:
+        active = mount.active
+        if active is not None and active.mount_id == where.mount_id:
+            asked = MountOptions.parse(active.requested).values() if active.requested is not None else {}
+            return asked, effective_values(active)
+    return {}, where.values
 
 
 class _Run:
@@ -172,7 +190,7 @@ class _Run:
         child = self._child
         if not self._tidy:
             kill_group(child, signal.SIGTERM)
-            wait_for(child, _TERM_S)
+            wait(child, _TERM_S)
             kill_group(child)
         if child.stdin is not None:
             with contextlib.suppress(OSError):
@@ -181,17 +199,17 @@ class _Run:
         in_background("bench-clean", self._reap if self._tidy else self._clean)
 
     def _reap(self) -> None:
-        wait_for(self._child, _REAP_S)
+        wait(self._child, _REAP_S)
         kill_group(self._child)
 
     def _clean(self) -> None:
         # Until the killed worker is really gone, it may still make or hold files.
-        wait_for(self._child, _REAP_S)
-        clean(self._path, self._run_id)
+        wait(self._child, _REAP_S)
+        clean(self._spec.path, self._run_id)
 
     def _death(self) -> AppError:
         """Return the error of a worker that ended without a last line."""
-        code = wait_for(self._child, _TERM_S)
+        code = wait(self._child, _TERM_S)
         os.set_blocking(self._stderr_read, False)
         try:
             text = os.read(self._stderr_read, _STDERR_LIMIT).decode(errors="replace")

@@ -31,6 +31,15 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     fstype: str
     options: str
 
+    def printable(self) -> Where:
+        """Return the row with nothing in it that JSON cannot carry."""
+        return msgspec.structs.replace(
+            self,
+            mount_point=printable(self.mount_point),
+            share=printable(self.share),
+            options=printable(self.options),
+        )
+
     @property
     def nfs(self) -> bool:
         """Whether it is NFS."""
@@ -53,6 +62,11 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     def v4(self) -> bool:
         """Whether it is NFS version 4."""
         return self.values.get("vers", "").startswith("4")
+
+
+def printable(text: str) -> str:
+    """Return a path without the surrogates that stand for bytes that are not UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def find_mount(directory_fd: int, root: str = "/") -> Where | None:

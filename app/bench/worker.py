@@ -22,7 +22,7 @@ from app.bench.meter import Meter, Progress
 from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.verdict import cache_report
-from app.bench.where import find_mount
+from app.bench.where import find_mount, printable
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
     doing = "opening the directory"
     try:
         path = os.path.realpath(spec.path)
-        send(WorkerMessage(path=path))
+        send(WorkerMessage(path=printable(path)))
         check_spec(job)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -95,7 +95,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
             result = _copy(job, path, where, Meter(Probe(where), progress, send), directory)
             doing = "removing the test file"
     except OSError as error:
-        raise explain(error, doing, spec.path) from error
+        raise explain(error, doing, printable(spec.path)) from error
     if leftovers:
         result.notes.append(f"The files of {leftovers} earlier test(s) that had been killed were removed.")
     return result
@@ -134,7 +134,14 @@ def _copy(
             cache = cache_report(read, method, None)
             read = msgspec.structs.replace(read, cached=cache.cached)
         meter.phase("write" if spec.direction == "write" else "read", "clean-up")
-        return WorkerResult(path=path, where=where, write=write, read=read, cache=cache, notes=copier.notes)
+        return WorkerResult(
+            path=printable(path),
+            where=where and where.printable(),
+            write=write,
+            read=read,
+            cache=cache,
+            notes=copier.notes,
+        )
     finally:
         meter.stop()
 
