@@ -206,6 +206,7 @@ VERBS: dict[str, Verb] = {
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),
     "lab.fault": Verb(FaultArgs, Empty),
+    "lab.ping": Verb(Empty, LinkFacts),  # the link with its round trip as measured now
     "lab.power-off": Verb(Empty, Empty),
 }
 

@@ -9,9 +9,10 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.options import MountOptions, check
-from advisor.share import Share, ShareError
+import msgspec
 
+from advisor.options import MountOptions, check, to_mount
+from advisor.share import Share, ShareError
 from app.agent.protocol import (
     PROTOCOL,
     Empty,
@@ -27,7 +28,8 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
-from app.mounts.effective import compare
+from app.mounts import mountinfo
+from app.mounts.effective import compare, effective_values
 from app.mounts.model import Mount, MountReport, MountTable
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
@@ -67,6 +69,8 @@ class Services:
     def __init__(self, lab: LabInfo | None = None) -> None:
         self._lab = lab
         self._helper = HelperClient("mount")
+        #: Mount id to the option string asked for, of mounts made here: utab may be absent or stale.
+        self._asked: dict[int, str] = {}
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""
@@ -101,8 +105,8 @@ class Services:
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
         """Return the table; with ``watch`` send it again at each change until cancelled."""
         if args.watch:
-            watch_table(context.token, context.emit)
-        return read_table()
+            watch_table(context.token, lambda table: context.emit(self._with_asked(table)))
+        return self._table()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
@@ -116,20 +120,23 @@ class Services:
             )
         self._check_server(share, options)
         context.token.check()
-        before = {row.active.mount_id for row in read_table().mounts if row.active is not None}
+        words = to_mount(options)
+        if options.get("bg") == "bg":
+            words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so
         answer = self._helper.call(
             "mount",
             {
                 "share": args.share,
                 "target": args.mount_point,
-                "options": str(options),
+                "options": str(words),
                 "create": args.create,
                 "timeout_s": args.timeout_s,
             },
             context.token,
             timeout_s=args.timeout_s + 10,
         )
-        mount = _find_new(read_table(), args.mount_point, before)
+        self._asked[int(answer["mount_id"])] = args.options
+        mount = _find(self._table(), args.mount_point)
         return MountReport(
             mount=mount,
             values=compare(options, mount.active),
@@ -153,7 +160,7 @@ class Services:
         context.token.check()
         share = args.share
         if args.mount_point:
-            share = _share_at(read_table(), args.mount_point)
+            share = _find(read_table(), args.mount_point).share
         link = self._lab.link() if self._lab is not None else None
         return gather_facts(share, link_override=link)
 
@@ -169,7 +176,30 @@ class Services:
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
         link = self._lab.link() if self._lab is not None else None
-        return run_test(args, context.token, context.emit, link=link)
+        result = run_test(args, context.token, context.emit, link=link)
+        row = mountinfo.read().mount_of_path(result.path)
+        if row is None or not result.nfs:
+            return result
+        active = _find(self._table(), row.mount_point).active
+        if active is None:
+            return result
+        requested = MountOptions.parse(active.requested or "").values()
+        return msgspec.structs.replace(result, requested=requested, effective=effective_values(active))
+
+    def _table(self) -> MountTable:
+        return self._with_asked(read_table())
+
+    def _with_asked(self, table: MountTable) -> MountTable:
+        """Put what was asked for here beside what is in use."""
+        rows: list[Mount] = []
+        for row in table.mounts:
+            asked = self._asked.get(row.active.mount_id) if row.active is not None else None
+            if row.active is not None and asked is not None:
+                active = msgspec.structs.replace(row.active, requested=asked)
+                rows.append(msgspec.structs.replace(row, active=active))
+            else:
+                rows.append(row)
+        return msgspec.structs.replace(table, mounts=rows)
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
         """Fail early, in seconds, where mount.nfs would take minutes to give up."""
@@ -217,21 +247,10 @@ def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
     return shlex.join([*words, share, mount_point])
 
 
-def _find_new(table: MountTable, mount_point: str, before: set[int]) -> Mount:
-    for row in table.mounts:
-        if row.mount_point == mount_point and row.active is not None and row.active.mount_id not in before:
-            return row
-    raise AppError(
-        ErrorKind.MOUNT_FAILED,
-        f"The mount command succeeded, but nothing new is mounted at {mount_point}.",
-        hint="Look at the list: the same share may have been mounted there before with the same options.",
-    )
-
-
-def _share_at(table: MountTable, mount_point: str) -> str:
+def _find(table: MountTable, mount_point: str) -> Mount:
     for row in table.mounts:
         if row.mount_point == mount_point:
-            return row.share
+            return row
     raise AppError(
         ErrorKind.NOT_MOUNTED,
         f"There is no NFS mount at {mount_point}, neither active nor in fstab.",
