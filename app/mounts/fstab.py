@@ -124,8 +124,11 @@ def _parse_line(raw: bytes, number: int) -> FstabLine:
 def _problem(fields: list[bytes]) -> str:
     if len(fields) < 3:
         return "it has fewer than three fields."
+    if any(b"\0" in field for field in fields):
+        return "it contains a NUL byte."
     for field, name in zip(fields[4:6], ("fifth", "sixth"), strict=False):
         if not _NUMBER.fullmatch(field):
             shown = field.decode(errors="backslashreplace")
-            return f"its {name} field, “{shown}”, is not a number (a comment cannot stand behind an entry)."
+            why = " (a comment cannot stand behind an entry)" if b"#" in field else ""
+            return f"its {name} field, “{shown}”, is not a number{why}."
     return ""

@@ -1,0 +1,69 @@
+"""fstab is read as mount(8) reads it, and not a byte is lost."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.mounts import fstab
+
+ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
+FINDMNT = Path("/usr/bin/findmnt")
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_every_byte_is_kept(path: Path) -> None:
+    raw = path.read_bytes()
+    table = fstab.parse(raw)
+    assert bytes(table) == raw
+    assert [line.number for line in table.lines] == list(range(1, len(table.lines) + 1))
+
+
+@pytest.mark.skipif(not FINDMNT.exists(), reason="needs util-linux")
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_entries_are_those_that_libmount_reads(path: Path) -> None:
+    columns = "SOURCE,TARGET,FSTYPE,OPTIONS,FREQ,PASSNO"
+    command = [FINDMNT, "--tab-file", path, "--json", "--output", columns]
+    done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    text = done.stdout.decode(errors="surrogateescape")
+    rows = json.loads(text)["filesystems"] if text.strip() else []
+    expected = [
+        (r["source"], r["target"], r["fstype"], r["options"] or "", r["freq"], r["passno"]) for r in rows
+    ]
+    found = [
+        (e.source, e.target, e.fstype, e.options, e.freq, e.passno)
+        for line in fstab.parse(path.read_bytes()).lines
+        if (e := line.entry)
+    ]
+    assert found == expected
+
+
+@given(st.one_of(st.binary(), st.lists(st.sampled_from([
+    b"nas:/a", b" ", b"\t", b"\n", b"\r\n", b"#", b"/mnt/a", b"nfs", b"ro,hard", b"0", b"\\040", b"\\", b"\0",
+    b"\xe9",
+])).map(b"".join)))  # fmt: skip
+def test_any_bytes_survive(raw: bytes) -> None:
+    table = fstab.parse(raw)
+    assert bytes(table) == raw
+    table.warnings()
+    table.nfs_lines()
+
+
+def test_broken_lines_are_warned_about_with_their_number() -> None:
+    table = fstab.parse(b"# fine\nnas01:/a /mnt/a\nnas01:/b /mnt/b nfs ro # home\n")
+    assert [line.kind for line in table.lines] == ["comment", "broken", "broken"]
+    first, second = table.warnings()
+    assert first.startswith("Line 2 of /etc/fstab")
+    assert "comment" in second
+
+
+def test_only_nfs_entries_are_counted() -> None:
+    table = fstab.parse((ZOO[0].parent / "mixed_1990s").read_bytes())
+    assert [entry.source for _, entry in table.nfs_lines()] == ["192.0.2.9:/vol/vol0"]
+
+
+def test_a_missing_file_is_empty(tmp_path: Path) -> None:
+    assert fstab.read(str(tmp_path)).lines == ()
