@@ -1,0 +1,215 @@
+"""The installed helper through a real pkexec and a real polkitd, in namespaces of their own, as “nobody”.
+
+A private mount and process namespace gets its own bus, its own polkit actions and rules, and the helper
+installed by packaging/install_helper.py. Nothing of it is seen outside, and all of it ends with the test.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.errors import ErrorKind
+from app.polkit import INSTALLED_HELPER, explain_pkexec
+
+ROOT = Path(__file__).parents[3]
+POLKITD = next((p for p in ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd") if Path(p).exists()), None)
+NEEDED = ("pkexec", "pkaction", "dbus-daemon", "setpriv", "unshare")
+MISSING = [name for name in NEEDED if shutil.which(name) is None] + ([] if POLKITD else ["polkitd"])
+
+RULES = """
+polkit.addRule(function(action, subject) {
+    if (action.id == "org.mountwright.mount") return polkit.Result.YES;
+    if (action.id == "org.mountwright.bench") return polkit.Result.AUTH_ADMIN;
+    return polkit.Result.NO;
+});
+"""
+
+RIG = """
+set -eu
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /usr/libexec
+mkdir -p /run/dbus "$STAGE/mnt"
+cp -r "$STAGE/usr/libexec/mountwright" /usr/libexec/
+cp /usr/share/polkit-1/actions/org.freedesktop.policykit.policy "$STAGE/usr/share/polkit-1/actions/"
+mount --bind "$STAGE/usr/share/polkit-1/actions" /usr/share/polkit-1/actions
+mount -t tmpfs -o mode=755 tmpfs /etc/polkit-1/rules.d
+printf '%s' "$RULES" > /etc/polkit-1/rules.d/10-test.rules
+mount --bind "$STAGE/mnt" /mnt
+if [ "$BUS" = yes ]; then
+    dbus-daemon --system --fork --nopidfile --nosyslog
+    "$POLKITD" --no-debug >/dev/null 2>&1 &
+    n=0
+    until pkaction --action-id org.mountwright.mount >/dev/null 2>&1; do
+        n=$((n + 1)); [ $n -lt 100 ] || { echo "polkitd does not answer" >&2; exit 99; }; sleep 0.1
+    done
+fi
+# pkexec refuses to serve a child of process 1, which is this shell.
+setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3 -I -S -c "$DRIVER" "$@"
+"""
+
+#: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
+DRIVER = """
+import json, os, resource, signal, subprocess, sys
+role, requests = sys.argv[1], json.loads(sys.argv[2])
+os.umask(0)
+os.nice(10)
+for limit, soft in ((resource.RLIMIT_FSIZE, 64), (resource.RLIMIT_NOFILE, 20)):
+    resource.setrlimit(limit, (soft, resource.getrlimit(limit)[1]))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP])
+child = subprocess.Popen(
+    ["pkexec", "--disable-internal-agent", "/usr/libexec/mountwright/mountwright-helper", role],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+)
+answers = []
+try:
+    for verb, args in requests:
+        child.stdin.write(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\\n")
+        child.stdin.flush()
+        line = child.stdout.readline()
+        if not line:
+            break
+        answers.append(json.loads(line))
+    child.stdin.close()
+except BrokenPipeError:
+    pass
+errors = child.stderr.read().decode()
+print(json.dumps({"code": child.wait(), "stderr": errors, "answers": answers, "mnt": os.listdir("/mnt")}))
+"""
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces"),
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+
+
+@pytest.fixture
+def rig(tmp_path_factory):
+    # Not below pytest's own folder, which only root may enter.
+    stage = tmp_path_factory.mktemp("stage")
+    subprocess.run(
+        [sys.executable, str(ROOT / "packaging" / "install_helper.py"), "--prefix", str(stage)],
+        check=True,
+        capture_output=True,
+    )
+    stage.chmod(0o755)
+
+    def run(role, requests, *, bus=True):
+        environment = {
+            "PATH": os.environ["PATH"],
+            "STAGE": str(stage),
+            "RULES": RULES,
+            "DRIVER": DRIVER,
+            "POLKITD": str(POLKITD),
+            "BUS": "yes" if bus else "no",
+        }
+        done = subprocess.run(
+            [
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "sh",
+                "-c",
+                RIG,
+                "rig",
+                role,
+                json.dumps(requests),
+            ],
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=100,
+        )
+        if done.returncode == 1 and b"unshare failed" in done.stderr:
+            pytest.skip("no namespaces here")
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    return run
+
+
+def mount(target, share="127.0.0.1:/x"):
+    return [
+        "mount",
+        {"share": share, "target": target, "options": ["vers=4.2"], "create": True, "timeout_ms": 5000},
+    ]
+
+
+def test_allowed(rig):
+    found = rig(
+        "mount",
+        [
+            ["hello", {}],
+            mount("/data/x"),
+            mount("/home/x"),
+            mount("/run/mountwright/0/x"),
+            mount("/usr/x"),
+            mount("/mnt/mountwright-rig"),
+        ],
+    )
+    assert found["answers"], found
+    hello, *refused, failed = found["answers"]
+    assert hello["ok"] == {"protocol": 1, "role": "mount", "uid": 65534}
+    assert [answer["error"]["code"] for answer in refused] == ["mount-point-system"] * 4
+    # 127.0.0.1 exports nothing, or this kernel has no NFS: then mount.nfs failed, and left nothing.
+    assert failed["error"]["code"] in {"mount-failed", "mount-nfs-missing"}
+    assert found["mnt"] == []
+    assert found["code"] == 0
+
+
+def test_denied(rig):
+    found = rig("tune", [["hello", {}]])
+    assert found["code"] == 127
+    assert found["answers"] == []
+    error = explain_pkexec(found["code"], found["stderr"])
+    assert error.kind is ErrorKind.NOT_AUTHORIZED
+    assert "refused" in error.message
+
+
+def test_a_password_and_nobody_to_ask_for_it(rig):
+    found = rig("bench", [["hello", {}]])
+    assert found["answers"] == []
+    assert explain_pkexec(found["code"], found["stderr"]).kind is ErrorKind.POLKIT_AGENT_MISSING, found[
+        "stderr"
+    ]
+
+
+def test_no_polkit_at_all(rig):
+    found = rig("mount", [["hello", {}]], bus=False)
+    assert found["answers"] == []
+    error = explain_pkexec(found["code"], found["stderr"])
+    assert error.kind is ErrorKind.NOT_AUTHORIZED
+    assert "does not answer" in error.message, found["stderr"]
+
+
+def test_a_role_that_does_not_exist_has_no_action(rig):
+    found = rig("root", [["hello", {}]])
+    assert found["code"] == 127
+    assert found["answers"] == []
+
+
+def test_the_policy_names_the_installed_helper_and_says_yes_to_nobody():
+    import xml.etree.ElementTree as ET
+
+    tree = ET.parse(ROOT / "packaging" / "mountwright.policy")
+    roles = set()
+    for action in tree.iter("action"):
+        notes = {note.get("key", "").rpartition(".")[2]: note.text for note in action.iter("annotate")}
+        assert notes["path"] == str(INSTALLED_HELPER)
+        assert action.get("id") == f"org.mountwright.{notes['argv1']}"
+        roles.add(notes["argv1"])
+        defaults = {entry.tag: entry.text for entry in next(action.iter("defaults"))}
+        assert (defaults["allow_any"], defaults["allow_inactive"]) == ("no", "no")
+        assert defaults["allow_active"] == ("auth_admin_keep" if notes["argv1"] == "mount" else "auth_admin")
+    from app.helper.session import ROLES
+
+    assert roles == set(ROLES)
