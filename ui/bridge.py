@@ -97,8 +97,12 @@ class Bridge(QObject):
 
     def run(self, name: str, work: Callable[[], Any]) -> BridgeCall:
         """Run blocking work on a daemon thread of its own."""
+        return self.follow(run_in_thread(name, work))
+
+    def follow(self, future: Future[Any]) -> BridgeCall:
+        """Bring the end of work that was started elsewhere to the main thread."""
         bridged = BridgeCall(self)
-        self._follow(run_in_thread(name, work), bridged)
+        self._follow(future, bridged)
         return bridged
 
     def close(self) -> None:

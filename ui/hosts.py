@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ui.session import LOCAL, OpenHost
+
+if TYPE_CHECKING:
+    from app.tasks import CancelToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,12 @@ def lab_links() -> list[LabLink]:
     return [LabLink(link.name, link.title) for link in load_links().values()]
 
 
-def open_host(key: str) -> OpenHost:
+def open_host(key: str, token: CancelToken) -> OpenHost:
     """Open a host; blocks until it runs, so call it on a thread.
 
     Args:
         key: "" for this computer, else a link of the lab.
+        token: gives up.
 
     Raises:
         AppError: if it cannot be opened.
@@ -42,8 +47,7 @@ def open_host(key: str) -> OpenHost:
         agent = LocalAgent()
         return OpenHost(agent.client, agent.close)
     from app.lab.guest import Guest
-
     from app.lab.links import parse_link
 
-    guest = Guest.boot(parse_link(key))
+    guest = Guest.boot(parse_link(key), token=token)
     return OpenHost(guest.client, guest.close)

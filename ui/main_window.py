@@ -18,7 +18,7 @@ from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
 from ui.panels.starting import StartingPanel
-from ui.session import LOCAL, HostSession, OpenHost
+from ui.session import LOCAL, HostSession
 from ui.theme import Appearance
 from ui.widgets.banner import Banner
 from ui.widgets.host_bar import HostBar
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from app.agent.protocol import HelloResult
     from app.mounts.model import Mount, MountReport, MountTable
     from ui.hosts import LabLink
+    from ui.session import Opener
 
 #: How long the program waits for the lab to power off when its window is closed.
 _CLOSE_WAIT_S = 5.0
@@ -48,7 +49,7 @@ class MainWindow(QMainWindow):
 
     def __init__(
         self,
-        opener: Callable[[str], OpenHost],
+        opener: Opener,
         links: Sequence[LabLink],
         appearance: Appearance = Appearance.SYSTEM,
         choose_appearance: Callable[[Appearance], None] = lambda _appearance: None,

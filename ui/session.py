@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.agent.protocol import HelloResult, LinkArgs, ListArgs
 from app.errors import AppError, ErrorKind
-from app.tasks import run_in_thread
+from app.tasks import CancelToken, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from app.agent.client import Host
     from app.mounts.model import MountTable
     from ui.bridge import Bridge, BridgeCall
+
+    #: Opens the host of a key; blocks, and gives up when the token is set.
+    Opener = Callable[[str, CancelToken], "OpenHost"]
 
 #: The key of this computer; any other key is a link of the lab.
 LOCAL = ""
@@ -36,6 +39,15 @@ class OpenHost:
 
     client: Host
     close: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A host that is being opened."""
+
+    call: BridgeCall
+    future: Future[OpenHost]
+    token: CancelToken
 
 
 class HostSession(QObject):
@@ -57,7 +69,7 @@ class HostSession(QObject):
     link_changed = Signal(object)
     trouble = Signal(object)
 
-    def __init__(self, bridge: Bridge, opener: Callable[[str], OpenHost], parent: QObject) -> None:
+    def __init__(self, bridge: Bridge, opener: Opener, parent: QObject) -> None:
         super().__init__(parent)
         self._bridge = bridge
         self._opener = opener
@@ -65,7 +77,7 @@ class HostSession(QObject):
         self._host: OpenHost | None = None
         self._hello: HelloResult | None = None
         self._watch: BridgeCall | None = None
-        self._opening: BridgeCall | None = None
+        self._opening: _Opening | None = None
         self._closing: list[Future[None]] = []
 
     @property
@@ -86,10 +98,13 @@ class HostSession(QObject):
         self.leave()
         self._key = key
         self.starting.emit(key)
-        opening = self._bridge.run("open-host", lambda: self._opener(key))
+        token = CancelToken()
+        opener = self._opener
+        future = run_in_thread("open-host", lambda: opener(key, token))
+        opening = _Opening(self._bridge.follow(future), future, token)
         self._opening = opening
-        opening.succeeded.connect(partial(self._on_host, opening))
-        opening.failed.connect(partial(self._on_open_failed, opening))
+        opening.call.succeeded.connect(partial(self._on_host, opening))
+        opening.call.failed.connect(partial(self._on_open_failed, opening))
 
     def submit(self, verb: str, args: Any = None) -> BridgeCall:
         """Send a request to the present host.
@@ -113,9 +128,12 @@ class HostSession(QObject):
         host, self._host = self._host, None
         self._hello = None
         self._watch = None
-        self._opening = None
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.token.cancel()
+            self._in_background(partial(_close_when_open, opening.future))
         if host is not None:
-            self._close_host(host)
+            self._in_background(host.close)
 
     def close(self, wait_s: float) -> None:
         """End everything; wait this long for hosts to end (used once, when the program ends)."""
@@ -126,9 +144,9 @@ class HostSession(QObject):
             except TimeoutError:
                 return
 
-    def _close_host(self, host: OpenHost) -> None:
+    def _in_background(self, close: Callable[[], None]) -> None:
         self._closing = [future for future in self._closing if not future.done()]
-        self._closing.append(run_in_thread("close-host", host.close))
+        self._closing.append(run_in_thread("close-host", close))
 
     def _switch_link(self, key: str) -> None:
         call = self.submit("lab.link", LinkArgs(link=key))
@@ -139,9 +157,8 @@ class HostSession(QObject):
         self._key = key
         self.link_changed.emit(link)
 
-    def _on_host(self, opening: BridgeCall, host: OpenHost) -> None:
+    def _on_host(self, opening: _Opening, host: OpenHost) -> None:
         if opening is not self._opening:  # left before it was ready
-            self._close_host(host)
             return
         self._opening = None
         self._host = host
@@ -149,7 +166,7 @@ class HostSession(QObject):
         call.succeeded.connect(partial(self._on_hello, host))
         call.failed.connect(partial(self._on_lost, host))
 
-    def _on_open_failed(self, opening: BridgeCall, error: AppError) -> None:
+    def _on_open_failed(self, opening: _Opening, error: AppError) -> None:
         if opening is self._opening:
             self._opening = None
             self.failed.emit(error)
@@ -175,3 +192,9 @@ class HostSession(QObject):
         if host is self._host:
             self.leave()
             self.failed.emit(error)
+
+
+def _close_when_open(future: Future[OpenHost]) -> None:
+    """Close a host that nobody wants any more, as soon as it is there."""
+    if future.exception() is None:
+        future.result().close()

@@ -140,8 +140,9 @@ def apply_appearance(app: QApplication, appearance: Appearance) -> None:
     app.setPalette(make_palette(DARK if dark else LIGHT))
 
 
-def tint(widget: QWidget, colour: str, role: QPalette.ColorRole = QPalette.ColorRole.WindowText) -> None:
-    """Give one role of one widget a colour."""
+def tint(widget: QWidget, colour: str, *roles: QPalette.ColorRole) -> None:
+    """Give some roles of one widget a colour; without roles, its text."""
     palette = widget.palette()
-    palette.setColor(role, QColor(colour))
+    for role in roles or (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text):
+        palette.setColor(role, QColor(colour))
     widget.setPalette(palette)

@@ -12,23 +12,29 @@ from app.agent.protocol import HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
 from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
-from app.tasks import CancelledError
+from app.tasks import CancelledError, CancelToken
 from ui.session import OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-LINK = LinkFacts(name="gigabit", interface="eth1", rate_bps=1e9, duplex="full", mtu=1500, rtt_s=0.0004, emulated=True)
+LINK = LinkFacts(
+    name="gigabit", interface="eth1", rate_bps=1e9, duplex="full", mtu=1500, rtt_s=0.0004, emulated=True
+)
 
 
 def active(share: str, options: str = "rw,vers=4.2,rsize=262144,wsize=262144,hard,timeo=600,retrans=2",
            requested: str | None = None) -> Active:  # fmt: skip
-    return Active(mount_id=40, device="0:50", share=share, fstype="nfs4", options=options, requested=requested)
+    return Active(
+        mount_id=40, device="0:50", share=share, fstype="nfs4", options=options, requested=requested
+    )
 
 
 def mounted(share: str = "nas01:/export/home", mount_point: str = "/home", requested: str = "") -> Mount:
-    return Mount(mount_point=mount_point, share=share, state="mounted", active=active(share, requested=requested))
+    return Mount(
+        mount_point=mount_point, share=share, state="mounted", active=active(share, requested=requested)
+    )
 
 
 def configured(share: str = "nas01:/media", mount_point: str = "/media", options: str = "vers=4.2") -> Mount:
@@ -48,9 +54,11 @@ def transfer(speed: float = 100e6, *, cached: bool = False, retransmissions: int
 def result(*, cached: bool = False, nfs: bool = True) -> TestResult:
     note = "The file was dropped from the cache before it was read."
     return TestResult(
-        path="/home", nfs=nfs, share="nas01:/export/home", started_at="2026-01-01T00:00:00Z", write=transfer(),
+        path="/home", nfs=nfs, share="nas01:/export/home", started_at="2026-01-01T00:00:00Z",
+        write=transfer(),
         read=transfer(110e6, cached=cached),
-        cache=CacheReport(method="fadvise", checked=True, cached=cached, note=note), requested={}, effective={},
+        cache=CacheReport(method="fadvise", checked=True, cached=cached, note=note),
+        requested={}, effective={},
         link=LINK, block_size=2**20, sync=False, notes=["A note to the reader."],
     )  # fmt: skip
 
@@ -72,7 +80,7 @@ class FakeHost:
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
 
-    def opener(self, key: str) -> OpenHost:
+    def opener(self, key: str, _token: CancelToken | None = None) -> OpenHost:
         self.lab = bool(key)
         to_agent, from_window = os.pipe()
         to_window, from_agent = os.pipe()
@@ -155,7 +163,9 @@ class FakeHost:
 
     def facts(self, args: Any, _context: Context) -> Facts:
         self.calls.append(("facts.get", args))
-        return Facts(client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01"))
+        return Facts(
+            client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01")
+        )
 
     def test(self, args: Any, context: Context) -> TestResult:
         self.calls.append(("test.run", args))
@@ -174,5 +184,3 @@ class FakeHost:
             context.token.check()
         if context.token.cancelled:
             raise CancelledError
-
-

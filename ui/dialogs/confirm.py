@@ -31,7 +31,7 @@ def confirm(
     box.setWindowTitle(action.replace("&", "").rstrip("…"))
     box.setText(question)
     box.setInformativeText(consequence)
-    button = QPushButton(action)
+    button = QPushButton(action, box)
     button.setObjectName("confirm-action")
     box.addButton(button, QMessageBox.ButtonRole.AcceptRole)
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

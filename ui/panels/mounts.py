@@ -48,11 +48,12 @@ class MountsPanel(QWidget):
         self._warnings.setContentsMargins(8, 4, 8, 8)
         self._warnings.hide()
         self._current: Mount | None = None
+        self._applying = False
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view, 1)
         layout.addWidget(self._warnings)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 34)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 42)
         self._view.selectionModel().selectionChanged.connect(self._on_selection)
 
     @property
@@ -67,16 +68,15 @@ class MountsPanel(QWidget):
     def apply(self, table: MountTable) -> None:
         """Show a snapshot and keep the choice where it was."""
         before = self._current
+        # Qt moves the selection when its row goes; what is chosen is decided below, when all is in place.
+        self._applying = True
         self._model.apply(table)
+        self._applying = False
         self._view.expandAll()
         self._warnings.setText("\n".join(table.warnings))
         self._warnings.setVisible(bool(table.warnings))
-        if before is None or self._current is None:
-            return
-        mount: Mount | None = self._model.find(before.share, before.mount_point).data(MountRole)
-        if mount is not None and mount != before:
-            self._current = mount
-            self.changed.emit(mount)
+        if before is not None:
+            self._find_again(before)
 
     def choose(self, share: str, mount_point: str) -> bool:
         """Select a mount; return whether it is in the list."""
@@ -91,17 +91,29 @@ class MountsPanel(QWidget):
         self._current = None
         self._view.selectionModel().clear()
 
+    def _find_again(self, before: Mount) -> None:
+        index = self._model.find(before.share, before.mount_point)
+        if not index.isValid():
+            self.clear_choice()
+            self.vanished.emit()
+            return
+        mount: Mount = index.data(MountRole)
+        self._current = mount
+        if not self._view.selectionModel().isSelected(index):
+            self._view.setCurrentIndex(index)
+        elif mount != before:
+            self.changed.emit(mount)
+
     def _select(self, index: QModelIndex) -> bool:
         if index.isValid():
             self._view.setCurrentIndex(index)
         return index.isValid()
 
     def _on_selection(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
+        if self._applying:
+            return
         indexes = self._view.selectionModel().selectedIndexes()
         if indexes:
             mount: Mount = indexes[0].data(MountRole)
             self._current = mount
             self.chosen.emit(mount)
-        elif self._current is not None:
-            self._current = None
-            self.vanished.emit()

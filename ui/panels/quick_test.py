@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from advisor.facts import Facts, payload_rate_bps
 from app.errors import AppError, ErrorKind
 from app.units import format_rate, format_size, format_speed
-from ui.models.test_timeline import TestTimeline
+from ui.models.timeline import Timeline
 from ui.panels.quick_test_controls import QuickTestControls
 from ui.panels.quick_test_result import QuickTestResult
 from ui.widgets.labels import ElidedLabel, MutedLabel, plain_label
@@ -38,7 +38,7 @@ class _Run:
     """One test of one mount, running or done."""
 
     spec: TestSpec
-    timeline: TestTimeline
+    timeline: Timeline
     call: BridgeCall | None = None
     result: TestResult | None = None
     stopping: bool = False
@@ -141,7 +141,7 @@ class QuickTestPanel(QWidget):
         if self._mount is None or key is None or self._active is not None:
             return
         spec = self._controls.spec(self._mount.mount_point)
-        run = _Run(spec, TestTimeline())
+        run = _Run(spec, Timeline())
         try:
             call = self._submit("test.run", spec)
         except AppError as error:

@@ -19,7 +19,7 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from ui import theme
 
 if TYPE_CHECKING:
-    from ui.models.test_timeline import Mark, TestTimeline, Way
+    from ui.models.timeline import Mark, Timeline, Way
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -62,7 +62,8 @@ class LivePlot(QWidget):
         item.setMouseEnabled(x=False, y=False)
         for side in ("left", "bottom"):
             axis = item.getAxis(side)
-            axis.setTickDensity(0.55)
+            axis.setZValue(-1)  # the grid goes below the curves
+            axis.setTickDensity(0.7)
             axis.setStyle(hideOverlappingLabels=False, tickTextOffset=5)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         item.showGrid(x=True, y=True, alpha=0.18)
@@ -95,7 +96,7 @@ class LivePlot(QWidget):
         self._limit.setVisible(self._limit_value is not None)
         self._fit(0.0, 0.0)
 
-    def draw(self, timeline: TestTimeline) -> None:
+    def draw(self, timeline: Timeline) -> None:
         """Show the test as far as it is known."""
         for way, curve in self._curves.items():
             data = timeline.curves.get(way)
@@ -118,7 +119,7 @@ class LivePlot(QWidget):
         top = _round_up(peak * 1.08) if peak > 0 else 1e6
         if top != self._top or right != self._item.viewRange()[0][1]:
             self._top = top
-            self._item.setRange(xRange=(0, right), yRange=(0, top), padding=0)
+            self._item.setRange(xRange=(0, right), yRange=(-0.015 * top, top), padding=0)
 
     def _draw_marks(self, marks: tuple[Mark, ...]) -> None:
         self._clear_marks()

@@ -27,6 +27,7 @@ class Banner(QFrame):
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self._meaning = "error"
+        self._bar = QWidget()
         self._word = plain_label()
         self._word.setAlignment(Qt.AlignmentFlag.AlignTop)
         enlarge(self._word, 1.0, bold=True)
@@ -45,7 +46,6 @@ class Banner(QFrame):
         self._detail = QPlainTextEdit()
         self._detail.setReadOnly(True)
         self._detail.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self._detail.setMaximumHeight(self.fontMetrics().lineSpacing() * 8)
         self._detail.setAccessibleName(self.tr("Details"))
         self._detail.setTabChangesFocus(True)
         self._lay_out(close_button)
@@ -66,9 +66,17 @@ class Banner(QFrame):
         top.addLayout(texts, 1)
         top.addLayout(buttons)
         top.setAlignment(buttons, Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.addLayout(top)
-        layout.addWidget(self._detail)
+        inner = QVBoxLayout()
+        inner.setContentsMargins(12, 10, 10, 10)
+        inner.addLayout(top)
+        inner.addWidget(self._detail)
+        self._bar.setFixedWidth(4)
+        self._bar.setAutoFillBackground(True)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addLayout(inner, 1)
 
     def show_error(self, error: AppError) -> None:
         """Show an error; a cancellation is told as information."""
@@ -103,6 +111,9 @@ class Banner(QFrame):
         self._hint.setText(error.hint)
         self._hint.setVisible(bool(error.hint))
         self._detail.setPlainText(error.detail)
+        lines = min(8, max(2, error.detail.count("\n") + 1))
+        margins = 2 * (int(self._detail.document().documentMargin()) + self._detail.frameWidth())
+        self._detail.setFixedHeight(self._detail.fontMetrics().lineSpacing() * lines + margins)
         self._details_button.setChecked(False)
         self._details_button.setVisible(bool(error.detail))
         self._on_details(shown=False)
@@ -120,7 +131,9 @@ class Banner(QFrame):
         QGuiApplication.clipboard().setText(text)
 
     def _colour(self) -> None:
-        theme.tint(self._word, getattr(theme.colours_of(self), self._meaning))
+        colour: str = getattr(theme.colours_of(self), self._meaning)
+        theme.tint(self._word, colour)
+        theme.tint(self._bar, colour, QPalette.ColorRole.Window)
 
     # Qt overrides
 

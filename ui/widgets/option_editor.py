@@ -45,6 +45,7 @@ class _NumberBox(QDoubleSpinBox):
         smallest, largest = option.minimum or 0, option.maximum or 0
         step = 0.1 if tenths else 1.0
         self.setRange(smallest / scale - step, largest / scale)
+        self.setValue(self.minimum())
         self.setSingleStep(1.0)
         self.setGroupSeparatorShown(False)
         self.setSpecialValueText(self.tr("Default"))

@@ -70,9 +70,10 @@ class ResultTable(QTableView):
     def show_result(self, result: TestResult | None) -> None:
         """Show these figures."""
         self._model.show_result(result)
-        width = self.fontMetrics().averageCharWidth() * 24
+        unit = self.fontMetrics().averageCharWidth()
         for column in range(self._model.columnCount()):
-            self.setColumnWidth(column, width if column else width + width // 6)
+            needed = max(self.sizeHintForColumn(column), self.horizontalHeader().sectionSizeHint(column))
+            self.setColumnWidth(column, max(needed + 3 * unit, 22 * unit))
         self.updateGeometry()
 
     # Qt overrides

@@ -63,10 +63,8 @@ class Mark:
     phase: Phase
 
 
-class TestTimeline:
+class Timeline:
     """Takes the events of one test and keeps what the plot shows. Plain data, no Qt."""
-
-    __test__ = False
 
     def __init__(self) -> None:
         self.curves: dict[Way, Curve] = {}

@@ -1,0 +1,71 @@
+"""The message area shows what happened, what to do and the raw text, and never markup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
+
+from app.errors import AppError, ErrorKind
+from ui.widgets.banner import Banner
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+
+@pytest.fixture
+def banner(qtbot: QtBot) -> Banner:
+    made = Banner()
+    qtbot.addWidget(made)
+    return made
+
+
+def button(banner: Banner, text: str) -> QPushButton:
+    return next(b for b in banner.findChildren(QPushButton) if b.text().replace("&", "") == text)
+
+
+def test_error_with_details(qtbot: QtBot, banner: Banner) -> None:
+    assert banner.message() == ""
+    banner.show_error(
+        AppError(ErrorKind.SERVER_SILENT, "It is silent.", hint="Wake it.", detail="mount.nfs: <b>no</b>")
+    )
+    banner.show()
+    assert banner.message() == "It is silent."
+    assert "Wake it." in banner.accessibleName()
+    detail = banner.findChild(QPlainTextEdit)
+    assert detail is not None
+    assert not detail.isVisible()
+    qtbot.mouseClick(button(banner, "Details"), Qt.MouseButton.LeftButton)
+    assert detail.isVisible()
+    assert detail.toPlainText() == "mount.nfs: <b>no</b>"
+    qtbot.mouseClick(button(banner, "Copy details"), Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "It is silent.\nWake it.\nmount.nfs: <b>no</b>"
+
+
+def test_without_details_there_is_no_disclosure(banner: Banner) -> None:
+    banner.show_error(AppError(ErrorKind.IO, "It failed."))
+    banner.show()
+    assert not button(banner, "Details").isVisible()
+
+
+def test_plain_text_only(banner: Banner) -> None:
+    banner.show_error(AppError(ErrorKind.IO, "<h1>Hello</h1>", hint="<a href='x'>y</a>"))
+    for label in banner.findChildren(QLabel):
+        assert label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_dismiss(qtbot: QtBot, banner: Banner) -> None:
+    banner.show_information("Done.")
+    with qtbot.waitSignal(banner.closed, timeout=5000):
+        qtbot.mouseClick(button(banner, "Close"), Qt.MouseButton.LeftButton)
+    assert banner.message() == ""
+    with qtbot.assertNotEmitted(banner.closed):
+        banner.dismiss()
+
+
+def test_a_cancellation_is_no_error(banner: Banner) -> None:
+    banner.show_error(AppError(ErrorKind.CANCELLED, "Cancelled."))
+    assert banner.accessibleName().startswith("Cancelled")

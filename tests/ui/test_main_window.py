@@ -1,0 +1,511 @@
+"""The whole window against a scripted agent: what the person sees and clicks, and what the agent is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from fake_host import FakeHost, configured, mounted, result
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPushButton,
+    QTabWidget,
+    QTreeView,
+    QWidget,
+)
+
+from app.bench.result import Sample, TestEvent
+from app.errors import AppError, ErrorKind
+from ui.hosts import LabLink
+from ui.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytestqt.qtbot import QtBot
+
+LINKS = [LabLink("fast-ethernet", "100 Mbit/s Ethernet"), LabLink("gigabit", "1 Gbit/s Ethernet")]
+
+
+class Driver:
+    """Clicks and looks, as a person would."""
+
+    def __init__(self, qtbot: QtBot, fake: FakeHost) -> None:
+        self.qtbot = qtbot
+        self.fake = fake
+        self.window = MainWindow(fake.opener, LINKS)
+        self.window.resize(1100, 800)
+        self.window.show()
+
+    def open(self, key: str = "") -> None:
+        self.window.open_host(key)
+        self.wait(lambda: self.window.session.hello is not None and self.window._table is not None)
+
+    def wait(self, fact: Callable[[], bool]) -> None:
+        self.qtbot.waitUntil(fact, timeout=8000)
+
+    def find(self, kind: type[QWidget], name: str) -> QWidget:
+        widget = self.window.findChild(kind, name)
+        assert widget is not None, name
+        return widget
+
+    def sees(self, name: str) -> bool:
+        widget = self.window.findChild(QWidget, name)
+        return widget is not None and widget.isVisible()
+
+    def click(self, name: str) -> None:
+        button = self.find(QPushButton, name)
+        assert button.isVisible(), name
+        assert button.isEnabled(), name
+        self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def agree(self) -> None:
+        self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is not None)
+        box = self.window.findChild(QMessageBox, "confirm")
+        assert box is not None
+        button = box.findChild(QPushButton, "confirm-action")
+        assert button is not None
+        self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is None)
+
+    def message(self) -> str:
+        return self.window._banner.message()
+
+    def tab(self, index: int) -> None:
+        tabs = self.find(QTabWidget, "tabs")
+        assert isinstance(tabs, QTabWidget)
+        tabs.setCurrentIndex(index)
+
+    def text_of(self, name: str) -> str:
+        widget = self.find(QWidget, name)
+        return widget.text()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.fixture
+def fake() -> FakeHost:
+    return FakeHost([mounted(), configured()])
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, fake: FakeHost) -> Iterator[Driver]:
+    made = Driver(qtbot, fake)
+    yield made
+    made.fake.hold.set()
+    made.window.close()
+    made.window.deleteLater()
+    QApplication.sendPostedEvents(made.window)
+    QApplication.processEvents()
+
+
+# Hosts and the empty state
+
+
+def test_without_mounts_the_lab_is_offered(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = []
+    driver.open()
+    assert driver.sees("empty-mount")
+    assert not driver.sees("mounts")
+    combo = driver.find(QComboBox, "empty-link")
+    assert isinstance(combo, QComboBox)
+    assert combo.currentData() == "gigabit"
+    driver.click("empty-lab")
+    driver.wait(lambda: driver.sees("share"))
+    assert driver.window.session.key == "gigabit"
+    assert driver.text_of("share") == "10.9.0.1:/"
+    assert driver.text_of("mount-point") == "/mnt/lab"
+    driver.click("mount")
+    driver.wait(lambda: fake.asked("mounts.mount") != [])
+
+
+def test_mount_a_share_from_the_empty_state_and_escape(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = []
+    driver.open()
+    driver.click("empty-mount")
+    assert driver.sees("share")
+    assert not driver.find(QPushButton, "mount").isEnabled()
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_Escape)
+    driver.wait(lambda: driver.sees("empty-mount"))
+
+
+def test_a_host_that_cannot_be_opened(qtbot: QtBot, driver: Driver) -> None:
+    good = driver.window.session._opener
+
+    def fail(_key: str, _token: object) -> object:
+        raise AppError(ErrorKind.LAB_MISSING, "The lab needs user-mode-linux.", hint="Install it.")
+
+    driver.window.session._opener = fail  # type: ignore[assignment]
+    driver.window.open_host("gigabit")
+    driver.wait(lambda: driver.message() == "The lab needs user-mode-linux.")
+    assert driver.sees("starting-retry")
+    driver.window.session._opener = good
+    driver.click("starting-back")
+    driver.wait(lambda: driver.sees("mounts"))
+    assert driver.message() == ""
+
+
+def test_an_agent_that_dies_is_told(driver: Driver) -> None:
+    driver.open()
+    host = driver.window.session._host
+    assert host is not None
+    host.client._writer.close()  # type: ignore[attr-defined]
+    driver.wait(lambda: driver.message() != "")
+    assert driver.sees("starting-retry")
+    driver.click("starting-retry")
+    driver.wait(lambda: driver.sees("mounts"))
+
+
+def test_the_labs_link_is_switched_while_it_runs(driver: Driver, fake: FakeHost) -> None:
+    driver.open("gigabit")
+    combo = driver.find(QComboBox, "host")
+    assert isinstance(combo, QComboBox)
+    index = combo.findData("fast-ethernet")
+    combo.setCurrentIndex(index)
+    combo.activated.emit(index)
+    driver.wait(lambda: driver.window.session.key == "fast-ethernet")
+    assert [args.link for args in fake.asked("lab.link")] == ["fast-ethernet"]
+    driver.wait(lambda: "fast-ethernet" in driver.message())
+
+
+# The list
+
+
+def test_the_list_follows_changes_by_itself(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    model = driver.window._mounts.model
+    assert len(model.mounts()) == 2
+    fake.set_mounts([mounted(), configured(), mounted("zeus:/z", "/z")])
+    driver.wait(lambda: len(model.mounts()) == 3)
+    current = driver.window._mounts.current()
+    assert current is not None
+    assert current.mount_point == "/home"
+    fake.set_mounts([configured()])
+    driver.wait(lambda: len(model.mounts()) == 1)
+    driver.wait(lambda: (driver.window._mounts.current() or mounted()).mount_point == "/media")
+    fake.set_mounts([])
+    driver.wait(lambda: driver.sees("empty-mount"))
+
+
+def test_f5_asks_again(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.wait(lambda: len(fake.asked("facts.get")) == 1)
+    driver.qtbot.keySequence(driver.window, QKeySequence("F5"))
+    driver.wait(lambda: len(fake.asked("facts.get")) == 2)
+
+
+# Mounting
+
+
+def fill(driver: Driver, share: str = "nas01:/new", point: str = "/mnt/new") -> None:
+    for name, text in (("share", share), ("mount-point", point)):
+        field = driver.find(QLineEdit, name)
+        assert isinstance(field, QLineEdit)
+        field.selectAll()
+        driver.qtbot.keyClicks(field, text)
+
+
+def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+N"))
+    driver.wait(lambda: driver.sees("share"))
+    fill(driver)
+    rows = driver.window._detail.settings._rows
+    rows["rsize"].editor.set_value("65536")
+    rows["timeo"].editor.set_value("70")
+    rows["hard"].editor.set_value("soft")
+    others = driver.find(QLineEdit, "other-options")
+    driver.qtbot.keyClicks(others, "nconnect=4")
+    assert (
+        driver.text_of("command")
+        == "mount -t nfs -o rsize=65536,timeo=70,soft,nconnect=4 nas01:/new /mnt/new"
+    )
+    driver.click("mount")
+    driver.wait(lambda: driver.window._mounts.current() is not None)
+    (args,) = fake.asked("mounts.mount")
+    assert (args.share, args.mount_point, args.options) == (
+        "nas01:/new", "/mnt/new", "rsize=65536,timeo=70,soft,nconnect=4")  # fmt: skip
+    assert not driver.sees("share")
+    rows = driver.window._detail.settings._rows
+    assert rows["rsize"]._used.text() == "262144 (256 KiB)"
+    assert rows["rsize"]._note.text().startswith("≠")
+    assert not driver.sees("mount")
+    assert driver.sees("unmount")
+
+
+def test_a_failed_mount_says_why_and_keeps_the_form(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    fake.mount_error = AppError(
+        ErrorKind.ACCESS_DENIED, "Refused.", hint="Ask.", detail="mount.nfs: access denied"
+    )
+    driver.window._on_new()
+    fill(driver)
+    driver.click("mount")
+    driver.wait(lambda: driver.message() == "Refused.")
+    assert driver.text_of("share") == "nas01:/new"
+    assert driver.find(QPushButton, "mount").isEnabled()
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_Escape)
+    driver.wait(lambda: driver.message() == "")
+
+
+def test_a_wrong_value_is_said_before_anything_is_asked(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._on_new()
+    fill(driver)
+    driver.window._detail.settings._rows["rsize"].editor.set_value("many")
+    driver.click("mount")
+    assert "many" in driver.message()
+    assert fake.asked("mounts.mount") == []
+
+
+def test_mounting_can_be_cancelled_and_the_window_stays_alive(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    fake.hold.clear()
+    driver.window._on_new()
+    fill(driver)
+    driver.click("mount")
+    driver.wait(lambda: driver.sees("cancel"))
+    assert not driver.find(QPushButton, "mount").isEnabled()
+    driver.click("cancel")
+    driver.wait(lambda: not driver.sees("cancel"))
+    assert driver.message() == "Cancelled."
+
+
+def test_a_configured_mount_is_mounted_with_its_options(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("mount")
+    driver.wait(lambda: fake.asked("mounts.mount") != [])
+    assert fake.asked("mounts.mount")[0].options == "vers=4.2"
+
+
+def test_unmount_asks_first(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    view = driver.find(QTreeView, "mounts")
+    view.setFocus()
+    driver.qtbot.keyClick(view, Qt.Key.Key_Delete)
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
+    assert fake.asked("mounts.unmount") == []
+    driver.agree()
+    driver.wait(lambda: fake.asked("mounts.unmount") != [])
+    driver.wait(lambda: "unmounted" in driver.message())
+
+
+def test_a_busy_mount_is_told(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    fake.unmount_error = AppError(ErrorKind.BUSY, "It is in use.", hint="Close it.")
+    driver.click("unmount")
+    driver.agree()
+    driver.wait(lambda: driver.message() == "It is in use.")
+
+
+def test_mount_again_with_other_values(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    assert not driver.sees("mount")
+    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
+    assert driver.sees("mount")
+    driver.click("mount")
+    driver.agree()
+    driver.wait(lambda: fake.asked("mounts.mount") != [])
+    driver.wait(lambda: not driver.window._detail.busy)
+    assert [verb for verb, _ in fake.calls if verb.startswith("mounts.")] == [
+        "mounts.unmount",
+        "mounts.mount",
+    ]
+    assert fake.asked("mounts.mount")[0].options == "wsize=65536"
+
+
+def test_values_that_do_not_work_are_taken_back(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    fake.mount_error = AppError(ErrorKind.OPTION_REJECTED, "No such value.", hint="Use another.")
+    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
+    driver.click("mount")
+    driver.agree()
+    driver.wait(lambda: driver.message() == "No such value.")
+    assert [args.options for args in fake.asked("mounts.mount")] == ["wsize=65536", ""]
+    assert "back as it was" in driver.window._banner.accessibleName()
+
+
+def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    editor = driver.window._detail.settings._rows["wsize"].editor
+    editor.set_value("65536")
+    fake.set_mounts([msgspec.structs.replace(mounted(), state="not-responding"), configured()])
+    driver.wait(lambda: (driver.window._mounts.current() or mounted()).state == "not-responding")
+    assert editor.value() == "65536"
+
+
+# Quick test
+
+
+def events() -> list[TestEvent]:
+    made = [TestEvent(direction="write", phase="prepare")]
+    for way in ("write", "read"):
+        for step in range(1, 21):
+            count = step * 465_000
+            made.append(TestEvent(direction=way, phase=way, sample=Sample(step * 0.05, count, count)))
+        made.append(TestEvent(direction=way, phase="close"))
+    return made
+
+
+def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    fake.hold.clear()
+    driver.open()
+    driver.tab(1)
+    driver.wait(lambda: "gigabit" in driver.text_of("facts"))
+    assert "64 MiB" in driver.text_of("plan")
+    assert not driver.sees("results")
+    driver.click("start")
+    panel = driver.window._detail.quick_test
+    driver.wait(lambda: panel._plot is not None and panel._plot._curves["read"].getData()[0] is not None
+                and len(panel._plot._curves["read"].getData()[0]) == 20)  # fmt: skip
+    assert panel._timer.isActive()
+    assert not driver.find(QPushButton, "unmount").isEnabled()
+    assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("results"))
+    assert not panel._timer.isActive()
+    assert driver.find(QPushButton, "unmount").isEnabled()
+    assert not driver.sees("cached-warning")
+    assert "A note to the reader." in driver.text_of("notes")
+    (spec,) = fake.asked("test.run")
+    assert (spec.path, spec.direction, spec.size, spec.cache) == ("/home", "both", 64 * 2**20, "fadvise")
+
+
+def test_a_cached_read_is_flagged(driver: Driver, fake: FakeHost) -> None:
+    fake.result = result(cached=True)
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.wait(lambda: driver.sees("cached-warning"))
+
+
+def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()[:8]
+    fake.hold.clear()
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.wait(lambda: driver.window._detail.quick_test.running)
+    driver.click("start")
+    driver.wait(lambda: not driver.window._detail.quick_test.running)
+    assert not driver.sees("results")
+    assert driver.message() == ""
+    assert driver.find(QPushButton, "start").text() == "&Start"  # type: ignore[attr-defined]
+
+
+def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab(1)
+
+    def fail(_args: object, _context: object) -> object:
+        raise AppError(ErrorKind.NO_SPACE, "It would not fit.", hint="Choose a smaller size.")
+
+    fake.test = fail  # type: ignore[assignment, method-assign]
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.wait(lambda: driver.message() == "It would not fit.")
+
+
+def test_what_is_not_mounted_cannot_be_tested(driver: Driver) -> None:
+    driver.open()
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.tab(1)
+    assert not driver.find(QPushButton, "start").isEnabled()
+    assert "mounted before" in driver.text_of("plan")
+
+
+def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    fake.hold.clear()
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.window._mounts.choose("nas01:/media", "/media")
+    assert not driver.find(QPushButton, "start").isEnabled()
+    assert "/home" in driver.text_of("plan")
+    driver.window._mounts.choose("nas01:/export/home", "/home")
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("results"))
+
+
+def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
+    fake.hold.clear()
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.window._on_host_chosen("gigabit")
+    assert "still running" in driver.message()
+    assert driver.window.session.key == ""
+
+
+def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qapp: QApplication) -> None:
+    from ui import theme
+
+    fake.events = events()
+    driver.open()
+    driver.tab(1)
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    try:
+        for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
+            theme.apply_appearance(qapp, appearance)
+            QApplication.processEvents()
+            colours = theme.colours_of(driver.window)
+            image = driver.window._detail.quick_test._plot.grab().toImage()
+            seen = {
+                image.pixelColor(x, y).name()
+                for x in range(0, image.width(), 2)
+                for y in range(image.height())
+            }
+            assert colours.base in seen
+            assert colours.write in seen
+            assert colours.read in seen
+    finally:
+        theme.apply_appearance(qapp, theme.Appearance.LIGHT)
+
+
+# Reach and read
+
+
+def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
+    driver.open()
+    for index in (0, 1):
+        driver.tab(index)
+        for widget in driver.window.findChildren(QWidget):
+            if not widget.isVisible() or widget.focusPolicy() == Qt.FocusPolicy.NoFocus:
+                continue
+            if widget.objectName().startswith("qt_") or isinstance(
+                widget.parent(), QComboBox | QAbstractSpinBox
+            ):
+                continue
+            if not isinstance(widget, QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox | QTreeView):
+                continue
+            text = widget.text() if isinstance(widget, QAbstractButton) else ""
+            assert widget.accessibleName() or text or _buddy(driver.window, widget), widget.objectName()
+
+
+def _buddy(window: QWidget, widget: QWidget) -> bool:
+    return any(label.buddy() in (widget, widget.parent()) for label in window.findChildren(QLabel))
+
+
+def test_no_label_is_clipped(driver: Driver) -> None:
+    driver.open()
+    for index in (0, 1):
+        driver.tab(index)
+        QApplication.processEvents()
+        for label in driver.window.findChildren(QLabel):
+            if label.isVisible() and label.text() and not label.wordWrap():
+                assert label.width() >= label.sizeHint().width() - 1, label.text()
+        for button in driver.window.findChildren(QPushButton):
+            if button.isVisible():
+                assert button.width() >= button.minimumSizeHint().width() - 1, button.text()
