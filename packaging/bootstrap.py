@@ -1,0 +1,101 @@
+"""Set up what the program needs, then start it: what ``./run`` does.
+
+Standard library only, and quick when nothing is missing: two stamps are compared and the program replaces
+this process. ``MOUNTWRIGHT_SKIP_PACKAGES=1`` leaves Debian's packages alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).absolute().parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+from environments import CACHE, base_python, is_ready, make, python_of, setup_lock  # noqa: E402
+from system_packages import TO_RUN, TO_TEST, Purpose, SetupError, ensure, find, say  # noqa: E402
+
+_DPKG = "/var/lib/dpkg/status"
+
+
+def packages_ready(purposes: tuple[Purpose, ...]) -> bool:
+    """Whether the packages were all there (or refused, and said so) and dpkg has changed nothing since."""
+    if os.environ.get("MOUNTWRIGHT_SKIP_PACKAGES"):
+        return True
+    try:
+        return bool(json.loads(_package_stamp(purposes).read_text()) == _package_state(purposes))
+    except (OSError, ValueError):
+        return False
+
+
+def _package_stamp(purposes: tuple[Purpose, ...]) -> Path:
+    return CACHE / ("packages-test.json" if purposes is TO_TEST else "packages-run.json")
+
+
+def _package_state(purposes: tuple[Purpose, ...]) -> dict[str, object]:
+    changed = os.stat(_DPKG).st_mtime_ns if os.path.exists(_DPKG) else 0  # noqa: PTH110, PTH116 - quick start
+    return {"dpkg": changed, "packages": [list(purpose.packages) for purpose in purposes]}
+
+
+def set_up(names: tuple[str, ...], purposes: tuple[Purpose, ...]) -> None:
+    """Have the packages and the environments; silent if they are there.
+
+    Raises:
+        SetupError: if that is not possible.
+    """
+    if packages_ready(purposes) and all(is_ready(name) for name in names):
+        return
+    try:
+        with setup_lock():
+            if not packages_ready(purposes):
+                ensure(purposes)
+                _package_stamp(purposes).write_text(json.dumps(_package_state(purposes)))
+            for name in names:
+                if not is_ready(name):
+                    make(name, base_python())
+    except PermissionError as error:
+        raise SetupError(
+            f"{error.filename} cannot be written. The checkout must belong to the user who starts it "
+            "(was it set up once through sudo?)."
+        ) from error
+
+
+def install_helper(arguments: list[str]) -> NoReturn:
+    """Install the root helper through sudo; does not return if that could be started."""
+    command = ["/usr/bin/python3", "-IB", str(ROOT / "packaging" / "install_helper.py"), *arguments]
+    if os.geteuid() != 0:
+        sudo = find("sudo")
+        if sudo is None:
+            raise SetupError(
+                "Installing the helper needs root. Ask an administrator to run:\n  " + " ".join(command)
+            )
+        say("installing the root helper with sudo: /usr/libexec/mountwright and its polkit actions")
+        command = [sudo, *command]
+    os.execv(command[0], command)
+
+
+def run(arguments: list[str]) -> NoReturn:
+    """Replace this process by the program."""
+    if arguments[:1] == ["install-helper"]:
+        install_helper(arguments[1:])
+    set_up(("run",), TO_RUN)
+    python = str(python_of("run"))
+    os.execv(python, [python, "-P", "-m", "ui.entry", *arguments])
+
+
+def main() -> int:
+    """Run the program with the command line's arguments."""
+    try:
+        run(sys.argv[1:])
+    except SetupError as error:
+        say(f"mountwright: {error}")
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""The program's own Python environments inside the checkout, from locked and hashed requirements.
+
+Standard library only. Nothing outside the checkout is touched: uv lives in ``.cache/uv``, its downloads in
+``.cache/downloads``, each environment in ``.venv-NAME``. A stamp in each makes the next start quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from system_packages import SetupError, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).absolute().parents[1]
+CACHE = ROOT / ".cache"
+REQUIREMENTS = ROOT / "packaging" / "requirements"
+OLDEST_PYTHON = (3, 11)
+NEWER_PYTHONS = ("3.12", "3.13")
+#: Which locked requirements each environment holds.
+ENVIRONMENTS = {
+    "run": ("run",),  # the program with its window
+    "test": ("test",),  # the program with its window, the tests' and the checks' tools
+    "noqt": ("noqt",),  # what app and advisor need, and the tests' tools, without Qt
+}
+
+
+@contextlib.contextmanager
+def setup_lock() -> Iterator[None]:
+    """Let one process at a time set up."""
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / "setup.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another set-up of this checkout to end")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _print(python: str, code: str) -> str | None:
+    """Return what an interpreter prints for a line of code, None if it does not run."""
+    command = [python, "-IS", "-c", code]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def version_of(python: str) -> tuple[int, int] | None:
+    """Return an interpreter's version, None if it does not run (a pyenv shim may be there and refuse)."""
+    parts = (_print(python, "import sys; print(*sys.version_info[:2])") or "").split()
+    return (int(parts[0]), int(parts[1])) if len(parts) == 2 else None
+
+
+def base_python() -> str:
+    """Return the interpreter the environments are made from: the system's, or the newest that will do.
+
+    Raises:
+        SetupError: if there is none.
+    """
+    for name in ("/usr/bin/python3", sys.executable, "python3.13", "python3.12", "python3.11"):
+        found = version_of(name)
+        if found is not None and found >= OLDEST_PYTHON:
+            return _real(name)
+    raise SetupError("Python 3.11 or newer is needed; Debian 12 and Ubuntu 24.04 have it as python3.")
+
+
+def newer_pythons() -> dict[str, str]:
+    """Return the newer interpreters of this machine that run, by version."""
+    mine = version_of(base_python())
+    found: dict[str, str] = {}
+    for version in NEWER_PYTHONS:
+        wanted = (int(version.split(".")[0]), int(version.split(".")[1]))
+        for path in _on_path(f"python{version}"):
+            if wanted != mine and version_of(path) == wanted:
+                found[version] = _real(path)
+                break
+    return found
+
+
+def _on_path(name: str) -> list[str]:
+    """Return every program of this name on PATH, and of pyenv's versions, whose shims may be switched off."""
+    folders = os.environ.get("PATH", os.defpath).split(":")
+    found = [path for folder in folders if (path := shutil.which(name, path=folder))]
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    return [*found, *map(str, sorted(versions.glob(f"*/bin/{name}")))]
+
+
+def _real(python: str) -> str:
+    """Return the interpreter itself, not a shim that chooses one by the working directory."""
+    return _print(python, "import sys; print(sys.executable)") or python
+
+
+def folder_of(name: str, version: str = "") -> Path:
+    """Return an environment's folder."""
+    return ROOT / (f".venv-{name}-{version}" if version else f".venv-{name}")
+
+
+def python_of(name: str, version: str = "") -> Path:
+    """Return an environment's interpreter."""
+    return folder_of(name, version) / "bin" / "python"
+
+
+def _wanted(name: str) -> dict[str, str]:
+    """What an environment is made from: if any of it changes, it is brought up to date."""
+    digest = hashlib.sha256()
+    for part in ENVIRONMENTS[name]:
+        digest.update((REQUIREMENTS / f"{part}.txt").read_bytes())
+    return {"root": str(ROOT), "lock": digest.hexdigest()}
+
+
+def is_ready(name: str, version: str = "") -> bool:
+    """Whether the environment is there and up to date; reads two small files."""
+    folder = folder_of(name, version)
+    try:
+        stamp = json.loads((folder / "stamp.json").read_text())
+        base = stamp.pop("base")
+        base_time = stamp.pop("base_time")
+        return stamp == _wanted(name) and os.stat(base).st_mtime_ns == base_time  # noqa: PTH116 - quick start
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def make(name: str, python: str, version: str = "") -> None:
+    """Make the environment or bring it up to date.
+
+    Raises:
+        SetupError: if something cannot be fetched or made.
+    """
+    folder = folder_of(name, version)
+    label = f"{folder.name} (Python {'.'.join(map(str, version_of(python) or ()))})"
+    say(f"setting up {label}: locked packages, this can take minutes the first time")
+    (folder / "stamp.json").unlink(missing_ok=True)
+    # Made afresh: an interpreter that was upgraded or a checkout that was moved leaves nothing of use.
+    # The packages come from uv's cache by hard links, which takes a second.
+    uv("venv", "--quiet", "--clear", "--no-project", "--python", python, str(folder))
+    locks = [str(REQUIREMENTS / f"{part}.txt") for part in ENVIRONMENTS[name]]
+    uv("pip", "sync", "--quiet", "--require-hashes", "--python", str(folder / "bin" / "python"), *locks)
+    site = next((folder / "lib").glob("python3*/site-packages"))
+    (site / "mountwright.pth").write_text(f"{ROOT}\n")
+    stamp = {**_wanted(name), "base": python, "base_time": Path(python).stat().st_mtime_ns}
+    (folder / "stamp.json").write_text(json.dumps(stamp))
+
+
+def uv(*arguments: str) -> None:
+    """Run uv, of the locked version, with the person's own settings for indexes and certificates.
+
+    Raises:
+        SetupError: if it fails; its own words are on standard error.
+    """
+    program = _ensure_uv()
+    if subprocess.run([program, *arguments], check=False, env=_uv_environment()).returncode:
+        raise SetupError(
+            "Packages could not be fetched or installed; the lines above say why. If this machine has no "
+            "network or sits behind a proxy, set pip's or uv's usual variables (PIP_INDEX_URL, HTTPS_PROXY) "
+            "and try again."
+        )
+
+
+def _ensure_uv() -> str:
+    folder = CACHE / "uv"
+    lock = REQUIREMENTS / "uv.txt"
+    stamp = folder / "stamp"
+    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
+    program = folder / "bin" / "uv"
+    if program.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return str(program)
+    say("fetching uv into .cache/uv (the version and hash are locked)")
+    shutil.rmtree(folder, ignore_errors=True)
+    python = base_python()
+    done = subprocess.run([python, "-m", "venv", str(folder)], check=False, stdout=sys.stderr)
+    if done.returncode:
+        raise SetupError("Python's venv module does not work here; on Debian it comes with python3-venv.")
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [*pip, "install", "--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(lock)],
+        check=False, stdout=sys.stderr,
+    )  # fmt: skip
+    if done.returncode:
+        raise SetupError("uv could not be fetched. Is the network up, and does “pip download uv” work?")
+    stamp.write_text(wanted)
+    return str(program)
+
+
+def _uv_environment() -> dict[str, str]:
+    """Return the environment with our defaults below the person's own settings, and pip's index for uv."""
+    env = {
+        "UV_CACHE_DIR": str(CACHE / "downloads"),
+        "UV_SYSTEM_CERTS": "true",
+        "UV_HTTP_TIMEOUT": "180",
+        **_pip_settings(),
+        **os.environ,
+    }
+    env["UV_PYTHON_DOWNLOADS"] = "never"
+    return env
+
+
+def _pip_settings() -> dict[str, str]:
+    """Return what pip's configuration says of indexes, in uv's words."""
+    command = [str(CACHE / "uv" / "bin" / "python"), "-m", "pip", "config", "list"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    names = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS"}
+    found: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition("=")
+        name = names.get(key.rsplit(".", 1)[-1])
+        if name and "UV_INDEX_URL" not in os.environ:
+            found[name] = " ".join(value.strip().strip("'\"").replace("\\n", " ").split())
+    return found

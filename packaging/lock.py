@@ -1,0 +1,104 @@
+"""Write the locked requirements from pyproject.toml, or check that they still belong to it.
+
+    python3 packaging/lock.py              # after a change of dependencies; keeps the versions it can
+    python3 packaging/lock.py --upgrade    # newest versions of everything
+    python3 packaging/lock.py --check      # no network: compares the digest in each file's first line
+
+The files name versions and hashes for every Python and platform, and no index: each machine uses its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+from environments import REQUIREMENTS, setup_lock, uv  # noqa: E402
+from system_packages import SetupError, say  # noqa: E402
+
+UV = ("uv==0.13.8",)
+#: Each file, and which of pyproject's lists it is made from.
+FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "run": (("window",), ()),
+    "noqt": ((), ("test",)),
+    "test": (("window",), ("test", "test-window", "lint")),
+}
+
+
+def inputs() -> dict[str, list[str]]:
+    """Return the requirements that each file is made from, as pyproject.toml has them now."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    groups = project["dependency-groups"]
+    made = {"uv": list(UV)}
+    for name, (wanted_extras, wanted_groups) in FILES.items():
+        lists = [project["project"]["dependencies"], *(extras[e] for e in wanted_extras)]
+        lists += [groups[group] for group in wanted_groups]
+        made[name] = [requirement for part in lists for requirement in part]
+    return made
+
+
+def first_line(requirements: list[str]) -> str:
+    """Return a lock file's first line: where it comes from, and the digest of that."""
+    digest = hashlib.sha256(json.dumps(requirements).encode()).hexdigest()
+    return f"# Made by packaging/lock.py from pyproject.toml; requirements {digest}"
+
+
+def stale() -> list[str]:
+    """Return the names of the lock files that do not belong to pyproject.toml as it is."""
+    found: list[str] = []
+    for name, requirements in inputs().items():
+        path = REQUIREMENTS / f"{name}.txt"
+        if not path.exists() or path.read_text().partition("\n")[0] != first_line(requirements):
+            found.append(path.name)
+    return found
+
+
+def write(name: str, requirements: list[str], options: list[str]) -> None:
+    """Resolve one file's requirements and write it."""
+    path = REQUIREMENTS / f"{name}.txt"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "requirements.in"
+        source.write_text("\n".join(requirements) + "\n")
+        out = Path(folder) / "out.txt"
+        if path.exists():
+            out.write_text(path.read_text())
+        uv("pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes",
+           "--no-annotate", "--no-header", "--no-emit-index-url", "--no-emit-find-links",
+           "--output-file", str(out), *options, str(source))  # fmt: skip
+        body = "".join(line for line in out.read_text().splitlines(keepends=True) if not line.startswith("#"))
+    path.write_text(f"{first_line(requirements)}\n{body}")
+    say(f"wrote {path.relative_to(ROOT)}")
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out the command line."""
+    if arguments == ["--check"]:
+        old = stale()
+        for name in old:
+            print(f"{name} is not made from pyproject.toml as it is now: run python3 packaging/lock.py")
+        return 1 if old else 0
+    if arguments not in ([], ["--upgrade"]):
+        print(__doc__)
+        return 2
+    # Local wheel folders would put their own hashes in.
+    os.environ.update(UV_FIND_LINKS="", PIP_FIND_LINKS="")
+    try:
+        with setup_lock():
+            for name, requirements in inputs().items():
+                write(name, requirements, arguments)
+    except SetupError as error:
+        say(f"lock: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

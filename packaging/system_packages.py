@@ -1,0 +1,250 @@
+"""The Debian packages that the program and its tests need, by purpose, and how they are installed.
+
+Standard library only: this runs on the system's Python before anything is set up. Names hold for Debian 12
+and Ubuntu 24.04; ``a|b`` means either (Ubuntu renamed some libraries for 64-bit time).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[1]
+#: Server programs that are unpacked here instead of installed: installing them would start an NFS server.
+LAB_TOOLS = ROOT / ".cache" / "lab" / "nfs-kernel-server"
+_SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """A reason to install packages.
+
+    Attributes:
+        why: completes "needed for …".
+        packages: names, ``a|b`` for alternatives.
+        essential: nothing works without them.
+        programs: what to look for on a machine that has no dpkg.
+    """
+
+    why: str
+    packages: tuple[str, ...]
+    essential: bool = True
+    programs: tuple[str, ...] = ()
+
+
+SETUP = Purpose("setting up the program's own Python environment", ("python3-venv", "ca-certificates"))
+WINDOW = Purpose(
+    "the window (the libraries of Qt, and a font)",
+    tuple(
+        """libegl1 libgl1 libopengl0 libglib2.0-0t64|libglib2.0-0 libfontconfig1 libdbus-1-3 libgssapi-krb5-2
+        libxkbcommon0 libxkbcommon-x11-0 libx11-xcb1 libxcb-cursor0 libxcb-icccm4 libxcb-image0
+        libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libwayland-client0
+        libwayland-cursor0 libwayland-egl1 fonts-dejavu-core""".split()
+    ),
+)
+NFS = Purpose("mounting NFS shares", ("nfs-common",), programs=("mount.nfs",))
+RIGHTS = Purpose(
+    "mounting as an ordinary user", ("pkexec|policykit-1",), essential=False, programs=("pkexec",)
+)
+LAB = Purpose(
+    "the lab (--lab)",
+    ("user-mode-linux", "iproute2", "kmod", "rpcbind"),
+    essential=False,
+    programs=("linux.uml", "ip", "modprobe", "rpcbind"),
+)
+TESTS = Purpose(
+    "the tests",
+    ("xvfb", "xauth", "fio", "desktop-file-utils", "appstream", "libxml2-utils", "mandoc"),
+    programs=("Xvfb", "fio", "desktop-file-validate", "appstreamcli", "xmllint", "mandoc"),
+)
+TO_RUN = (SETUP, WINDOW, NFS, RIGHTS, LAB)
+TO_TEST = (*TO_RUN, TESTS)
+
+
+class SetupError(Exception):
+    """Setting up failed; the text is for the person."""
+
+
+def say(text: str) -> None:
+    """Tell the person what is done; standard output belongs to the program."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def find(program: str) -> str | None:
+    """Return a program's path, also from the sbin folders that an ordinary user's PATH lacks."""
+    return shutil.which(program, path=os.environ.get("PATH", os.defpath) + _SBIN)
+
+
+def is_debian() -> bool:
+    """Whether packages come from dpkg and apt here."""
+    return find("dpkg-query") is not None and find("apt-get") is not None
+
+
+def installed(names: list[str]) -> set[str]:
+    """Return those of the packages that dpkg has installed."""
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *names],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {line[1] for line in lines if len(line) > 1 and line[0] == "ii"}
+
+
+def missing(purposes: tuple[Purpose, ...]) -> dict[Purpose, list[str]]:
+    """Return the packages that are not installed, for each purpose that lacks one."""
+    every = [name for purpose in purposes for entry in purpose.packages for name in entry.split("|")]
+    there = installed(every)
+    lacking = {
+        purpose: [entry for entry in purpose.packages if not there.intersection(entry.split("|"))]
+        for purpose in purposes
+    }
+    return {purpose: entries for purpose, entries in lacking.items() if entries}
+
+
+def ensure(purposes: tuple[Purpose, ...]) -> bool:
+    """Install what is missing; return whether everything is there now.
+
+    Raises:
+        SetupError: if something essential is missing and cannot be installed.
+    """
+    if not is_debian():
+        return _look_for_programs(purposes)
+    lacking = missing(purposes)
+    if lacking:
+        for purpose, entries in lacking.items():
+            say(f"needed for {purpose.why}: {' '.join(entry.split('|')[0] for entry in entries)}")
+        _install_each(lacking)
+        lacking = missing(purposes)
+    complete = not lacking
+    if LAB in purposes and LAB not in lacking:
+        complete = _ensure_server_programs() and complete
+    return complete
+
+
+def _install_each(lacking: dict[Purpose, list[str]]) -> None:
+    """Install all at once; if apt refuses, the essential ones, then each other purpose by itself."""
+    become_root = _become_root(lacking)
+    if become_root is None:
+        return
+    if not _known(lacking):
+        say("reading the package lists (apt-get update)")
+        _apt(become_root, "update")
+    names = {purpose: [_available(entry) for entry in entries] for purpose, entries in lacking.items()}
+    if _apt_install(become_root, [name for group in names.values() for name in group]):
+        return
+    essential = [name for purpose, group in names.items() if purpose.essential for name in group]
+    if essential and not _apt_install(become_root, essential):
+        raise SetupError("These packages could not be installed: " + " ".join(essential))
+    for purpose, group in names.items():
+        if not purpose.essential and not _apt_install(become_root, group):
+            say(f"going on without {purpose.why}: {' '.join(group)} could not be installed")
+
+
+def _become_root(lacking: dict[Purpose, list[str]]) -> list[str] | None:
+    """Return the command that gives root's rights, or None to go on without the optional packages.
+
+    Raises:
+        SetupError: without rights, if something essential is missing.
+    """
+    if os.geteuid() == 0:
+        return []
+    sudo = find("sudo")
+    if sudo is not None:
+        command = [sudo] if sys.stdin.isatty() else [sudo, "-n"]
+        if (
+            subprocess.run([*command, "-v"], check=False, capture_output=not sys.stdin.isatty()).returncode
+            == 0
+        ):
+            return command
+    names = " ".join(_available(entry) for entries in lacking.values() for entry in entries)
+    line = f"  apt-get install {names}"
+    if any(purpose.essential for purpose in lacking):
+        raise SetupError(f"Packages are missing. Ask an administrator to run:\n{line}")
+    say(f"going on without. An administrator can add them with:\n{line}")
+    return None
+
+
+def _known(lacking: dict[Purpose, list[str]]) -> bool:
+    """Whether apt's lists know every package."""
+    return all(any(_candidate(name) for name in entry.split("|")) for es in lacking.values() for entry in es)
+
+
+def _candidate(name: str) -> bool:
+    done = subprocess.run(["apt-cache", "show", "--no-all-versions", name], check=False, capture_output=True)
+    return done.returncode == 0 and bool(done.stdout)
+
+
+def _available(entry: str) -> str:
+    """Return the alternative that apt knows, or the first."""
+    names = entry.split("|")
+    return next((name for name in names if len(names) > 1 and _candidate(name)), names[-1])
+
+
+def _apt(become_root: list[str], *arguments: str) -> bool:
+    quiet = ["-q", "-o", "Dpkg::Use-Pty=0"]
+    # apt's own output goes where ours goes; sudo drops the environment, so env gives it back.
+    command = [*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *quiet, *arguments]
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode == 0
+
+
+def _apt_install(become_root: list[str], names: list[str]) -> bool:
+    say("installing: apt-get install " + " ".join(names))
+    return _apt(become_root, "install", "--yes", "--no-install-recommends", *names)
+
+
+def _look_for_programs(purposes: tuple[Purpose, ...]) -> bool:
+    """Elsewhere than on Debian: say what is missing and go on."""
+    complete = True
+    for purpose in purposes:
+        lacking = [program for program in purpose.programs if find(program) is None]
+        if lacking:
+            complete = False
+            say(
+                f"not found, needed for {purpose.why}: {' '.join(lacking)} (your system's tools install them)"
+            )
+    return complete
+
+
+def _ensure_server_programs() -> bool:
+    """Have the NFS server's programs for the lab's guest, without installing a server on this machine."""
+    if find("nfsdcld") or (LAB_TOOLS / "usr" / "sbin" / "nfsdcld").exists():
+        return True
+    say("fetching nfs-kernel-server for the lab (unpacked into .cache/lab; no server is installed)")
+    staging = LAB_TOOLS.with_name("staging")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    try:
+        # As root, apt downloads as the user _apt, which a private folder would shut out.
+        staging.chmod(0o755)
+        subprocess.run(
+            ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "nfs-kernel-server"],
+            check=True, cwd=staging, stdout=sys.stderr, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        package = next(staging.glob("*.deb"))
+        subprocess.run(["dpkg-deb", "-x", str(package), str(staging / "tree")], check=True)
+        complete = _ensure_libraries(package)
+        shutil.rmtree(LAB_TOOLS, ignore_errors=True)
+        (staging / "tree").rename(LAB_TOOLS)
+    except (subprocess.CalledProcessError, StopIteration) as error:
+        say(f"going on without the lab: nfs-kernel-server could not be fetched ({error})")
+        return False
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return complete
+
+
+def _ensure_libraries(package: Path) -> bool:
+    """Install the libraries that an unpacked package depends on."""
+    depends = subprocess.run(
+        ["dpkg-deb", "-f", str(package), "Depends"], check=True, capture_output=True, text=True
+    ).stdout
+    names = [entry.split("|")[0].split("(")[0].strip() for entry in depends.split(",")]
+    libraries = tuple(name for name in names if name.startswith("lib"))
+    lacking = missing((Purpose("the lab's NFS server", libraries, essential=False),))
+    if lacking:
+        _install_each(lacking)
+    return not missing(tuple(lacking))
