@@ -43,7 +43,7 @@ WINDOW = Purpose(
         """libegl1 libgl1 libopengl0 libglib2.0-0t64|libglib2.0-0 libfontconfig1 libdbus-1-3 libgssapi-krb5-2
         libxkbcommon0 libxkbcommon-x11-0 libx11-xcb1 libxcb-cursor0 libxcb-icccm4 libxcb-image0
         libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libwayland-client0
-        libwayland-cursor0 libwayland-egl1 fonts-dejavu-core""".split()
+        libwayland-cursor0 libwayland-egl1 fonts-dejavu-core""".split()  # noqa: SIM905 - reads better
     ),
 )
 NFS = Purpose("mounting NFS shares", ("nfs-common",), programs=("mount.nfs",))
