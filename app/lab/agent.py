@@ -1,0 +1,95 @@
+"""The guest's agent: the services of any host, and the lab's own verbs, over the serial line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.agent.protocol import Empty, FaultArgs, LinkArgs
+from app.agent.server import AgentServer
+from app.agent.services import LabInfo, Services
+from app.lab import network
+from app.lab.faults import apply_fault
+from app.lab.line import READY, SerialLine
+from app.lab.links import Link, parse_link
+from app.lab.server import SHARE
+
+if TYPE_CHECKING:
+    from advisor.facts import LinkFacts
+    from app.agent.server import Context, Handler
+    from app.lab.hosts import ServerHost
+
+
+class LabAgent:
+    """Answers until it is told to power off or its input ends."""
+
+    def __init__(self, server: ServerHost, link: Link, own_delay_s: float) -> None:
+        self._server = server
+        self._link = link
+        self._own_delay_s = own_delay_s
+        self._switching = threading.Lock()
+        self._services = Services(LabInfo(share=SHARE, link=self._current_facts))
+        self._over = threading.Event()
+        self._last: threading.Thread | None = None
+
+    def serve(self, line: SerialLine) -> None:
+        """Say that the guest is ready, answer, and return when it is over."""
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="agent: %(message)s")
+        reader = os.fdopen(line.fd, "rb", closefd=False)
+        writer = os.fdopen(line.fd, "wb", buffering=0, closefd=False)
+        server = AgentServer(reader, writer, self._handlers())
+
+        def answer() -> None:
+            try:
+                server.serve()
+            finally:
+                self._over.set()
+
+        threading.Thread(target=answer, name="agent-server", daemon=True).start()
+        line.say(READY)
+        self._over.wait()
+        server.cancel_all()
+        self._services.close()
+        if self._last is not None:
+            self._last.join()  # it has the answer still to write
+        line.drain()
+
+    def _current_facts(self) -> LinkFacts:
+        return self._link.facts()
+
+    def _handlers(self) -> dict[str, Handler]:
+        return {
+            **self._services.handlers(),
+            "lab.link": self._set_link,
+            "lab.fault": self._set_fault,
+            "lab.ping": self._ping,
+            "lab.power-off": self._power_off,
+        }
+
+    def _set_link(self, args: LinkArgs, _context: Context) -> LinkFacts:
+        link = parse_link(args.link)
+        with self._switching:
+            network.emulate(self._server, link, self._own_delay_s)
+            self._link = link
+        return link.facts()
+
+    def _set_fault(self, args: FaultArgs, _context: Context) -> Empty:
+        with self._switching:
+            apply_fault(self._server, args.fault, args.bytes)
+        return Empty()
+
+    def _ping(self, _args: Empty, context: Context) -> LinkFacts:
+        times = sorted(network.connect_times(context.token))
+        facts = self._link.facts()
+        measured = f"measured: {len(times)} TCP connections"
+        sources = facts.sources | {"rtt_s": f"{measured}, median", "rtt_p95_s": f"{measured}, slowest"}
+        return replace(facts, rtt_s=times[len(times) // 2], rtt_p95_s=times[-1], sources=sources)
+
+    def _power_off(self, _args: Empty, _context: Context) -> Empty:
+        self._last = threading.current_thread()
+        self._over.set()
+        return Empty()

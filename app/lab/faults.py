@@ -1,0 +1,49 @@
+"""What can go wrong with a server and a link, on demand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.errors import AppError, ErrorKind
+from app.lab import network, server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.lab.hosts import ServerHost
+
+
+def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
+    """Make a fault, or undo one.
+
+    Args:
+        host: the server.
+        fault: as :class:`app.agent.protocol.FaultArgs` lists them.
+        free_bytes: for ``fill``: what the export has left afterwards.
+
+    Raises:
+        AppError: USAGE for an unknown fault, LAB_FAILED if it could not be made.
+    """
+    link_faults = {"link-down": False, "link-up": True}
+    if fault in link_faults:
+        network.set_up(up=link_faults[fault])
+        return
+    server_faults: dict[str, Callable[[], None]] = {
+        "server-stop": server.stop_threads,
+        "server-start": server.start_threads,
+        "export-ro": lambda: server.export_as("ro,no_root_squash"),
+        "export-rw": lambda: server.export_as(server.NORMAL),
+        "export-squash": lambda: server.export_as("rw,root_squash"),
+        "export-none": server.withdraw,
+        "fill": lambda: server.leave_free(free_bytes),
+        "unfill": server.restore_size,
+    }
+    if fault not in server_faults:
+        names = ", ".join([*link_faults, *server_faults])
+        raise AppError(ErrorKind.USAGE, f"There is no fault “{fault}”.", hint=f"The faults are {names}.")
+    try:
+        host.run(server_faults[fault])
+    except OSError as error:
+        raise AppError(
+            ErrorKind.LAB_FAILED, f"The fault “{fault}” could not be made in the lab.", detail=str(error)
+        ) from error

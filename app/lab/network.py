@@ -1,0 +1,159 @@
+"""The emulated link: a veth pair between the two hosts, with netem at both ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import math
+import socket
+import struct
+import time
+from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import AppError, ErrorKind
+from app.lab.links import Link
+from app.lab.programs import run_program
+
+if TYPE_CHECKING:
+    from app.lab.hosts import ServerHost
+    from app.tasks import CancelToken
+
+INTERFACE = "eth0"
+CLIENT_ADDRESS = "10.9.0.2"
+SERVER_ADDRESS = "10.9.0.1"
+
+#: Preamble 8, check sequence 4, gap 12 (IEEE 802.3): on the wire, but not in the kernel's packet length.
+_WIRE_OVERHEAD = 24
+#: Below this rate packets are sent one by one as on a real wire: with segmentation offload one "packet" of
+#: up to 64 KiB would be lost or delayed as a whole. Above it the guest's one processor needs the offload.
+_OFFLOAD_FROM_BPS = 500e6
+
+_NFS_PORT = 2049
+_ATTEMPTS = 9
+_TRIAL_DELAY_S = 1e-3
+#: Enough for a lost SYN to be sent again, after one second and after three.
+_CONNECT_S = 5.0
+
+_SIOCETHTOOL, _SIOCSIFMTU = 0x8946, 0x8922  # linux/sockios.h
+_SET_TSO, _SET_GSO, _SET_GRO = 0x1F, 0x24, 0x2C  # linux/ethtool.h
+
+_BUFFERS = {"net/ipv4/tcp_rmem": "4096 131072 16777216", "net/ipv4/tcp_wmem": "4096 65536 16777216"}
+
+
+def build(server: ServerHost, link: Link) -> float:
+    """Join the two hosts with this link, and return the guest's own part of its delay, one way in seconds.
+
+    Raises:
+        AppError: LAB_FAILED if ip or tc fails.
+    """
+    _ip(
+        f"link add {INTERFACE} type veth peer name {INTERFACE} netns {server.name}",
+        *_addressed(CLIENT_ADDRESS),
+    )
+    server.run(lambda: _ip(*_addressed(SERVER_ADDRESS)))
+    own_delay_s = _own_delay(server)
+    emulate(server, link, own_delay_s)
+    return own_delay_s
+
+
+def emulate(server: ServerHost, link: Link, own_delay_s: float) -> None:
+    """Give the link these properties; connections over it stay.
+
+    Args:
+        server: the other end.
+        link: what to emulate.
+        own_delay_s: as :func:`build` returned it; netem delays that much less.
+
+    Raises:
+        AppError: LAB_FAILED if tc fails.
+    """
+    delay_s = max(0.0, link.delay_s - own_delay_s)
+    _set_end(link, link.up_bps, delay_s)
+    server.run(lambda: _set_end(link, link.rate_bps, delay_s))
+
+
+def set_up(*, up: bool) -> None:
+    """Plug or unplug the cable: with the client's end down neither end has a carrier."""
+    run_program("ip", "link", "set", INTERFACE, "up" if up else "down")
+
+
+def _own_delay(server: ServerHost) -> float:
+    """Measure what the guest adds to an emulated delay: its own work, and timers that come late."""
+    trial = Link(name="", title="", rate_bps=1e10, up_bps=1e10, delay_s=_TRIAL_DELAY_S)
+    emulate(server, trial, 0.0)
+    times: list[float] = []
+    for _attempt in range(_ATTEMPTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            started = time.monotonic()
+            with contextlib.suppress(ConnectionRefusedError):  # nothing listens yet: that is an answer, too
+                probe.connect((SERVER_ADDRESS, _NFS_PORT))
+            times.append(time.monotonic() - started)
+    # The median: what a busy computer adds now and then is not to be taken off every packet.
+    return max(0.0, sorted(times)[_ATTEMPTS // 2] / 2 - _TRIAL_DELAY_S)
+
+
+def connect_times(token: CancelToken) -> list[float]:
+    """Return how long some TCP connections to the server took, seconds; one that got no answer is left out.
+
+    Raises:
+        AppError: SERVER_SILENT if none was answered, SERVER_REFUSED if the server is stopped.
+    """
+    times: list[float] = []
+    for _attempt in range(_ATTEMPTS):
+        token.check()
+        started = time.monotonic()
+        try:
+            with socket.create_connection((SERVER_ADDRESS, _NFS_PORT), timeout=_CONNECT_S):
+                times.append(time.monotonic() - started)
+        except ConnectionRefusedError:
+            raise AppError(ErrorKind.SERVER_REFUSED, "The lab's server is stopped.") from None
+        except OSError:
+            continue
+    if not times:
+        raise AppError(ErrorKind.SERVER_SILENT, "The lab's server did not answer: the link is down.")
+    return times
+
+
+def _addressed(address: str) -> list[str]:
+    return ["link set lo up", f"address add {address}/24 dev {INTERFACE}", f"link set {INTERFACE} up"]
+
+
+def _ip(*commands: str) -> None:
+    """Run ip(8) once for all of these: starting a program is the slowest thing in the guest."""
+    run_program("ip", "-batch", "-", text="\n".join(commands))
+
+
+def _set_end(link: Link, rate_bps: float, delay_s: float) -> None:
+    for name, value in _BUFFERS.items():
+        Path("/proc/sys", name).write_text(value)
+    offload = rate_bps >= _OFFLOAD_FROM_BPS
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for command in (_SET_TSO, _SET_GSO, _SET_GRO):
+            _ethtool(probe, command, int(offload))
+        _set_mtu(probe, link.mtu)
+    run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *_netem(link, rate_bps, delay_s))
+
+
+def _netem(link: Link, rate_bps: float, delay_s: float) -> list[str]:
+    """Return tc-netem(8)'s arguments for what one end sends."""
+    # netem holds the packets that are on their way in the same queue as those that wait for the wire.
+    in_flight = math.ceil(rate_bps * (link.delay_s + link.jitter_s) / 8 / link.mtu)
+    words = ["limit", str(link.queue + in_flight), "delay", f"{delay_s * 1e6:.0f}us"]
+    if link.jitter_s:
+        words += [f"{link.jitter_s * 1e6:.0f}us"]
+    if link.loss:
+        words += ["loss", f"{link.loss * 100:.6f}%"]
+    return [*words, "rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD)]
+
+
+def _ethtool(probe: socket.socket, command: int, value: int) -> None:
+    """SIOCETHTOOL with a struct ethtool_value (linux/ethtool.h)."""
+    argument = array("B", struct.pack("=II", command, value))
+    address, _length = argument.buffer_info()
+    fcntl.ioctl(probe, _SIOCETHTOOL, struct.pack("16sP16x", INTERFACE.encode(), address))
+
+
+def _set_mtu(probe: socket.socket, mtu: int) -> None:
+    fcntl.ioctl(probe, _SIOCSIFMTU, struct.pack("16si20x", INTERFACE.encode(), mtu))

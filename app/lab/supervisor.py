@@ -1,0 +1,112 @@
+"""Keeps one guest and clears up after it, however its parent ends.
+
+Run as ``python -P -m app.lab.supervisor LINK MEMORY``.
+Standard input and output are the guest's serial line. The parent holds the other end of the input; when
+that end is closed, which the kernel does even for a parent that was killed, the guest powers itself off, and
+what has not ended after a grace period is killed. The guest's files are in a private directory that lives as
+long as this process.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from app.process import find_program, kill_group, start, wait
+
+if TYPE_CHECKING:
+    from subprocess import Popen  # noqa: TID251 - for annotations
+
+#: From the end of the input to the kill.
+_GRACE_S = 6.0
+#: Directories that the guest covers before its init has read the launcher, or that belong to the kernel.
+_COVERED = ("/run", "/dev", "/proc", "/sys")
+
+
+def main() -> int:
+    """Run the guest to its end and return its exit status."""
+    link, memory = sys.argv[1:]
+    signal.signal(signal.SIGTERM, _end)
+    folder = Path(tempfile.mkdtemp(prefix="mountwright-lab-", dir=_temporary()))
+    try:
+        return _run(folder, link, memory)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(_signal: int, _frame: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _temporary() -> str:
+    """Return where the directory goes; the kernel's command line cannot carry a path with a space."""
+    folder = tempfile.gettempdir()
+    unfit = any(character.isspace() for character in folder) or f"{folder}/".startswith(
+        tuple(f"{covered}/" for covered in _COVERED)
+    )
+    return "/tmp" if unfit else folder  # noqa: S108 - mkdtemp makes a private directory in it
+
+
+def _run(folder: Path, link: str, memory: str) -> int:
+    launcher = folder / "init"
+    launcher.write_text(_launcher(link))
+    launcher.chmod(0o700)
+    child = start(
+        _command(folder, launcher, memory),
+        env={"HOME": str(folder)},
+        cwd=str(folder),
+        stdin=0,
+        stdout=1,
+    )
+    try:
+        # Ours would keep the parent from seeing the end of the guest's output.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        _wait(child)
+    finally:
+        kill_group(child)
+        status = wait(child, _GRACE_S)
+    return 1 if status is None else abs(status)
+
+
+def _launcher(link: str) -> str:
+    """Return the guest's init: the kernel takes no interpreter with a space in its path, a shell does."""
+    home = Path(__file__).resolve().parents[2]
+    command = shlex.join([sys.executable, "-P", "-m", "app.lab.init", link])
+    return f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {command}\n"
+
+
+def _command(folder: Path, launcher: Path, memory: str) -> list[str]:
+    setpriv = find_program("setpriv") or "setpriv"
+    linux = find_program("linux.uml") or "linux.uml"
+    return [
+        # Should this process be killed, too, the guest does not stay.
+        setpriv, "--pdeathsig", "KILL", linux,
+        f"mem={memory}", "rootfstype=hostfs", "root=/dev/root", "ro", f"init={launcher}",
+        f"uml_dir={folder}", "umid=guest", "quiet",
+        "con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1",
+    ]  # fmt: skip
+
+
+def _wait(child: Popen[bytes]) -> None:
+    """Return when the guest has ended, or the grace period after the end of the input."""
+    process = os.pidfd_open(child.pid)
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    poll.register(0, 0)  # only for POLLHUP: the bytes are the guest's
+    ready = poll.poll()
+    if all(fd != process for fd, _event in ready):
+        poll.unregister(0)
+        poll.poll(_GRACE_S * 1000)
+    os.close(process)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""One guest for all tests of this folder: booting it takes seconds, switching its link does not."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from advisor.facts import LinkFacts
+from app.agent.protocol import FaultArgs, LinkArgs
+from app.errors import AppError, ErrorKind
+from app.lab.guest import Guest, check_installed
+from app.lab.links import parse_link
+
+HERE = Path(__file__).parent
+LINK = "fast-ethernet"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+
+
+@pytest.fixture(scope="session")
+def lab_installed() -> None:
+    try:
+        check_installed()
+    except AppError as error:
+        if error.kind is ErrorKind.LAB_MISSING and os.environ.get("CI") != "true":
+            pytest.skip(f"THE LAB IS NOT TESTED. {error.message} {error.hint}")
+        raise
+
+
+@pytest.fixture(scope="session")
+def lab(lab_installed: None) -> Iterator[Guest]:
+    with Guest.boot(parse_link(LINK)) as guest:
+        yield guest
+
+
+@pytest.fixture
+def lab_link(lab: Guest) -> Iterator[Callable[[str], LinkFacts]]:
+    """Switches the guest's link for one test."""
+
+    def switch(name: str) -> LinkFacts:
+        facts: LinkFacts = lab.client.submit("lab.link", LinkArgs(link=name)).result(30)
+        return facts
+
+    yield switch
+    switch(LINK)
+
+
+@pytest.fixture
+def lab_fault(lab: Guest) -> Iterator[Callable[..., None]]:
+    """Makes faults in the guest for one test; all are undone afterwards."""
+
+    def make(fault: str, free_bytes: int = 0) -> None:
+        lab.client.submit("lab.fault", FaultArgs(fault=fault, bytes=free_bytes)).result(60)
+
+    yield make
+    for undo in ("link-up", "server-start", "export-rw", "unfill"):
+        make(undo)

@@ -1,0 +1,226 @@
+"""The guest itself: it boots, its link and its server do as they are told, and it leaves nothing behind."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from advisor.facts import LinkFacts
+from app.agent.protocol import MountArgs, UnmountArgs
+from app.bench.result import TestSpec
+from app.errors import AppError, ErrorKind
+from app.lab.guest import Guest
+from app.lab.links import load_links, parse_link
+from app.tasks import CancelledError, CancelToken
+
+POINT = "/mnt/guest"
+Switch = Callable[[str], LinkFacts]
+Fault = Callable[..., None]
+
+PARENT = """
+import sys, time
+from app.lab.guest import Guest
+from app.lab.links import parse_link
+guest = Guest.boot(parse_link("gigabit"))
+print(guest.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def descendants(pid: int) -> set[int]:
+    """The processes of this one, by the kernel's list of children."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        found.add(parent)
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
+            waiting.extend(int(child) for child in children.read_text().split())
+    return found
+
+
+def wait_gone(pids: set[int]) -> None:
+    """Wait for the end of each; the test's own time-out is the limit."""
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        select.select([fd], [], [])
+        os.close(fd)
+
+
+def traces(folder: Path) -> list[str]:
+    """What a guest may have left: files of its own, its memory, the kernel's default place, mounts."""
+    names = [path.name for path in folder.iterdir()]
+    names += [path.name for path in Path("/tmp").glob("vm_file-*")]
+    names += [path.name for path in Path("/dev/shm").glob("vm_file-*")]
+    names += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if "10.9.0." in line]
+    return names
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab_installed: None) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return tmp_path
+
+
+@pytest.fixture
+def mounted(lab: Guest) -> Iterator[None]:
+    lab.client.submit("mounts.mount", MountArgs(share=lab.share, mount_point=POINT)).result(60)
+    yield
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+
+
+def ping(lab: Guest) -> float:
+    facts: LinkFacts = lab.client.submit("lab.ping").result(60)
+    assert facts.rtt_s is not None
+    return facts.rtt_s
+
+
+def test_it_says_hello_and_who_it_is(lab: Guest) -> None:
+    assert lab.hello.lab
+    assert lab.hello.host == "client"
+    assert lab.hello.uid == 0
+    assert lab.share.startswith("10.9.0.1:/")
+
+
+def test_every_profile_can_be_switched_to_and_delays_what_it_says(lab: Guest, lab_link: Switch) -> None:
+    for name, link in load_links().items():
+        assert lab_link(name) == link.facts()
+        if link.loss < 0.01:
+            assert ping(lab) > 1.8 * link.delay_s
+
+
+def test_a_spelled_out_link_is_emulated(lab: Guest, lab_link: Switch) -> None:
+    facts = lab_link("rate=37mbit,delay=50ms,loss=0.2%")
+    assert facts.rate_bps == 37e6
+    assert facts.emulated
+    assert 0.1 <= ping(lab) < 0.12 * 2  # what a busy computer adds is not the link's
+
+
+def test_a_wrong_link_is_refused_and_the_old_one_stays(lab: Guest, lab_link: Switch) -> None:
+    lab_link("wan")
+    with pytest.raises(AppError) as refused:
+        lab_link("carrier-pigeon")
+    assert refused.value.kind is ErrorKind.LINK_INVALID
+    assert lab.client.submit("hello").result(30).link.name == "wan"
+
+
+def test_the_link_is_switched_under_a_mount(lab: Guest, lab_link: Switch, mounted: None) -> None:
+    spec = TestSpec(path=POINT, size=256 * 1024)
+    for name in ("10base-t", "gigabit"):
+        lab_link(name)
+        assert lab.client.submit("test.run", spec).result(90).write.bytes == spec.size
+
+
+def test_a_link_that_is_down_answers_nothing_until_it_is_up(lab: Guest, lab_fault: Fault) -> None:
+    lab_fault("link-down")
+    with pytest.raises(AppError) as silent:
+        ping(lab)
+    assert silent.value.kind is ErrorKind.SERVER_SILENT
+    lab_fault("link-up")
+    assert ping(lab) > 0
+
+
+def test_a_stopped_server_refuses_until_it_is_started(lab: Guest, lab_fault: Fault) -> None:
+    lab_fault("server-stop")
+    with pytest.raises(AppError) as refused:
+        ping(lab)
+    assert refused.value.kind is ErrorKind.SERVER_REFUSED
+    lab_fault("server-start")
+    assert ping(lab) > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("export-ro", ErrorKind.READ_ONLY), ("fill", ErrorKind.NO_SPACE)],
+)
+def test_a_fault_of_the_export_stops_a_test(
+    lab: Guest, lab_fault: Fault, mounted: None, fault: str, kind: ErrorKind
+) -> None:
+    lab_fault(fault, 64 * 1024)
+    with pytest.raises(AppError) as failed:
+        lab.client.submit("test.run", TestSpec(path=POINT, size=2**20)).result(60)
+    assert failed.value.kind is kind
+
+
+def test_a_withdrawn_export_cannot_be_mounted(lab: Guest, lab_fault: Fault) -> None:
+    lab_fault("export-none")
+    with pytest.raises(AppError) as refused:
+        lab.client.submit("mounts.mount", MountArgs(share=lab.share, mount_point=POINT)).result(60)
+    assert refused.value.kind in {ErrorKind.ACCESS_DENIED, ErrorKind.EXPORT_MISSING}
+
+
+def test_an_unknown_fault_is_refused(lab: Guest, lab_fault: Fault) -> None:
+    with pytest.raises(AppError) as refused:
+        lab_fault("gremlins")
+    assert refused.value.kind is ErrorKind.USAGE
+    assert "server-stop" in refused.value.hint
+
+
+def test_closing_leaves_nothing_and_may_be_repeated(folder: Path) -> None:
+    guest = Guest.boot(parse_link("gigabit"))
+    pids = descendants(guest.pid)
+    assert len(pids) > 2
+    assert traces(folder)
+    guest.close()
+    guest.close()
+    wait_gone(pids)
+    assert traces(folder) == []
+    with pytest.raises(AppError) as gone:
+        guest.client.submit("hello").result(30)
+    assert gone.value.kind is ErrorKind.PROTOCOL
+
+
+def test_a_killed_parent_leaves_nothing(folder: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-P", "-c", PARENT], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    supervisor = int(parent.stdout.readline())
+    pids = descendants(parent.pid)
+    assert supervisor in pids
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    wait_gone(pids)
+    assert traces(folder) == []
+
+
+def test_a_killed_supervisor_takes_the_guest_with_it(folder: Path) -> None:
+    guest = Guest.boot(parse_link("gigabit"))
+    pids = descendants(guest.pid)
+    os.kill(guest.pid, signal.SIGKILL)
+    wait_gone(pids - {guest.pid})
+    guest.close()
+
+
+def test_cancelling_the_boot_ends_it(folder: Path) -> None:
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(CancelledError):
+        Guest.boot(parse_link("gigabit"), token=token)
+    assert traces(folder) == []
+
+
+def test_a_guest_that_cannot_boot_shows_what_it_printed(folder: Path) -> None:
+    with pytest.raises(AppError) as failed:
+        Guest.boot(parse_link("gigabit"), memory="8M")
+    assert failed.value.kind is ErrorKind.LAB_FAILED
+    assert failed.value.detail
+    assert traces(folder) == []
+
+
+def test_a_missing_program_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.lab.guest.find_program", lambda name: None if "u" in name else f"/bin/{name}")
+    with pytest.raises(AppError) as missing:
+        Guest.boot(parse_link("gigabit"))
+    assert missing.value.kind is ErrorKind.LAB_MISSING
+    assert "user-mode-linux" in missing.value.message
+    assert "apt-get install" in missing.value.hint
