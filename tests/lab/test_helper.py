@@ -1,0 +1,179 @@
+"""Bad input and bad servers, from agent to kernel: each has its message, and nothing is left behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.agent.protocol import FaultArgs, ListArgs, MountArgs, UnmountArgs
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from app.lab.guest import Guest
+
+POINT = "/mnt/helper/point"
+#: In the lab's network, and nobody has it: packets to it are lost.
+NOBODY = "10.9.0.77"
+
+pytestmark = pytest.mark.lab
+
+
+def mount(lab: "Guest", **changes: object) -> object:
+    plain: dict[str, object] = {
+        "share": lab.share,
+        "mount_point": POINT,
+        "options": "vers=4.2",
+        "timeout_s": 15.0,
+    }
+    args = MountArgs(**{**plain, **changes})  # type: ignore[arg-type]
+    return lab.client.submit("mounts.mount", args).result(60)
+
+
+def unmount(lab: "Guest", **flags: bool) -> object:
+    return lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT, **flags)).result(60)
+
+
+def fault(lab: "Guest", name: str) -> None:
+    lab.client.submit("lab.fault", FaultArgs(fault=name)).result(60)
+
+
+def failure(lab: "Guest", **changes: object) -> AppError:
+    with pytest.raises(AppError) as caught:
+        mount(lab, **changes)
+    error = caught.value
+    assert error.message.endswith(".")
+    assert error.hint.endswith(".")
+    return error
+
+
+def assert_nothing_left(lab: "Guest") -> None:
+    table = lab.client.submit("mounts.list", ListArgs()).result(60)
+    assert [row.mount_point for row in table.mounts if row.mount_point == POINT] == []
+    # The parent was made with the mount point, and is gone with it.
+    assert failure(lab, create=False).kind is ErrorKind.MOUNT_POINT_MISSING
+
+
+@pytest.fixture
+def mounted(lab: "Guest") -> Iterator[object]:
+    yield mount(lab)
+    unmount(lab)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"share": "nas"}, ErrorKind.SHARE_INVALID),
+        ({"share": "10.9.0.1:export"}, ErrorKind.SHARE_INVALID),
+        ({"share": "-o:/export"}, ErrorKind.SHARE_INVALID),
+        ({"share": "no-such-host.invalid:/x"}, ErrorKind.SERVER_UNKNOWN),
+        ({"share": f"{NOBODY}:/x"}, ErrorKind.SERVER_SILENT),
+        ({"share": "10.9.0.1:/nowhere"}, ErrorKind.EXPORT_MISSING),
+        ({"share": "10.9.0.1:/nowhere", "options": "vers=3"}, ErrorKind.ACCESS_DENIED),
+        ({"options": "vers=4.2,port=9"}, ErrorKind.SERVER_REFUSED),
+        ({"options": "vers=4.2,suid"}, ErrorKind.OPTION_INVALID),
+        ({"options": "remount,ro"}, ErrorKind.OPTION_INVALID),
+        ({"options": "vers=4.2,rsize=lots"}, ErrorKind.OPTION_INVALID),
+        ({"options": "vers=4.2,xprtsec=tls"}, ErrorKind.OPTION_REJECTED),
+        ({"mount_point": "mnt/x"}, ErrorKind.MOUNT_POINT_INVALID),
+        ({"mount_point": "/mnt/../etc"}, ErrorKind.MOUNT_POINT_INVALID),
+        ({"mount_point": "/"}, ErrorKind.MOUNT_POINT_SYSTEM),
+        ({"mount_point": "/usr/share/doc"}, ErrorKind.MOUNT_POINT_SYSTEM),
+        ({"mount_point": "/proc/1"}, ErrorKind.MOUNT_POINT_SYSTEM),
+        ({"create": False}, ErrorKind.MOUNT_POINT_MISSING),
+    ],
+)
+def test_bad_input_has_its_own_message(lab: "Guest", changes: dict[str, object], kind: ErrorKind) -> None:
+    assert failure(lab, **changes).kind is kind
+    assert_nothing_left(lab)
+
+
+def test_a_file_is_no_mount_point(lab: "Guest") -> None:
+    # The guest sees the host's files; where others than root may write beside it, that is said first.
+    error = failure(lab, mount_point=str(Path(__file__).absolute()))
+    assert error.kind in {ErrorKind.MOUNT_POINT_IS_FILE, ErrorKind.MOUNT_POINT_SYSTEM}
+
+
+def test_the_text_of_mount_nfs_is_kept(lab: "Guest") -> None:
+    error = failure(lab, share="10.9.0.1:/nowhere")
+    assert "mount.nfs: mounting 10.9.0.1:/nowhere failed" in error.detail
+    assert "exit code 32" in error.detail
+
+
+def test_a_withdrawn_export_is_refused(lab: "Guest") -> None:
+    fault(lab, "export-none")
+    try:
+        assert failure(lab, options="vers=3").kind is ErrorKind.ACCESS_DENIED
+    finally:
+        fault(lab, "export-rw")
+    assert_nothing_left(lab)
+
+
+def test_a_stopped_server_refuses(lab: "Guest") -> None:
+    fault(lab, "server-stop")
+    try:
+        assert failure(lab).kind is ErrorKind.SERVER_REFUSED
+    finally:
+        fault(lab, "server-start")
+    assert_nothing_left(lab)
+
+
+def test_the_helper_s_own_deadline_ends_mount_nfs(lab: "Guest") -> None:
+    # Over UDP the agent does not ask the server first.
+    error = failure(lab, share=f"{NOBODY}:/x", options="vers=3,proto=udp,mountproto=udp", timeout_s=1.0)
+    assert error.kind is ErrorKind.SERVER_SILENT
+    assert "deadline" in error.detail
+    assert_nothing_left(lab)
+
+
+def test_a_mount_under_way_is_cancelled(lab: "Guest") -> None:
+    args = MountArgs(share=f"{NOBODY}:/x", mount_point=POINT, options="vers=3,proto=udp", timeout_s=60.0)
+    call = lab.client.submit("mounts.mount", args)
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(60)
+    assert caught.value.kind is ErrorKind.CANCELLED
+    assert_nothing_left(lab)
+
+
+def test_a_mount_point_in_use_and_what_lies_below(lab: "Guest", mounted: object) -> None:
+    error = failure(lab)
+    assert error.kind is ErrorKind.MOUNT_POINT_BUSY
+    assert lab.share in error.detail
+    assert failure(lab, mount_point=f"{POINT}/below").kind is ErrorKind.MOUNT_POINT_INVALID
+    assert failure(lab, mount_point="/mnt/helper").kind is ErrorKind.MOUNT_POINT_BUSY
+
+
+@pytest.mark.parametrize("version", ["3", "4.0", "4.1", "4.2"])
+def test_every_mount_is_without_foreign_programs_and_devices(lab: "Guest", version: str) -> None:
+    report = mount(lab, options=f"vers={version}")
+    try:
+        active = report.mount.active  # type: ignore[attr-defined]
+        assert {"nosuid", "nodev", f"vers={version}"} <= set(active.options.split(","))
+    finally:
+        assert unmount(lab).removed_directory  # type: ignore[attr-defined]
+    assert_nothing_left(lab)
+
+
+def test_bg_is_told_to_be_for_start_up(lab: "Guest") -> None:
+    report = mount(lab, options="vers=4.2,bg")
+    unmount(lab)
+    assert any("foreground" in line for line in report.messages)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("flags", [{}, {"force": True}, {"lazy": True}])
+def test_a_mount_of_a_dead_server_goes(lab: "Guest", flags: dict[str, bool]) -> None:
+    mount(lab)
+    fault(lab, "link-down")
+    try:
+        assert unmount(lab, **flags).removed_directory  # type: ignore[attr-defined]
+    finally:
+        fault(lab, "link-up")
+    assert_nothing_left(lab)
+
+
+def test_what_is_not_mounted_is_not_unmounted(lab: "Guest") -> None:
+    for path in (POINT, "/proc", "/"):
+        with pytest.raises(AppError) as caught:
+            lab.client.submit("mounts.unmount", UnmountArgs(mount_point=path)).result(60)
+        assert caught.value.kind is ErrorKind.NOT_MOUNTED
