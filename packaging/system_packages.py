@@ -40,7 +40,7 @@ SETUP = Purpose("setting up the program's own Python environment", ("python3-ven
 WINDOW = Purpose(
     "the window (the libraries of Qt, and a font)",
     tuple(
-        """libegl1 libgl1 libopengl0 libglib2.0-0t64|libglib2.0-0 libfontconfig1 libdbus-1-3 libgssapi-krb5-2
+        """libegl1 libgl1 libopengl0 libglib2.0-0|libglib2.0-0t64 libfontconfig1 libdbus-1-3 libgssapi-krb5-2
         libxkbcommon0 libxkbcommon-x11-0 libx11-xcb1 libxcb-cursor0 libxcb-icccm4 libxcb-image0
         libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libwayland-client0
         libwayland-cursor0 libwayland-egl1 fonts-dejavu-core""".split()  # noqa: SIM905 - reads better
@@ -52,7 +52,7 @@ RIGHTS = Purpose(
 )
 LAB = Purpose(
     "the lab (--lab)",
-    ("user-mode-linux", "iproute2", "kmod", "rpcbind"),
+    ("user-mode-linux", "iproute2", "kmod", "rpcbind", "libsqlite3-0"),
     essential=False,
     programs=("linux.uml", "ip", "modprobe", "rpcbind"),
 )
@@ -116,7 +116,7 @@ def ensure(purposes: tuple[Purpose, ...]) -> bool:
     lacking = missing(purposes)
     if lacking:
         for purpose, entries in lacking.items():
-            say(f"needed for {purpose.why}: {' '.join(entry.split('|')[0] for entry in entries)}")
+            say(f"needed for {purpose.why}: {' '.join(map(_available, entries))}")
         _install_each(lacking)
         lacking = missing(purposes)
     complete = not lacking
@@ -161,7 +161,7 @@ def _become_root(lacking: dict[Purpose, list[str]]) -> list[str] | None:
         ):
             return command
     names = " ".join(_available(entry) for entries in lacking.values() for entry in entries)
-    line = f"  apt-get install {names}"
+    line = f"  apt-get install --no-install-recommends {names}"
     if any(purpose.essential for purpose in lacking):
         raise SetupError(f"Packages are missing. Ask an administrator to run:\n{line}")
     say(f"going on without. An administrator can add them with:\n{line}")
@@ -181,7 +181,7 @@ def _candidate(name: str) -> bool:
 def _available(entry: str) -> str:
     """Return the alternative that apt knows, or the first."""
     names = entry.split("|")
-    return next((name for name in names if len(names) > 1 and _candidate(name)), names[-1])
+    return next((name for name in names if len(names) > 1 and _candidate(name)), names[0])
 
 
 def _apt(become_root: list[str], *arguments: str) -> bool:
@@ -192,7 +192,7 @@ def _apt(become_root: list[str], *arguments: str) -> bool:
 
 
 def _apt_install(become_root: list[str], names: list[str]) -> bool:
-    say("installing: apt-get install " + " ".join(names))
+    say("installing: apt-get install --no-install-recommends " + " ".join(names))
     return _apt(become_root, "install", "--yes", "--no-install-recommends", *names)
 
 

@@ -1,0 +1,208 @@
+"""Set up what the tests need, then run every check and every test: what ``./test`` does.
+
+    ./test                    everything
+    ./test --long             everything, with the long versions
+    ./test -k mountinfo -x    pytest's options reach every group of tests
+    ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
+
+Standard library only. Two groups run side by side; the lab's tests measure speed and run alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+from bootstrap import set_up  # noqa: E402
+from environments import CACHE, is_ready, make, newer_pythons, python_of, setup_lock  # noqa: E402
+from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
+
+RESULTS = CACHE / "tests"
+_NO_TESTS = 5  # pytest's exit status when it collected nothing
+_screen = threading.Lock()
+
+
+@dataclass
+class Counts:
+    """How many tests (a check counts as one) passed, failed and were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Add another count to this one."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the run.
+
+    Attributes:
+        name: shown to the person.
+        command: program and arguments.
+        is_pytest: whether it writes a JUnit file, from which its tests are counted.
+    """
+
+    name: str
+    command: list[str]
+    is_pytest: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def report(self) -> Path:
+        """Where pytest writes its results."""
+        return RESULTS / (self.name.replace(" ", "-").replace(",", "") + ".xml")
+
+
+def checks() -> list[Step]:
+    """Return the checks that run no test."""
+    python = python_of("test")
+    tools = python.parent
+    cache = str(CACHE / "pyright")
+    return [
+        Step("pyright", [str(tools / "pyright"), "--pythonpath", str(python)],
+             env={"PYRIGHT_PYTHON_CACHE_DIR": cache, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}),
+        Step("mypy", [str(tools / "mypy"), "--python-executable", str(python)]),
+        Step("locked requirements", [sys.executable, "-IS", str(ROOT / "packaging" / "lock.py"), "--check"]),
+        Step("ruff check", [str(tools / "ruff"), "check", "."]),
+        Step("ruff format", [str(tools / "ruff"), "format", "--check", "."]),
+        Step("import-linter", [str(tools / "lint-imports")]),
+    ]  # fmt: skip
+
+
+def pytest_step(name: str, python: Path, paths: list[str], options: list[str]) -> Step:
+    """Return the step that runs these tests."""
+    step = Step(name, [], is_pytest=True)
+    command = [str(python), "-P", "-m", "pytest", "-p", "no:cacheprovider", "-q", f"--junitxml={step.report}"]
+    return Step(name, [*command, *options, *paths], is_pytest=True)
+
+
+def without_qt() -> Step:
+    """Return the check that the environment of the lower floors really has no Qt."""
+    code = (
+        "import importlib.util as u, sys; found = [m for m in ('PySide6', 'pyqtgraph') if u.find_spec(m)];"
+        "sys.exit(f'importable: {found}' if found else 0)"
+    )
+    return Step("no Qt below the window", [str(python_of("noqt")), "-P", "-c", code])
+
+
+def run_step(step: Step) -> Counts:
+    """Run a step, print how it went, and return its count."""
+    step.report.unlink(missing_ok=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        step.command, check=False, cwd=ROOT, env={**os.environ, **step.env}, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    fine = done.returncode in ((0, _NO_TESTS) if step.is_pytest else (0,))
+    counts = read_report(step.report) if step.is_pytest else Counts(passed=int(fine), failed=int(not fine))
+    if not fine and not counts.failed:
+        counts.failed = 1  # it ended before it could report: a crash, or a wrong option
+    with _screen:
+        what = f": {counts}" if step.is_pytest else ""
+        print(f"{'ok    ' if fine else 'FAILED'} {time.monotonic() - began:6.1f} s  {step.name}{what}")
+        if fine:
+            shown = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+            print("".join(f"                  {line}\n" for line in shown), end="")
+        else:
+            print(done.stdout)
+        sys.stdout.flush()
+    return counts
+
+
+def read_report(path: Path) -> Counts:
+    """Count the tests of a JUnit file that pytest wrote."""
+    counts = Counts()
+    if not path.exists():
+        return counts
+    for suite in ET.parse(path).getroot().iter("testsuite"):  # noqa: S314 - written by our own pytest
+        number = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+        bad = number["failures"] + number["errors"]
+        counts.add(Counts(number["tests"] - bad - number["skipped"], bad, number["skipped"]))
+    return counts
+
+
+def side_by_side(options: list[str], newer: dict[str, str]) -> list[Step]:
+    """Return the steps that may share the machine, the long ones first."""
+    steps = checks()
+    steps[1:1] = [pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options)]
+    steps += [
+        without_qt(),
+        pytest_step("window", python_of("test"), ["tests/ui"], options),
+        pytest_step("packaging", python_of("test"), ["tests/packaging"], options),
+    ]
+    for version in newer:
+        python = python_of("test", version)
+        steps.append(
+            pytest_step(f"unit and window, Python {version}", python, ["tests/unit", "tests/ui"], options)
+        )
+    return steps
+
+
+def alone(options: list[str]) -> tuple[list[Step], Counts]:
+    """Return the steps that need the machine for themselves, and what is skipped or failed without them."""
+    if find("linux.uml") is None:
+        say("*** THE LAB'S TESTS ARE SKIPPED: linux.uml is not here (package user-mode-linux). ***")
+        wanted = os.environ.get("CI", "") not in ("", "0", "false")
+        return [], Counts(failed=1) if wanted else Counts(skipped=1)
+    python = python_of("test")
+    return [
+        pytest_step("lab", python, ["tests/lab"], options),
+        pytest_step("visual", python, ["tests/visual"], options),
+    ], Counts()
+
+
+def set_up_newer() -> dict[str, str]:
+    """Have an environment for each newer Python of this machine; return them by version."""
+    newer = newer_pythons()
+    for version, python in newer.items():
+        if not is_ready("test", version):
+            with setup_lock():
+                make("test", python, version)
+    return newer
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the command line asks for; return 0 if all is well."""
+    began = time.monotonic()
+    try:
+        set_up(("test", "noqt"), TO_TEST)
+        if any(Path(argument.split("::")[0]).exists() for argument in arguments):
+            python = str(python_of("test"))
+            os.execv(python, [python, "-P", "-m", "pytest", *arguments])
+        newer = set_up_newer()
+    except SetupError as error:
+        say(f"test: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    RESULTS.mkdir(exist_ok=True)
+    by_themselves, total = alone(arguments)
+    with ThreadPoolExecutor(2) as pool:
+        for counts in pool.map(run_step, side_by_side(arguments, newer)):
+            total.add(counts)
+    for step in by_themselves:
+        total.add(run_step(step))
+    print(f"{total} in {time.monotonic() - began:.1f}s")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
