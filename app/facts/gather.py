@@ -1,0 +1,171 @@
+"""All facts of one share within three seconds, whatever the server does."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import fields, replace
+
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
+from app.facts.client import client_facts
+from app.facts.interface import interface_facts
+from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
+from app.mounts.probe import resolve
+
+_BUDGET_S = 2.7
+#: The name service gets this much of it, so that something is left for the server.
+_RESOLVE_S = 1.4
+
+
+def gather_facts(
+    share: str = "", *, link_override: LinkFacts | None = None, client: ClientFacts | None = None
+) -> Facts:
+    """Return what can be observed for a share; nothing on NFS is touched.
+
+    A server that does not resolve or answer is a fact, not an error.
+
+    Args:
+        share: server:/export, or "" for the client alone.
+        link_override: the lab's emulated link: its figures are kept, and the measured round trip is added.
+        client: the client's facts, if they are known already.
+
+    Raises:
+        AppError: SHARE_INVALID.
+    """
+    end = time.monotonic() + _BUDGET_S
+    host = _host(share)
+    client = client or client_facts()
+    if not host:
+        return Facts(client=client, link=link_override)
+    try:
+        addresses = resolve(host, min(_RESOLVE_S, end - time.monotonic()))
+    except AppError as error:
+        server = ServerFacts(
+            name=host,
+            reachable=False,
+            sources={
+                "address": error.message,
+                "reachable": "its address is not known",
+                "same_subnet": "its address is not known",
+            },
+        )
+        unknown = "the server's address is not known"
+        link = link_override or LinkFacts(sources=_explained({}, unknown))
+        return Facts(client=client, link=link, server=server)
+    address, route, trip = _reach(addresses, end)
+    return Facts(
+        client=client,
+        link=_link(route, trip, link_override),
+        server=_server(host, address, route, trip),
+    )
+
+
+def _host(share: str) -> str:
+    if not share:
+        return ""
+    try:
+        return Share.parse(share).host
+    except ShareError as error:
+        raise AppError(
+            ErrorKind.SHARE_INVALID,
+            f"“{share}” is not an NFS share: {error}",
+            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
+        ) from error
+
+
+def _reach(addresses: list[str], end: float) -> tuple[str, Route | None, RoundTrip]:
+    """Return the first address that answers, or the first one that was tried."""
+    tried: list[tuple[str, Route | None, RoundTrip]] = []
+    for place, address in enumerate(addresses[:4]):
+        left = end - time.monotonic()
+        route = find_route(address)
+        # Every address that is still to come gets its part of the time.
+        share_s = left / (min(len(addresses), 4) - place)
+        trip = measure_round_trip(address, share_s if route else 0.0)
+        tried.append((address, route, trip))
+        if trip.reachable:
+            return tried[-1]
+    answered = [attempt for attempt in tried if attempt[2].times]
+    return (answered or tried)[0]
+
+
+def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> ServerFacts:
+    if trip.reachable:
+        reached = "TCP port 2049 accepts connections"
+    elif route is None:
+        reached = "there is no route to it"
+    else:
+        reached = f"TCP port 2049: {os.strerror(trip.error)}"
+    subnet = "the interface's address and netmask"
+    if route is None:
+        subnet = "there is no route to it"
+    elif route.same_subnet is None:
+        subnet = "the interface's netmask is not known"
+    return ServerFacts(
+        name=host,
+        address=address,
+        reachable=trip.reachable,
+        same_subnet=route.same_subnet if route else None,
+        sources={
+            "name": "the share",
+            "address": "the share" if address == host else "name service",
+            "reachable": reached,
+            "same_subnet": subnet,
+        },
+    )
+
+
+def _link(route: Route | None, trip: RoundTrip, override: LinkFacts | None) -> LinkFacts:
+    if trip.times:
+        rtt_source = f"median of {len(trip.times)} TCP connections to port 2049"
+        p95_source = f"slowest of {len(trip.times)} TCP connections to port 2049"
+    else:
+        rtt_source = p95_source = "the server does not answer"
+    if override is not None:
+        return _measured(override, trip, rtt_source, p95_source)
+    if route is None:
+        return LinkFacts(sources=_explained({}, "there is no route to the server"))
+    sources = {
+        "interface": "the route to the server",
+        "rtt_s": rtt_source,
+        "rtt_p95_s": p95_source,
+        "loss": "not measured",
+        "jitter_s": "not measured",
+    }
+    if route.interface is None:
+        sources["interface"] = f"no interface has the address {route.source}"
+        sources = _explained(sources, "the interface is not known")
+        return LinkFacts(rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
+    facts = interface_facts(route.interface)
+    return LinkFacts(
+        name=route.interface,
+        interface=route.interface,
+        kind=facts.kind,
+        adapter=facts.adapter,
+        driver=facts.driver,
+        bus=facts.bus,
+        bus_id=facts.bus_id,
+        rate_bps=facts.rate_bps,
+        duplex=facts.duplex,
+        mtu=facts.mtu,
+        rtt_s=trip.median_s,
+        rtt_p95_s=trip.p95_s,
+        sources=_explained(facts.sources | sources, "not known"),
+    )
+
+
+def _measured(link: LinkFacts, trip: RoundTrip, rtt_source: str, p95_source: str) -> LinkFacts:
+    """Return an emulated link with the round trip that was measured over it, if one was."""
+    sources = _explained(link.sources, "nothing is said of it for this link")
+    if not trip.times:
+        return replace(link, sources=sources | {"rtt_p95_s": p95_source})
+    sources |= {"rtt_s": rtt_source, "rtt_p95_s": p95_source}
+    return replace(link, rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
+
+
+def _explained(sources: dict[str, str], reason: str) -> dict[str, str]:
+    """Return the sources with a reason for every field of a link that has none."""
+    names = (field.name for field in fields(LinkFacts) if field.name not in {"name", "emulated", "sources"})
+    return dict.fromkeys(names, reason) | sources

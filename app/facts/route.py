@@ -1,0 +1,146 @@
+"""Which interface leads to a server, and how long it takes there and back."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from app.mounts.probe import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NFS_PORT = 2049
+_CONNECTS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way to an address.
+
+    Attributes:
+        source: this machine's address on it.
+        interface: the interface that has that address, or None.
+        same_subnet: whether the server is in the interface's own network; None if that is not known.
+    """
+
+    source: str
+    interface: str | None
+    same_subnet: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """The round trips that were measured by TCP connections, seconds.
+
+    Attributes:
+        times: of each connection that was answered, refused ones included.
+        error: errno of the last one, 0 if it was accepted, ETIMEDOUT for silence.
+    """
+
+    times: tuple[float, ...]
+    error: int
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the port accepts connections."""
+        return self.error == 0
+
+    @property
+    def median_s(self) -> float | None:
+        """The median."""
+        return self._quantile(0.5)
+
+    @property
+    def p95_s(self) -> float | None:
+        """The 95th percentile, the slowest of so few."""
+        return self._quantile(0.95)
+
+    def _quantile(self, part: float) -> float | None:
+        if not self.times:
+            return None
+        ordered = sorted(self.times)
+        return ordered[min(int(part * len(ordered)), len(ordered) - 1)]
+
+
+def find_route(address: str) -> Route | None:
+    """Return the way to an address, or None if there is none; no packet is sent.
+
+    A connected UDP socket has the source address that the kernel's routing chose.
+    """
+    host, _, zone = address.partition("%")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        scope = socket.if_nametoindex(zone) if zone else 0
+        target = (host, NFS_PORT) if family == socket.AF_INET else (host, NFS_PORT, 0, scope)
+        with socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+            probe.connect(target)
+            source = str(probe.getsockname()[0])
+    except OSError:
+        return None
+    return _match(source.partition("%")[0], host, zone)
+
+
+def _match(source: str, host: str, zone: str) -> Route:
+    interface: str | None = None
+    same_subnet: bool | None = None
+    own = False
+    for name, entries in psutil.net_if_addrs().items():
+        for entry in entries:
+            plain = entry.address.partition("%")[0]
+            own = own or plain == host
+            if plain == source and (not zone or zone == name) and interface is None:
+                interface = name
+                same_subnet = _in_network(plain, entry.netmask, host)
+    # Packets to an address of one's own take the loopback, whichever interface has the address.
+    return Route(source, "lo", same_subnet=True) if own else Route(source, interface, same_subnet)
+
+
+def _in_network(address: str, netmask: str | None, host: str) -> bool | None:
+    if not netmask:
+        return None
+    # psutil writes the masks of both families as addresses.
+    bits = int(ipaddress.ip_address(netmask)).bit_count()
+    return ipaddress.ip_address(host) in ipaddress.ip_network(f"{address}/{bits}", strict=False)
+
+
+def measure_round_trip(
+    address: str,
+    deadline_s: float,
+    *,
+    port: int = NFS_PORT,
+    clock: Callable[[], float] = time.monotonic,
+    try_connect: Callable[[str, int, float], int] = connect,
+) -> RoundTrip:
+    """Connect up to seven times and time each; stop at the deadline or at the first silence.
+
+    A TCP connection is made in one round trip. A refusal takes one too, and says that no NFS is there.
+
+    Args:
+        address: of the server.
+        deadline_s: seconds for all of it.
+        port: TCP port.
+        clock: returns seconds.
+        try_connect: address, port and seconds to errno.
+    """
+    end = clock() + deadline_s
+    times: list[float] = []
+    error = errno.ETIMEDOUT
+    for _ in range(_CONNECTS):
+        start = clock()
+        if start >= end:
+            break
+        number = try_connect(address, port, end - start)
+        if number not in {0, errno.ECONNREFUSED}:
+            # Silence after answers is the deadline, not the server.
+            error = error if times else number
+            break
+        error = number
+        times.append(clock() - start)
+    return RoundTrip(tuple(times), error)
