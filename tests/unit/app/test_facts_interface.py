@@ -1,0 +1,152 @@
+"""Interfaces as sysfs describes them, built as a folder."""
+
+from pathlib import Path
+
+import pytest
+
+from app.facts.interface import interface_facts
+
+PCI_IDS = """# list
+8085  Someone Else
+\t1533  Wrong one
+8086  Intel Corporation
+\t1533  I210 Gigabit Network Connection
+\t\t103c 0003  A subsystem
+8087  Another
+\t1534  Not this
+"""
+
+
+class Sys:
+    """A root folder with interfaces."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def interface(self, name: str, **files: str) -> Path:
+        folder = self.root / "sys/class/net" / name
+        folder.mkdir(parents=True)
+        for key, value in ({"type": "1", "mtu": "1500"} | files).items():
+            (folder / key).write_text(value + "\n", encoding="ascii")
+        return folder
+
+    def card(self, interface: Path, bus: str, driver: str, **files: str) -> Path:
+        device = self.root / "sys/devices" / f"{bus}-{interface.name}" / "function"
+        device.mkdir(parents=True)
+        for target, link in ((f"sys/bus/{bus}", "subsystem"), (f"sys/drivers/{driver}", "driver")):
+            (self.root / target).mkdir(parents=True, exist_ok=True)
+            (device / link).symlink_to(self.root / target)
+        for key, value in files.items():
+            place = device.parent if key.startswith("id") and bus == "usb" else device
+            (place / key).write_text(value + "\n", encoding="ascii")
+        (interface / "device").symlink_to(device)
+        return device
+
+    def ids(self, name: str, text: str) -> None:
+        folder = self.root / "usr/share/misc"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> Sys:
+    return Sys(tmp_path)
+
+
+def test_an_ethernet_card(sysfs: Sys) -> None:
+    eth = sysfs.interface("eth0", speed="1000", duplex="full", mtu="9000")
+    sysfs.card(eth, "pci", "igb", vendor="0x8086", device="0x1533")
+    sysfs.ids("pci.ids", PCI_IDS)
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert (facts.kind, facts.driver, facts.bus, facts.bus_id) == ("ethernet", "igb", "pci", "8086:1533")
+    assert (facts.rate_bps, facts.duplex, facts.mtu) == (1e9, "full", 9000)
+    assert facts.adapter == "Intel Corporation I210 Gigabit Network Connection"
+    assert facts.sources["adapter"] == "pci.ids"
+
+
+@pytest.mark.parametrize(
+    ("ids", "adapter"),
+    [("8086  Intel Corporation\n", "Intel Corporation"), ("1234  Other\n", None), ("", None)],
+)
+def test_a_card_that_is_not_in_the_list(sysfs: Sys, ids: str, adapter: str | None) -> None:
+    sysfs.card(sysfs.interface("eth0"), "pci", "igb", vendor="0x8086", device="0x1533")
+    sysfs.ids("pci.ids", ids)
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert facts.adapter == adapter
+    assert facts.sources["adapter"]
+
+
+def test_a_usb_radio_has_no_fixed_rate(sysfs: Sys) -> None:
+    wlan = sysfs.interface("wlan0")
+    (wlan / "phy80211").mkdir()
+    sysfs.card(wlan, "usb", "mt76x2u", idVendor="0e8d", idProduct="7612")
+    facts = interface_facts("wlan0", str(sysfs.root))
+    assert (facts.kind, facts.bus, facts.bus_id, facts.rate_bps) == ("wifi", "usb", "0e8d:7612", None)
+    assert "radio" in facts.sources["rate_bps"]
+    assert "0e8d:7612" in facts.sources["adapter"]
+
+
+def test_a_plug_and_play_card_of_the_nineties(sysfs: Sys) -> None:
+    eth = sysfs.interface("eth0", speed="10", duplex="half")
+    sysfs.card(eth, "pnp", "3c509", id="TCM5094")
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert (facts.bus, facts.bus_id, facts.driver, facts.duplex) == ("isa", "TCM5094", "3c509", "half")
+
+
+def test_a_virtual_machines_card(sysfs: Sys) -> None:
+    sysfs.card(sysfs.interface("eth0", speed="-1", duplex="unknown"), "virtio", "virtio_net")
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert (facts.bus, facts.bus_id, facts.rate_bps, facts.duplex) == ("virtual", None, None, None)
+    assert facts.adapter == "virtio network card"
+
+
+def test_what_lies_below_a_vlan_or_a_bridge_with_one_port(sysfs: Sys) -> None:
+    sysfs.card(sysfs.interface("eth0", speed="10000", duplex="full"), "pci", "ixgbe")
+    (sysfs.interface("br0", mtu="1400") / "lower_eth0").mkdir()
+    facts = interface_facts("br0", str(sysfs.root))
+    assert (facts.kind, facts.driver, facts.rate_bps, facts.mtu) == ("ethernet", "ixgbe", 1e10, 1400)
+    assert "eth0" in facts.sources["rate_bps"]
+
+
+def test_a_bond_of_two_is_virtual(sysfs: Sys) -> None:
+    bond = sysfs.interface("bond0", speed="2000")
+    for name in ("eth0", "eth1"):
+        (bond / f"lower_{name}").mkdir()
+        sysfs.card(sysfs.interface(name, speed="1000"), "pci", "igb")
+    facts = interface_facts("bond0", str(sysfs.root))
+    assert (facts.kind, facts.rate_bps, facts.driver) == ("virtual", 2e9, None)
+
+
+def test_interfaces_that_name_each_other_end(sysfs: Sys) -> None:
+    (sysfs.interface("a") / "lower_b").mkdir()
+    (sysfs.interface("b") / "lower_a").mkdir()
+    assert interface_facts("a", str(sysfs.root)).kind == "virtual"
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({"type": "772"}, "loopback"),
+        ({"type": "65534"}, "vpn"),
+        ({"tun_flags": "0x1002"}, "vpn"),
+        ({"uevent": "DEVTYPE=wireguard"}, "vpn"),
+        ({"type": "32"}, "infiniband"),
+        ({}, "virtual"),
+    ],
+)
+def test_kinds(sysfs: Sys, files: dict[str, str], kind: str) -> None:
+    sysfs.interface("if0", **files)
+    assert interface_facts("if0", str(sysfs.root)).kind == kind
+
+
+@pytest.mark.parametrize("name", ["eth7", "..", ".", "a/b", "", "x" * 30])
+def test_an_interface_that_is_not_there(sysfs: Sys, name: str) -> None:
+    facts = interface_facts(name, str(sysfs.root))
+    assert facts.kind in {None, "virtual"}
+    assert facts.rate_bps is None
+
+
+def test_this_computers_loopback() -> None:
+    facts = interface_facts("lo")
+    assert facts.kind == "loopback"
+    assert facts.mtu
