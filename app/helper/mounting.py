@@ -9,7 +9,7 @@ import select
 import time
 from typing import TYPE_CHECKING, cast
 
-from app.helper import children, holders, made, table, targets, validate
+from app.helper import children, holders, made, table, targets, utab, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS, Catalogue, load
 
@@ -97,6 +97,8 @@ class Mounting:
         flags = (_MNT_FORCE if args["force"] is True else 0) | (_MNT_DETACH if args["lazy"] is True else 0)
         _remove(row, flags, _deadline(args["timeout_ms"]), waiter)
         rows = table.read()
+        if table.at(rows, path) is None:
+            utab.forget(path)
         removed = _is_free(rows, path) and made.remove(path)
         return {"removed_directory": removed, "still_mounted": table.at(rows, path) is not None}
 

@@ -1,5 +1,6 @@
 """Bad input and bad servers, from agent to kernel: each has its message, and nothing is left behind."""
 
+import queue
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.agent.protocol import FaultArgs, ListArgs, MountArgs, UnmountArgs
+from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
@@ -177,3 +179,21 @@ def test_what_is_not_mounted_is_not_unmounted(lab: "Guest") -> None:
         with pytest.raises(AppError) as caught:
             lab.client.submit("mounts.unmount", UnmountArgs(mount_point=path)).result(60)
         assert caught.value.kind is ErrorKind.NOT_MOUNTED
+
+
+def test_a_mount_in_use_names_who_uses_it(lab: "Guest", mounted: object) -> None:
+    begun: queue.Queue[object] = queue.Queue()
+    copying = lab.client.submit(
+        "test.run", TestSpec(path=POINT, direction="write", size=256 << 20), begun.put
+    )
+    begun.get(timeout=30)
+    try:
+        with pytest.raises(AppError) as caught:
+            unmount(lab)
+        assert caught.value.kind is ErrorKind.BUSY
+        assert "open file" in caught.value.detail
+        assert "process" in caught.value.detail
+    finally:
+        copying.cancel()
+        with pytest.raises(AppError):
+            copying.result(60)

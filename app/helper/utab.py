@@ -1,0 +1,68 @@
+"""libmount's own notes on mounts, /run/mount/utab: an entry is taken out when its mount has gone.
+
+mount.nfs adds an entry at each mount. umount2(2) knows nothing of it, and a later mount(8) or umount(8) of
+the same directory would believe what the old entry says. Format and lock as in util-linux,
+libmount/src/tab_update.c and lock.c: ``KEY=value`` fields with octal escapes, flock on utab.lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+
+FOLDER = "/run/mount"
+_LOCK_S = 1.0
+_MAX_BYTES = 4 << 20
+
+
+def forget(path: str, folder: str = FOLDER) -> bool:
+    """Take out the entries of a mount point; return whether there were any.
+
+    It never fails: the notes are a convenience, and whoever holds the lock for long keeps them.
+    """
+    try:
+        lock = os.open(f"{folder}/utab.lock", os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError:
+        return False
+    try:
+        return _is_locked(lock) and _rewrite(f"{folder}/utab", b"TARGET=" + _escaped(path))
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+
+
+def _is_locked(lock: int) -> bool:
+    end = time.monotonic() + _LOCK_S
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= end:
+            return False
+        os.sched_yield()
+
+
+def _rewrite(name: str, field: bytes) -> bool:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor
+        lines = file.read(_MAX_BYTES).splitlines(keepends=True)
+    kept = [line for line in lines if field not in line.split()]
+    if len(kept) == len(lines):
+        return False
+    temporary = f"{name}.mountwright"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # noqa: PTH108
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with open(fd, "wb") as file:  # noqa: PTH123
+        os.fchmod(fd, 0o644)
+        file.writelines(kept)
+    os.rename(temporary, name)  # noqa: PTH104
+    return True
+
+
+def _escaped(path: str) -> bytes:
+    return re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % m[0][0], os.fsencode(path))
