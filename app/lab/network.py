@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
+import os
 import socket
 import struct
 import time
-from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,9 @@ SERVER_ADDRESS = "10.9.0.1"
 
 #: Preamble 8, check sequence 4, gap 12 (IEEE 802.3): on the wire, but not in the kernel's packet length.
 _WIRE_OVERHEAD = 24
-#: Below this rate packets are sent one by one as on a real wire: with segmentation offload one "packet" of
-#: up to 64 KiB would be lost or delayed as a whole. Above it the guest's one processor needs the offload.
+#: Below this rate TCP sends one segment at a time, as it is on a real wire: netem would lose, delay and count
+#: the up to 64 KiB that TCP hands down at once as one packet. Above it the guest's one processor needs that.
+#: Switching off the interface's offloads is not enough: TCP builds the same for the software below the queue.
 _OFFLOAD_FROM_BPS = 500e6
 
 _NFS_PORT = 2049
@@ -36,8 +36,9 @@ _TRIAL_DELAY_S = 1e-3
 #: Enough for a lost SYN to be sent again, after one second and after three.
 _CONNECT_S = 5.0
 
-_SIOCETHTOOL, _SIOCSIFMTU = 0x8946, 0x8922  # linux/sockios.h
-_SET_TSO, _SET_GSO, _SET_GRO = 0x1F, 0x24, 0x2C  # linux/ethtool.h
+#: linux/rtnetlink.h, linux/netlink.h and linux/if_link.h.
+_RTM_SETLINK, _REQUEST_ACK, _IFLA_MTU, _IFLA_GSO_MAX_SEGS = 19, 0x1 | 0x4, 4, 40
+_ALL_SEGMENTS = 65535
 
 _BUFFERS = {"net/ipv4/tcp_rmem": "4096 131072 16777216", "net/ipv4/tcp_wmem": "4096 65536 16777216"}
 
@@ -128,11 +129,9 @@ def _ip(*commands: str) -> None:
 def _set_end(link: Link, rate_bps: float, delay_s: float) -> None:
     for name, value in _BUFFERS.items():
         Path("/proc/sys", name).write_text(value)
-    offload = rate_bps >= _OFFLOAD_FROM_BPS
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for command in (_SET_TSO, _SET_GSO, _SET_GRO):
-            _ethtool(probe, command, int(offload))
-        _set_mtu(probe, link.mtu)
+    _set_interface(link.mtu, _ALL_SEGMENTS if rate_bps >= _OFFLOAD_FROM_BPS else 1)
+    # Connections keep what they knew of the interface for as long as they keep their route.
+    Path("/proc/sys/net/ipv4/route/flush").write_text("1")
     run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *_netem(link, rate_bps, delay_s))
 
 
@@ -148,12 +147,18 @@ def _netem(link: Link, rate_bps: float, delay_s: float) -> list[str]:
     return [*words, "rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD)]
 
 
-def _ethtool(probe: socket.socket, command: int, value: int) -> None:
-    """SIOCETHTOOL with a struct ethtool_value (linux/ethtool.h)."""
-    argument = array("B", struct.pack("=II", command, value))
-    address, _length = argument.buffer_info()
-    fcntl.ioctl(probe, _SIOCETHTOOL, struct.pack("16sP16x", INTERFACE.encode(), address))
+def _set_interface(mtu: int, segments: int) -> None:
+    """RTM_SETLINK of rtnetlink(7): what ip(8) would do, without starting a program.
 
-
-def _set_mtu(probe: socket.socket, mtu: int) -> None:
-    fcntl.ioctl(probe, _SIOCSIFMTU, struct.pack("16si20x", INTERFACE.encode(), mtu))
+    Raises:
+        OSError: if the kernel refuses.
+    """
+    attributes = struct.pack("=HHIHHI", 8, _IFLA_MTU, mtu, 8, _IFLA_GSO_MAX_SEGS, segments)
+    link = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, socket.if_nametoindex(INTERFACE), 0, 0)
+    header = struct.pack("=IHHII", 16 + len(link) + len(attributes), _RTM_SETLINK, _REQUEST_ACK, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        kernel.send(header + link + attributes)
+        answer = kernel.recv(4096)
+    (code,) = struct.unpack_from("=i", answer, 16)  # struct nlmsgerr: 0, or an errno below it
+    if code:
+        raise OSError(-code, f"set {INTERFACE}: {os.strerror(-code)}")

@@ -88,7 +88,7 @@ def _command(folder: Path, launcher: Path, memory: str) -> list[str]:
     linux = find_program("linux.uml") or "linux.uml"
     return [
         # Should this process be killed, too, the guest does not stay.
-        setpriv, "--pdeathsig", "KILL", linux,
+        setpriv, "--pdeathsig", "TERM", linux,
         f"mem={memory}", "rootfstype=hostfs", "root=/dev/root", "ro", f"init={launcher}",
         f"uml_dir={folder}", "umid=guest", "quiet",
         "con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1",
