@@ -124,6 +124,9 @@ def _link(route: Route | None, trip: RoundTrip, override: LinkFacts | None) -> L
     else:
         rtt_source = p95_source = "the server does not answer"
     if override is not None:
+        if route is not None and route.interface is not None:
+            sources = override.sources | {"interface": "the route to the server"}
+            override = replace(override, interface=route.interface, sources=sources)
         return _measured(override, trip, rtt_source, p95_source)
     if route is None:
         return LinkFacts(sources=_explained({}, "there is no route to the server"))

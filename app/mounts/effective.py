@@ -24,6 +24,7 @@ _MAX_TIMEO = {"udp": 600, "udp6": 600}
 _MAX_TIMEO_STREAM = 6000
 #: A second mount of the same server file system keeps the first one's value of these.
 _FIRST_MOUNT_WINS = frozenset({"timeo", "retrans", "bsize", "namlen", "fsc"})
+_FSTAB_ONLY = "Of meaning in fstab only."
 #: Not compared where fstab does not name them: this program adds nosuid and nodev, and NFS has no atime;
 #: the defaults of the last two depend on the host.
 _FREE = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
@@ -176,6 +177,8 @@ def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[
     option = catalogue().find(name)
     if wanted is None:
         return _note_unasked(name, asked, implied, found)
+    if option is None and name.startswith(("x-", "X-")):
+        return _FSTAB_ONLY
     if option is not None and (note := _note_without_effect(option, live.get("vers", ""))):
         return note
     if found == wanted:
@@ -188,7 +191,7 @@ def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[
 
 def _note_without_effect(option: Option, version: str) -> str:
     if option.scope == "fstab":
-        return "Of meaning in fstab only."
+        return _FSTAB_ONLY
     if not option.versions:
         return "Has no effect."
     if version and version not in option.versions:
@@ -197,6 +200,8 @@ def _note_without_effect(option: Option, version: str) -> str:
 
 
 def _note_unasked(name: str, asked: dict[str, str], implied: dict[str, str], found: str | None) -> str:
+    if name in {"suid", "dev"} and found == NO:
+        return "Always so when this program mounts."
     if name in implied and implied[name] == found:
         if asked.get("ac") == NO:
             return "Follows from noac."

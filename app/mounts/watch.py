@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Files that the kernel does not report. They are on the local disk: looking at them cannot hang.
 _LOOKED_AT = ("etc/fstab", "run/mount/utab")
+#: Mounts often come in bursts, and mount.nfs writes utab just after the mount: one look for all of it.
+_SETTLE_S = 0.05
 
 
 def watch_table(
@@ -64,6 +66,8 @@ def watch_table(
                     last = table
                     emit(table)
             changed = bool(poll.poll(interval_s * 1000))
+            if changed:
+                token.wait(_SETTLE_S)
     finally:
         woken.close()
         os.close(wake_read)

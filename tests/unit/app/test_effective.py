@@ -105,6 +105,8 @@ def test_rounding_again_changes_nothing(size: int) -> None:
         ("_netdev", "", "_netdev", None, "Of meaning in fstab only."),
         ("nolock", "", "lock", "", "Has no effect on version 4.2."),
         ("intr", "", "intr", None, "Has no effect."),
+        ("x-foo", "", "x-foo", None, "Of meaning in fstab only."),
+        ("", "relatime>nosuid", "suid", "no", "Always so when this program mounts."),
         ("cto", "", "cto", "", ""),
         ("lookupcache=none", "", "lookupcache", "all", "The kernel uses another value."),
         ("hard", "", "hard", "hard", ""),

@@ -233,6 +233,7 @@ def test_an_emulated_link_keeps_its_figures_and_gets_the_measured_round_trip(
     assert (found.name, found.rate_bps, found.loss, found.emulated) == ("wan", 1e7, 0.01, True)
     assert (found.rtt_s, found.rtt_p95_s) == (0.002, 0.009)
     assert found.sources["loss"] == "netem"
+    assert (found.interface, found.sources["interface"]) == ("lo", "the route to the server")
     assert explained(found)
 
 
