@@ -53,9 +53,9 @@ class ResultModel(QAbstractTableModel):
         self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
                   [format_duration(column.transfer_s) for column in columns])  # fmt: skip
         self._add(self.tr("Flushing (fsync)"), self.tr("Time until the server had every byte."),
-                  [format_duration(column.fsync_s) for column in columns])  # fmt: skip
+                  [_time(column.fsync_s) for column in columns])  # fmt: skip
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
-                  [format_duration(column.close_s) for column in columns])  # fmt: skip
+                  [_time(column.close_s) for column in columns])  # fmt: skip
         if result.nfs:
             self._fill_network(columns)
 
@@ -118,3 +118,8 @@ class ResultModel(QAbstractTableModel):
         if role == WarnRole:
             return (index.row(), index.column()) in self._warned
         return None
+
+
+def _time(seconds: float) -> str:
+    """Return a time; nothing to wait for is a dash."""
+    return format_duration(seconds) if seconds else "—"

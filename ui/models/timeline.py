@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 Way = Literal["write", "read"]
 
 #: Speed is taken over at least this long: the server's counters step with each finished request.
-WINDOW_S = 0.2
+WINDOW_S = 0.5
 #: Room between the two directions.
 GAP_S = 0.5
-#: Phases that are marked on the plot.
-MARKED: frozenset[Phase] = frozenset({"fsync", "close"})
+#: Phases that are marked on the plot: a read has nothing to flush.
+_MARKED = frozenset({("write", "fsync"), ("write", "close")})
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Timeline:
 
     def _on_phase(self, event: TestEvent) -> None:
         self.way, self.phase = event.direction, event.phase
-        if event.phase in MARKED:
+        if (event.direction, event.phase) in _MARKED:
             time_s = event.sample.t_s if event.sample else None
             curve = self._curve(event.direction)
             moment = curve.end_s if time_s is None else curve.start_s + time_s

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from advisor.facts import Facts, payload_rate_bps
 from app.errors import AppError, ErrorKind
 from app.units import format_rate, format_size, format_speed
 from ui.models.timeline import Timeline
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QHideEvent, QShowEvent
 
+    from advisor.facts import Facts
     from app.bench.result import TestEvent, TestResult, TestSpec
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall
@@ -91,7 +91,6 @@ class QuickTestPanel(QWidget):
         top = QHBoxLayout()
         top.addWidget(self._legend)
         top.addStretch(1)
-        top.addWidget(self._progress)
         live = QVBoxLayout(self._live)
         live.setContentsMargins(0, 0, 0, 0)
         live.addLayout(top)
@@ -102,6 +101,7 @@ class QuickTestPanel(QWidget):
         layout.setSpacing(10)
         layout.addWidget(self._facts_line)
         layout.addWidget(self._controls)
+        layout.addWidget(self._progress)
         layout.addWidget(self._plan)
         layout.addWidget(self._live, 1)
         layout.addWidget(self._result)
@@ -207,6 +207,7 @@ class QuickTestPanel(QWidget):
         else:
             self._controls.set_idle(can_start=self._mount is not None and self._mount.active is not None)
         self._live.setVisible(run is not None)
+        self._progress.setVisible(run is not None and run.result is None)
         self._result.show_result(run.result if run else None)
         self._drawn = -1
         self._show_plan()
@@ -245,9 +246,11 @@ class QuickTestPanel(QWidget):
             if self._plot is not None:
                 self._plot.set_limit(None)
             return
-        limit = payload_rate_bps(rate, link.mtu or 1500) / 8
-        self._legend.set_limit(self.tr("Most that {rate} can carry: {speed}").format(
-            rate=format_rate(rate), speed=format_speed(limit)))  # fmt: skip
+        # The plain line rate: what counts as a header on the wire depends on offloads that nobody reports.
+        limit = rate / 8
+        self._legend.set_limit(
+            self.tr("Line rate: {rate}, {speed}").format(rate=format_rate(rate), speed=format_speed(limit))
+        )
         if self._plot is not None:
             self._plot.set_limit(limit)
 

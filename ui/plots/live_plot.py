@@ -135,7 +135,7 @@ class LivePlot(QWidget):
         for time_s, text in texts:
             line: Any = pg.InfiniteLine(
                 pos=time_s, angle=90, movable=False, pen=pg.mkPen(colours.border), label=text,
-                labelOpts={"position": 0.93, "color": colours.muted, "anchors": [(1, 0.5), (0, 0.5)]},
+                labelOpts={"position": 0.93, "color": colours.muted, "anchors": [(0, 0.5), (1, 0.5)]},
             )  # fmt: skip
             self._item.addItem(line)
             self._marks.append(line)

@@ -113,7 +113,7 @@ class Banner(QFrame):
         self._detail.setPlainText(error.detail)
         lines = min(8, max(2, error.detail.count("\n") + 1))
         margins = 2 * (int(self._detail.document().documentMargin()) + self._detail.frameWidth())
-        self._detail.setFixedHeight(self._detail.fontMetrics().lineSpacing() * lines + margins)
+        self._detail.setFixedHeight(self._detail.fontMetrics().lineSpacing() * lines + margins + 4)
         self._details_button.setChecked(False)
         self._details_button.setVisible(bool(error.detail))
         self._on_details(shown=False)
@@ -133,7 +133,7 @@ class Banner(QFrame):
     def _colour(self) -> None:
         colour: str = getattr(theme.colours_of(self), self._meaning)
         theme.tint(self._word, colour)
-        theme.tint(self._bar, colour, QPalette.ColorRole.Window)
+        theme.tint(self._bar, colour, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
 
     # Qt overrides
 

@@ -1,0 +1,58 @@
+"""What every test of the window gets: a check that it leaves no widget, timer or thread of Qt behind."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QStandardPaths, QThread, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def test_paths() -> None:
+    """Keep Qt's own settings away from the person's."""
+    QStandardPaths.setTestModeEnabled(True)
+
+
+def _windows() -> list[QWidget]:
+    return [widget for widget in QApplication.topLevelWidgets() if widget.parent() is None]
+
+
+def _running() -> list[QObject]:
+    """Return the timers and threads that Python made and that run."""
+    found: list[QObject] = []
+    for thing in gc.get_objects():
+        if (
+            type(thing).__module__ == "builtins"
+            or not isinstance(thing, QTimer | QThread)
+            or not isValid(thing)
+        ):
+            continue
+        if thing.isActive() if isinstance(thing, QTimer) else thing.isRunning():
+            found.append(thing)
+    main = QCoreApplication.instance()
+    return [thing for thing in found if main is None or thing is not main.thread()]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_qt(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a window, or a running timer or thread, after pytest-qt has closed its own."""
+    if not {"qtbot", "qapp"} & set(request.fixturenames):
+        yield
+        return
+    request.getfixturevalue("qapp")
+    windows, running = {id(w) for w in _windows()}, {id(thing) for thing in _running()}
+    yield
+    for _ in range(3):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        QCoreApplication.processEvents()
+    left = [f"window {w!r}" for w in _windows() if id(w) not in windows]
+    left += [f"running {t!r} of {t.parent()!r}" for t in _running() if id(t) not in running]
+    if left:
+        pytest.fail("The test left behind: " + "; ".join(left), pytrace=False)

@@ -1,0 +1,206 @@
+"""Makes the pictures of the documentation by using the real window as a person would.
+
+    python -P tests/visual/screenshots.py [--into docs] [--link fast-ethernet] [--dark] [--all]
+
+Starts a virtual display of its own (Xvfb), opens the window, boots the lab from it, mounts the lab's share
+through the form, runs a quick test, and keeps pictures on the way: ``window.png``, the README's, and
+``settings.png``; with ``--all`` one of every state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ui.main_window import MainWindow
+
+_SIZE = (1240, 860)
+_STEP_MS = 40
+#: Pictures of the documentation, and the one that explains a failure.
+_KEPT = ("window", "settings", "failed")
+
+
+class Photographer:
+    """Drives one window and takes its pictures; every wait is for a fact, with a limit."""
+
+    def __init__(self, window: MainWindow, folder: Path, suffix: str, *, every: bool) -> None:
+        self.window = window
+        self.every = every
+        self.folder = folder
+        self.suffix = suffix
+        self.taken: list[Path] = []
+
+    def wait(self, fact: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+        """Let the window live until the fact is true."""
+        from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+
+        deadline = QDeadlineTimer(int(seconds * 1000))
+        while not fact():
+            if deadline.hasExpired():
+                self.take("failed")
+                raise TimeoutError(f"{what} did not happen: {self.window._banner.accessibleName()}")
+            loop = QEventLoop()
+            QTimer.singleShot(_STEP_MS, loop.quit)
+            loop.exec()
+
+    def pause(self, seconds: float) -> None:
+        """Let the window live for a moment."""
+        from PySide6.QtCore import QDeadlineTimer
+
+        moment = QDeadlineTimer(int(seconds * 1000))
+        self.wait(moment.hasExpired, "time", seconds + 60)
+
+    def take(self, name: str) -> None:
+        """Keep a picture, if it is one of those wanted."""
+        if not self.every and name not in _KEPT:
+            return
+        path = self.folder / f"{name}{self.suffix}.png"
+        assert self.window.grab().save(str(path)), path
+        self.taken.append(path)
+        print(path)
+
+    def click(self, name: str) -> None:
+        """Press a button by its name."""
+        from PySide6.QtWidgets import QPushButton
+
+        button = self.window.findChild(QPushButton, name)
+        assert button is not None, name
+        assert button.isVisible(), name
+        assert button.isEnabled(), name
+        button.click()
+
+    def sees(self, name: str) -> bool:
+        """Whether a widget is there and visible."""
+        from PySide6.QtWidgets import QWidget
+
+        widget = self.window.findChild(QWidget, name)
+        return widget is not None and widget.isVisible()
+
+    def agree(self) -> None:
+        """Press the action of the question that is asked."""
+        from PySide6.QtWidgets import QMessageBox, QPushButton
+
+        self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is not None, "the question")
+        box = self.window.findChild(QMessageBox, "confirm")
+        assert box is not None
+        button = box.findChild(QPushButton, "confirm-action")
+        assert button is not None
+        button.click()
+
+
+def story(photographer: Photographer, link: str) -> None:
+    """Boot the lab, mount, test, and unmount, with pictures on the way."""
+    from PySide6.QtWidgets import QTabWidget
+
+    window = photographer.window
+    window.open_host(link)
+    photographer.pause(0.3)
+    photographer.take("starting")
+    photographer.wait(lambda: photographer.sees("share"), "the lab's start", 120)
+    rows = window._detail.settings._rows
+    rows["vers"].editor.set_value("4.2")
+    rows["rsize"].editor.set_value("100000")
+    rows["timeo"].editor.set_value("300")
+    photographer.pause(0.2)
+    photographer.take("new-mount")
+    photographer.click("mount")
+    photographer.wait(lambda: photographer.sees("unmount"), "the mount")
+    photographer.pause(0.3)
+    photographer.take("settings")
+    tabs = window.findChild(QTabWidget, "tabs")
+    assert tabs is not None
+    tabs.setCurrentIndex(1)
+    photographer.wait(lambda: window._detail.quick_test._facts is not None, "the facts")
+    photographer.pause(0.2)
+    photographer.take("test-ready")
+    photographer.click("start")
+    panel = window._detail.quick_test
+    photographer.wait(lambda: _running_in(window, "read", 2.0), "the read", 180)
+    photographer.take("test-running")
+    photographer.wait(lambda: not panel.running, "the end of the test", 180)
+    photographer.wait(lambda: photographer.sees("results"), "the result")
+    photographer.pause(0.3)
+    photographer.take("window")
+    photographer.click("unmount")
+    photographer.agree()
+    photographer.wait(lambda: not photographer.sees("unmount"), "the unmount")
+
+
+def _running_in(window: MainWindow, way: str, seconds: float) -> bool:
+    run = window._detail.quick_test._run()
+    if run is None or run.result is not None:
+        return run is not None
+    curve = run.timeline.curves.get(way)  # type: ignore[call-overload]
+    return curve is not None and curve.end_s - curve.start_s >= seconds
+
+
+def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
+    """Make all pictures on the present display; return their paths."""
+    from PySide6.QtCore import QLocale
+    from PySide6.QtGui import QFont
+    from PySide6.QtWidgets import QApplication
+
+    from ui import theme
+    from ui.hosts import lab_links, open_host
+    from ui.main_window import MainWindow
+
+    QLocale.setDefault(QLocale.c())
+    app = QApplication.instance() or QApplication([])
+    assert isinstance(app, QApplication)
+    app.setFont(QFont("DejaVu Sans", 10))
+    theme.apply_appearance(app, theme.Appearance.DARK if dark else theme.Appearance.LIGHT)
+    window = MainWindow(open_host, lab_links())
+    window.resize(*_SIZE)
+    window.show()
+    photographer = Photographer(window, folder, "-dark" if dark else "", every=every)
+    try:
+        story(photographer, link)
+    finally:
+        window.close()
+    return photographer.taken
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Make the pictures under a virtual display."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--into", type=Path, default=Path("docs"))
+    parser.add_argument("--link", default="fast-ethernet")
+    parser.add_argument("--dark", action="store_true")
+    parser.add_argument("--all", action="store_true", dest="every")
+    args = parser.parse_args(argv)
+    args.into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home, VirtualDisplay() as display:
+        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb", XDG_CONFIG_HOME=home)
+        make(args.into, args.link, dark=args.dark, every=args.every)
+    return 0
+
+
+class VirtualDisplay:
+    """An Xvfb that chooses a free display number itself and ends with the block."""
+
+    def __enter__(self) -> str:
+        read, write = os.pipe()
+        command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24", "-nolisten", "tcp"]
+        self._child = subprocess.Popen([*command, "-noreset"], pass_fds=(write,), stderr=subprocess.DEVNULL)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            number = answer.readline().strip()
+        if not number:
+            raise RuntimeError("Xvfb did not start.")
+        return f":{number}"
+
+    def __exit__(self, *_error: object) -> None:
+        self._child.terminate()
+        self._child.wait(10)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
