@@ -213,6 +213,9 @@ class _Connection:
                     with contextlib.suppress(msgspec.DecodeError):
                         self._answers.put(msgspec.json.decode(line, type=dict[str, Any]))
         self._answers.put(None)
+        # One that ended for having nothing to do is not to stay as a zombie until it is needed again.
+        with contextlib.suppress(process.TimeoutExpired):
+            self._child.wait(_STOP_S)
 
     def _read_errors(self) -> None:
         if self._child.stderr is not None:
