@@ -146,7 +146,9 @@ class Meter:
     def _tell_alive(self, look: Look) -> None:
         """Say once a second that something moves; a local file system has no counter to doubt it by."""
         now = time.monotonic()
-        state = (look, self.progress.bytes, self._phase)
+        # Time-outs and retransmissions also grow while the server is dead.
+        served = (look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes)
+        state = (served, self.progress.bytes, self._phase)
         if now - self._alive_at >= _ALIVE_INTERVAL_S and (state != self._moved or not self.probe.nfs):
             self._alive_at, self._moved = now, state
             self._send(WorkerMessage(alive=True))

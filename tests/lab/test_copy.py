@@ -1,0 +1,225 @@
+"""The copy engine over the emulated link: the wire's speed, its losses, honest reads, nothing left behind."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from advisor.facts import payload_rate_bps
+from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, UnmountArgs
+from app.bench.result import TestEvent, TestResult, TestSpec, Transfer
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from app.lab.guest import Guest
+
+POINT = "/mnt/copy"
+MIB = 2**20
+LINKS = {"fast-ethernet": 100e6, "gigabit": 1e9}
+
+versions = pytest.mark.parametrize("version", ["3", "4.2"])
+
+
+@pytest.fixture
+def link(lab: "Guest") -> Iterator[Callable[[str], None]]:
+    """Switch the link; as it was before after the test."""
+    before = lab.client.submit("hello").result(30).link.name
+
+    def switch(name: str) -> None:
+        lab.client.submit("lab.link", LinkArgs(link=name)).result(30)
+
+    yield switch
+    switch(before)
+
+
+@pytest.fixture
+def mount(lab: "Guest") -> Iterator[Callable[[str], None]]:
+    """Mount the export with a version; unmounted after the test."""
+
+    def do(version: str) -> None:
+        args = MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}")
+        lab.client.submit("mounts.mount", args).result(60)
+
+    yield do
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+
+
+@contextmanager
+def fault(lab: "Guest", name: str, undo: str, size: int = 0) -> Iterator[None]:
+    lab.client.submit("lab.fault", FaultArgs(fault=name, bytes=size)).result(30)
+    try:
+        yield
+    finally:
+        lab.client.submit("lab.fault", FaultArgs(fault=undo)).result(30)
+
+
+def copy(lab: "Guest", **spec: Any) -> TestResult:
+    args = TestSpec(**{"path": POINT, "size": 16 * MIB, **spec})
+    result = lab.client.submit("test.run", args).result(100)
+    assert isinstance(result, TestResult)
+    return result
+
+
+def refused(lab: "Guest", **spec: Any) -> AppError:
+    with pytest.raises(AppError) as caught:
+        copy(lab, **spec)
+    return caught.value
+
+
+def transfers(result: TestResult) -> tuple[Transfer, Transfer]:
+    assert result.write is not None
+    assert result.read is not None
+    return result.write, result.read
+
+
+@versions
+@pytest.mark.parametrize("name", list(LINKS))
+def test_speed_is_that_of_the_wire(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], name: str, version: str
+) -> None:
+    link(name)
+    mount(version)
+    result = copy(lab)
+    assert result.nfs
+    assert result.share == lab.share
+    assert result.effective["vers"] == version
+    assert result.requested["vers"] == version
+    assert result.link is not None
+    assert result.link.rate_bps == LINKS[name]
+    assert result.notes == []
+    for transfer in transfers(result):
+        share = transfer.bytes_per_s * 8 / payload_rate_bps(LINKS[name])
+        assert share <= 1
+        # Emulated physics: a hundred megabits are slow enough for any machine, a gigabit may not be.
+        assert name == "gigabit" or share >= 0.8
+        assert transfer.bytes == transfer.server_bytes == 16 * MIB
+        assert not transfer.cached
+        assert transfer.mean_rtt_s is not None
+        last = transfer.samples[-1]
+        assert (last.bytes, last.server_bytes) == (16 * MIB, 16 * MIB)
+        sent = [sample.server_bytes for sample in transfer.samples]
+        assert sent == sorted(sent)
+    assert result.cache is not None
+    assert result.cache.checked
+    assert not result.cache.cached
+
+
+@versions
+def test_the_wire_shows_while_fsync_waits(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    write = copy(lab, direction="write").write
+    assert write is not None
+    assert write.fsync_s > write.transfer_s
+    on_the_way = [sample for sample in write.samples if sample.bytes == write.bytes > 2 * sample.server_bytes]
+    assert len(on_the_way) > 3
+
+
+@versions
+def test_losses_show_as_retransmissions(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("lossy")
+    mount(version)
+    write, _ = transfers(copy(lab))
+    assert write.tcp_retransmissions
+    if version == "3":
+        assert write.retransmissions_from == "mountstats"
+        assert write.retransmissions == write.rpc_retransmissions
+    else:
+        assert write.retransmissions_from == "tcp_info"
+        assert write.retransmissions == write.tcp_retransmissions == write.samples[-1].retransmissions
+
+
+@versions
+def test_a_read_from_the_clients_cache_is_flagged(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    # Says that the share was mounted afresh after the write, which it was not.
+    result = copy(lab, cache="fresh-mount", size=4 * MIB)
+    read = transfers(result)[1]
+    assert result.cache is not None
+    assert result.cache.method == "fresh-mount"
+    assert result.cache.cached
+    assert read.cached
+    assert read.server_bytes is not None
+    assert read.server_bytes < read.bytes
+    assert any("cache" in note for note in result.notes)
+
+
+def test_direct_reads_come_from_the_server(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None]
+) -> None:
+    link("fast-ethernet")
+    mount("4.2")
+    result = copy(lab, cache="direct", size=4 * MIB)
+    assert result.cache is not None
+    assert (result.cache.method, result.cache.cached) == ("direct", False)
+    assert transfers(result)[1].server_bytes == 4 * MIB
+
+
+@versions
+@pytest.mark.parametrize("phase", ["fsync", "read"])
+def test_cancel_leaves_no_file(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str, phase: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    reached = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.phase == phase:
+            reached.set()
+
+    call = lab.client.submit("test.run", TestSpec(path=POINT, size=32 * MIB), seen)
+    assert reached.wait(60)
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(30)
+    assert caught.value.kind == ErrorKind.CANCELLED
+    # Unmounting waits for the files to be removed; what were left would be found, and mentioned, now.
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+    mount(version)
+    assert copy(lab, size=MIB).notes == []
+
+
+@versions
+def test_cancel_with_a_dead_server(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    reached = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.phase == "fsync":
+            reached.set()
+
+    call = lab.client.submit("test.run", TestSpec(path=POINT, size=32 * MIB), seen)
+    assert reached.wait(60)
+    with fault(lab, "link-down", "link-up"):
+        call.cancel()
+        with pytest.raises(AppError) as caught:
+            call.result(30)
+    assert caught.value.kind == ErrorKind.CANCELLED
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+    mount(version)
+    assert copy(lab, size=MIB).notes == []
+
+
+def test_a_full_server(lab: "Guest", mount: Callable[[str], None]) -> None:
+    mount("4.2")
+    with fault(lab, "fill", "unfill", 8 * MIB):
+        assert refused(lab).kind == ErrorKind.NO_SPACE
+
+
+def test_a_read_only_export(lab: "Guest", mount: Callable[[str], None]) -> None:
+    mount("4.2")
+    with fault(lab, "export-ro", "export-rw"):
+        assert refused(lab).kind == ErrorKind.READ_ONLY
