@@ -81,6 +81,13 @@ def facts_text(facts: Facts) -> str:
     return table(rows)
 
 
+def _fact_name(name: str) -> str:
+    """Return a field's name without its unit: the value is shown with one."""
+    for suffix in ("_bps", "_bytes", "_s"):
+        name = name.removesuffix(suffix)
+    return name.replace("_", " ")
+
+
 def _fact(name: str, value: object) -> str:
     text = "unknown"
     if isinstance(value, bool):
