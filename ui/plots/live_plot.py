@@ -35,7 +35,7 @@ class LivePlot(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._plot: Any = pg.PlotWidget(self, antialias=False)
+        self._plot: Any = pg.PlotWidget(self, antialias=False, enableMenu=False)
         self._item: Any = self._plot.getPlotItem()
         self._curves: dict[Way, Any] = {}
         self._marks: list[Any] = []
@@ -57,7 +57,8 @@ class LivePlot(QWidget):
         item = self._item
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        item.setMenuEnabled(False)
+        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
         item.hideButtons()
         item.setMouseEnabled(x=False, y=False)
         for side in ("left", "bottom"):
