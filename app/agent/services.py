@@ -228,7 +228,7 @@ def parse_share(text: str) -> Share:
 
 
 def check_mount_point(path: str) -> None:
-    """See that the mount point is an absolute path in its plain form; the helper looks at the directory itself.
+    """See that the mount point is an absolute path in its plain form; the helper looks at the directory.
 
     Raises:
         AppError: MOUNT_POINT_INVALID.
