@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.helper.errors import Refusal
@@ -103,6 +103,7 @@ def test_what_only_fstab_means_is_left_out():
     assert CATALOGUE.build([*words, "nosuid", "nodev"]) == ("ro",)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(KEYS).flatmap(lambda k: st.text(max_size=8).map(lambda v: k + v))

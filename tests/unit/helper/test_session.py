@@ -5,7 +5,7 @@ import os
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.helper import session as protocol
@@ -112,6 +112,7 @@ def test_a_line_of_just_the_limit_is_served():
     assert answers[0]["ok"] == {"restarts": False}
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_parse_or_are_refused(data):
     try:
@@ -121,6 +122,7 @@ def test_any_bytes_parse_or_are_refused(data):
     assert outcome == "protocol" or isinstance(outcome, dict)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

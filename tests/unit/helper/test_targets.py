@@ -6,7 +6,7 @@ import stat
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.helper import made, table, targets
@@ -98,6 +98,7 @@ def test_users_may_mount_below_the_folders_for_mounts(path, allowed):
     assert (code_of(targets.permit_unmount, USER, path) == "") is allowed
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["mnt", "srv", "media", "etc", "usr", "run", "mountwright", "1000", "a", "home"]),

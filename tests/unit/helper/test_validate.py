@@ -4,7 +4,7 @@ import ipaddress
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.helper import validate
@@ -73,6 +73,7 @@ def oracle_target(text):
     return len(raw) + 3 * raw.count(b" ") + 3 * raw.count(b"\\") <= 511
 
 
+@settings(deadline=None)
 @given(
     st.builds(
         "{}:{}".format,
@@ -96,6 +97,7 @@ def test_share_agrees_with_the_oracle(text):
     assert accepts(validate.share, text) == oracle_share(text)
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=30)
     | NASTY

@@ -1,0 +1,249 @@
+"""Mounting with a stand-in for mount.nfs in a namespace of its own; children that hang, flood and linger."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.helper import children, mounting, table
+from app.helper.errors import Refusal
+from app.helper.mounting import Mounting
+from app.helper.options import ALWAYS
+from app.helper.targets import Caller
+
+ROOT = Path(__file__).parents[3]
+SH = "/bin/sh"
+
+
+class Patient:
+    """A Waiter that is cancelled at the first wait, if at all."""
+
+    def __init__(self, *, cancelled=False):
+        self.cancelled = cancelled
+
+    def wait(self, fds, timeout_s):
+        import select
+
+        return set(select.select(list(fds), [], [], 0 if self.cancelled else timeout_s)[0])
+
+
+def test_a_child_s_text_and_code():
+    ended = children.run([SH, "-c", "echo out; echo err >&2; exit 32"], 20, Patient())
+    assert ended == children.Ended(32, "out\nerr\n", False)
+
+
+def test_a_child_s_environment_is_ours_alone(monkeypatch):
+    monkeypatch.setenv("KRB5CCNAME", "/tmp/evil")
+    ended = children.run(["/usr/bin/env"], 20, Patient())
+    names = {line.partition("=")[0] for line in ended.text.split()}
+    assert names - {"PWD", "SHLVL", "_"} == set(children.ENVIRONMENT)
+
+
+def test_a_hanging_child_and_its_children_are_killed_at_the_deadline(tmp_path):
+    ended = children.run([SH, "-c", f"sleep 100 & echo $! > {tmp_path}/pid; wait"], 0.5, Patient())
+    assert ended.code is None
+    assert not ended.cancelled
+    pid = (tmp_path / "pid").read_text().strip()
+    state = Path(f"/proc/{pid}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_cancelled_child_is_killed():
+    ended = children.run([SH, "-c", "exec sleep 100"], 60, Patient(cancelled=True))
+    assert (ended.code, ended.cancelled) == (None, True)
+
+
+def test_what_a_child_leaves_running_does_not_hold_us():
+    """mount.nfs starts rpc.statd, which keeps the pipe."""
+    ended = children.run([SH, "-c", "sleep 3 & echo done"], 60, Patient())
+    assert ended == children.Ended(0, "done\n", False)
+
+
+def test_a_flood_is_capped():
+    ended = children.run([SH, "-c", "yes | head -c 5000000"], 60, Patient())
+    assert ended.code == 0
+    assert len(ended.text) <= children.MAX_OUTPUT + 4096
+
+
+def test_control_bytes_are_shown_not_sent():
+    ended = children.run([SH, "-c", r"printf 'a\033[31m\007\377\n'"], 20, Patient())
+    assert ended.text == "a\\x1b[31m\\x07\\xff\n"
+
+
+DISPOSE = """
+import os, sys
+sys.path.append(sys.argv[1])
+from app.helper.children import Disposable, wait_quietly
+hung = Disposable(lambda: len(os.read(os.pipe()[0], 1)))
+assert hung.status() is None
+hung.dispose()
+quick = Disposable(lambda: 16)
+assert wait_quietly(quick.pidfd, 20)
+assert quick.status() == 16
+quick.dispose()
+broken = Disposable(lambda: 1 // 0)
+assert wait_quietly(broken.pidfd, 20)
+assert broken.status() == 255
+broken.dispose()
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("none left")
+"""
+
+
+def test_a_disposable_child_that_hangs_is_disposed_of():
+    done = subprocess.run(
+        [sys.executable, "-c", DISPOSE, str(ROOT)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "none left\n", done.stderr
+
+
+def test_the_words_for_mount_nfs():
+    built, notes = Mounting(Caller(0, 0))._options(["vers=4.2", "bg", "_netdev", "noac"])
+    assert built == ("vers=4.2", "noac", "retry=0", *ALWAYS)
+    assert notes == ["foreground"]
+    built, notes = Mounting(Caller(0, 0))._options(["retry=1", "nosuid"])
+    assert built == ("retry=1", *ALWAYS)
+    assert notes == []
+
+
+@pytest.mark.parametrize("value", [0, 499, 150_001, True, "1000", None, 1.5])
+def test_a_time_limit_is_in_range(value):
+    with pytest.raises(Refusal):
+        mounting._deadline(value)
+
+
+def row(mount_id, options, fstype="nfs4"):
+    return table.Row(mount_id, 1, "0:50", "/mnt/x", options, fstype, "nas:/x", "rw")
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        ([], "nothing is mounted"),
+        ([row(9, ("rw", "nodev"))], "nosuid"),
+        ([row(9, ("rw", "nosuid"))], "nosuid"),
+        ([row(9, ("rw", "nosuid", "nodev"), "tmpfs")], "nosuid"),
+        ([row(5, ("rw", "nosuid", "nodev"))], "nothing is mounted"),
+    ],
+)
+def test_a_mount_that_is_not_what_was_asked_for_is_refused(monkeypatch, after, message):
+    monkeypatch.setattr(table, "read", lambda: after)
+    ended = children.Ended(0, "", False)
+    with pytest.raises(Refusal, match=message):
+        mounting._verify(ended, [row(5, ("rw",))], "/mnt/x")
+
+
+def test_a_mount_that_is_what_was_asked_for(monkeypatch):
+    wanted = row(9, ("rw", "nosuid", "nodev"))
+    monkeypatch.setattr(table, "read", lambda: [row(5, ("rw",)), wanted])
+    assert mounting._verify(children.Ended(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
+
+
+STAND_IN = """#!/bin/sh
+case "$1" in
+*:/good) exec mount -t tmpfs -o nosuid,nodev tmpfs "$2";;
+*:/loose) exec mount -t tmpfs tmpfs "$2";;
+*:/late) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; exec sleep 100;;
+*:/lie) exit 0;;
+*) echo "mount.nfs: access denied by server while mounting $1"; exit 32;;
+esac
+"""
+
+SCRIPT = """
+import json, os, subprocess, sys
+sys.path.append(sys.argv[1])
+from app.helper import made, mounting, table, targets
+from app.helper.errors import Refusal
+base = sys.argv[2]
+table.NFS_TYPES = frozenset({"tmpfs"})
+mounting.MOUNT_NFS = (base + "/mount.nfs",)
+targets.OWN_ROOT, made.FOLDER = base + "/own", base + "/own/made"
+targets._SYSTEM = ()
+class Waiter:
+    cancelled = False
+    def wait(self, fds, timeout_s):
+        import select
+        return set(select.select(list(fds), [], [], timeout_s)[0])
+helper = mounting.Mounting(targets.Caller(0, 0))
+point = base + "/mnt/point"
+told = {}
+def ask(name, verb, **args):
+    try:
+        told[name] = sorted(verb(args, Waiter()))
+    except Refusal as refusal:
+        told[name] = [refusal.code, refusal.message, refusal.detail]
+    told[name + " left"] = [os.path.lexists(point), any(row.mount_point == point for row in table.read())]
+def mount(name, export, **more):
+    ask(name, helper.mount, **{"share": "nas:/" + export, "target": point, "options": [], "create": True,
+                               "timeout_ms": 20000, **more})
+def unmount(name):
+    ask(name, helper.unmount, target=point, force=False, lazy=False, timeout_ms=20000)
+for export in ("denied", "loose", "lie"):
+    mount(export, export)
+mount("late", "late", timeout_ms=1500)
+mount("good", "good")
+mount("again", "good")
+holder = subprocess.Popen(["sleep", "100"], cwd=point)
+unmount("busy")
+holder.kill(); holder.wait()
+unmount("gone")
+unmount("twice")
+told["left"] = os.listdir(base + "/own/made")
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
+def test_mounts_come_and_go(tmp_path):
+    stand_in = tmp_path / "mount.nfs"
+    stand_in.write_text(STAND_IN)
+    stand_in.chmod(0o755)
+    done = subprocess.run(
+        [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            sys.executable,
+            "-c",
+            SCRIPT,
+            str(ROOT),
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    if "unshare failed" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    nothing, mounted = [False, False], [True, True]
+    assert told["denied"][0] == "mount-failed"
+    assert "access denied" in told["denied"][2]
+    assert told["denied left"] == nothing
+    assert "nosuid" in told["loose"][1]
+    assert told["loose left"] == nothing
+    assert "nothing is mounted" in told["lie"][1]
+    assert told["lie left"] == nothing
+    assert "in time" in told["late"][1]
+    assert told["late left"] == nothing
+    assert "mount_id" in told["good"]
+    assert told["good left"] == mounted
+    assert told["again"][0] == "mount-point-busy"
+    assert told["busy"][0] == "busy"
+    assert "sleep" in told["busy"][2]
+    assert "working directory" in told["busy"][2]
+    assert told["busy left"] == mounted
+    assert "removed_directory" in told["gone"]
+    assert told["gone left"] == nothing
+    assert told["twice"][0] == "not-mounted"
+    assert told["left"] == []
+    assert not (tmp_path / "mnt").exists()
