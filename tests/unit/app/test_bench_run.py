@@ -156,6 +156,7 @@ def small_tmpfs(path: Path, options: str) -> Iterator[Path]:
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system to fill")
 
 
+@pytest.mark.real_mounts
 @needs_root
 def test_a_full_file_system_is_seen_before(tmp_path: Path) -> None:
     with small_tmpfs(tmp_path, "size=4m") as where, pytest.raises(AppError) as caught:
@@ -163,6 +164,7 @@ def test_a_full_file_system_is_seen_before(tmp_path: Path) -> None:
     assert caught.value.kind == ErrorKind.NO_SPACE
 
 
+@pytest.mark.real_mounts
 @needs_root
 def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "check_space", lambda *_: None)
@@ -174,6 +176,7 @@ def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: p
     assert caught.value.kind == ErrorKind.NO_SPACE
 
 
+@pytest.mark.real_mounts
 @needs_root
 def test_a_read_only_file_system(tmp_path: Path) -> None:
     with small_tmpfs(tmp_path, "ro") as where, pytest.raises(AppError) as caught:
