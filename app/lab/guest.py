@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self, cast
 from app.agent.client import AgentClient
 from app.errors import AppError, ErrorKind
 from app.lab.line import GREETING, READY
-from app.process import find_program, kill_group, start, wait
+from app.lab.server_programs import find_server_program
+from app.process import kill_group, start, wait
 
 if TYPE_CHECKING:
     from subprocess import Popen  # noqa: TID251 - for annotations
@@ -143,7 +144,9 @@ def check_installed() -> None:
     Raises:
         AppError: LAB_MISSING naming the Debian packages.
     """
-    missing = sorted({package for program, package in _PACKAGES.items() if find_program(program) is None})
+    missing = sorted(
+        {package for program, package in _PACKAGES.items() if find_server_program(program) is None}
+    )
     if not missing and not _UML_MODULES.is_dir():
         missing = ["user-mode-linux"]
     if missing:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app.errors import AppError, ErrorKind
-from app.process import find_program, run
+from app.lab.server_programs import find_server_program
+from app.process import run
 
 _DEADLINE_S = 30.0
 
@@ -14,7 +15,7 @@ def run_program(name: str, *arguments: str, text: str = "") -> str:
     Raises:
         AppError: LAB_FAILED if it is missing, fails or does not end.
     """
-    path = find_program(name)
+    path = find_server_program(name)
     if path is None:
         raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest has no program {name}.")
     outcome = run([path, *arguments], timeout=_DEADLINE_S, input_text=text)

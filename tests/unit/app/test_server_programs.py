@@ -1,0 +1,33 @@
+"""The lab finds the NFS server's programs installed or unpacked."""
+
+from pathlib import Path
+
+import pytest
+
+from app.lab import server_programs
+from app.lab.server_programs import find_server_program
+
+
+def program(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("folder", ["usr/sbin", "sbin"])
+def test_unpacked(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    expected = program(tmp_path / folder / "nfsdcld-of-a-test")
+    assert find_server_program("nfsdcld-of-a-test") == expected
+
+
+def test_the_systems_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    program(tmp_path / "sbin" / "sh")
+    assert find_server_program("sh") != str(tmp_path / "sbin" / "sh")
+
+
+def test_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    assert find_server_program("nfsdcld-of-a-test") is None
