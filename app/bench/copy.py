@@ -189,14 +189,17 @@ def write_blocks(fd: int, pool: DataPool, size: int, progress: Progress) -> None
         OSError: as write(2).
         StoppedError: if told to end.
     """
-    write, block = os.write, pool.block
-    whole, rest = divmod(size, pool.block_size)
-    for index in range(whole + (rest > 0)):
-        view = block(index) if index < whole else block(index, rest)
+    write, block, block_size = os.write, pool.block, pool.block_size
+    position = index = 0
+    while position < size:
+        left = size - position
+        view = block(index) if left >= block_size else block(index, left)
         done = write(fd, view)
         while done < len(view):  # a full disk or a signal may cut a call short
             done += write(fd, view[done:])
-        progress.bytes += done
+        index += 1
+        position += done
+        progress.bytes = position
         if progress.stopped:
             raise StoppedError
 
@@ -210,23 +213,29 @@ def read_blocks(fd: int, pool: DataPool, size: int, view: memoryview, progress: 
         StoppedError: if told to end.
     """
     readv, buffers = os.readv, [view]
-    block_size = pool.block_size
-    position = calls = 0
+    position = 0
     while position < size:
-        count = readv(fd, buffers)
-        if count == 0 or position + count > size:
-            raise _other_file(f"read {position + count} bytes of {size}")
-        # The first and last calls and every sixteenth between.
-        if not calls % _CHECK_EVERY or position + count == size:
-            index, offset = divmod(position, block_size)
-            length = min(_CHECK_BYTES, count, block_size - offset)
-            if not pool.matches(index, offset, view[:length]):
-                raise _other_file(f"the bytes at {position} differ")
-        calls += 1
-        position += count
-        progress.bytes = position
+        # The first call of a batch is looked at, and so is what ends it: the end of the file or a short read.
+        for number in range(_CHECK_EVERY):
+            count = readv(fd, buffers)
+            position += count
+            progress.bytes = position
+            if number == 0 or count < pool.block_size or position >= size:
+                _check(pool, view[:count], position - count, size)
+                if position >= size:
+                    break
         if progress.stopped:
             raise StoppedError
+
+
+def _check(pool: DataPool, data: memoryview, position: int, size: int) -> None:
+    """Look at what was read at a position: is it the file's length, and are its first bytes right?"""
+    if not data or position + len(data) > size:
+        raise _other_file(f"read {position + len(data)} bytes of {size}")
+    index, offset = divmod(position, pool.block_size)
+    start = data[: min(_CHECK_BYTES, pool.block_size - offset)]
+    if not pool.matches(index, offset, start):
+        raise _other_file(f"the bytes at {position} differ")
 
 
 def _close_quietly(fd: int) -> None:
