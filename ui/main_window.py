@@ -99,7 +99,7 @@ class MainWindow(QMainWindow):
         self._splitter.setStretchFactor(0, 0)
         self._splitter.setStretchFactor(1, 1)
         unit = self.fontMetrics().averageCharWidth()
-        self._splitter.setSizes([unit * 34, unit * 110])
+        self._splitter.setSizes([unit * 38, unit * 130])
         central = QWidget()
         layout = QVBoxLayout(central)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -183,9 +183,8 @@ class MainWindow(QMainWindow):
         self._host_bar.show_host(self.session.key, self.session.hello)
         self.show_error(error)
 
-    def _on_link(self, link: LinkFacts) -> None:
+    def _on_link(self, _link: LinkFacts) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
-        self._banner.show_information(self.tr("The lab's link is now {name}.").format(name=link.name))
         self._ask_facts()
 
     # Mounts

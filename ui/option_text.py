@@ -24,8 +24,8 @@ def _words() -> dict[str, str]:
         "fg": _tr("wait, then fail"),
         "bg": _tr("go on trying"),
         "hard": _tr("keep trying"),
-        "soft": _tr("give up: input/output error"),
-        "softerr": _tr("give up: timed out"),
+        "soft": _tr("give up"),
+        "softerr": _tr("give up, as timed out"),
     }
 
 

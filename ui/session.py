@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.agent.protocol import HelloResult, LinkArgs, ListArgs
@@ -155,6 +156,8 @@ class HostSession(QObject):
 
     def _on_link(self, key: str, link: LinkFacts) -> None:
         self._key = key
+        if self._hello is not None:
+            self._hello = msgspec.structs.replace(self._hello, link=link)
         self.link_changed.emit(link)
 
     def _on_host(self, opening: _Opening, host: OpenHost) -> None:

@@ -20,8 +20,12 @@ def link_line(facts: Facts | None) -> str:
     """Return the link in one line: adapter, rate, duplex, round trip."""
     if facts is None or facts.link is None:
         return _tr("Link: not known yet")
-    link = facts.link
-    parts = [_name(link)]
+    return "  ·  ".join([_name(facts.link), *link_figures(facts.link)])
+
+
+def link_figures(link: LinkFacts) -> list[str]:
+    """Return what is known of a link in figures: rate, round trip, loss."""
+    parts: list[str] = []
     if link.rate_bps is None:
         parts.append(_tr("speed unknown"))
     else:
@@ -32,7 +36,7 @@ def link_line(facts: Facts | None) -> str:
         parts.append(_tr("round trip {time}").format(time=format_duration(link.rtt_s)))
     if link.loss:
         parts.append(_tr("{percent} % lost").format(percent=f"{link.loss * 100:.3g}"))
-    return "  ·  ".join(parts)
+    return parts
 
 
 def _name(link: LinkFacts) -> str:

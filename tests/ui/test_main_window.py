@@ -172,7 +172,7 @@ def test_the_labs_link_is_switched_while_it_runs(driver: Driver, fake: FakeHost)
     combo.activated.emit(index)
     driver.wait(lambda: driver.window.session.key == "fast-ethernet")
     assert [args.link for args in fake.asked("lab.link")] == ["fast-ethernet"]
-    driver.wait(lambda: "fast-ethernet" in driver.message())
+    driver.wait(lambda: "10 Mbit/s" in driver.text_of("about-host"))
 
 
 # The list

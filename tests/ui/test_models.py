@@ -143,10 +143,13 @@ def test_result_of_one_direction_and_not_nfs(qtmodeltester: ModelTester) -> None
     assert "Time-outs" not in names
 
 
-def test_the_source_of_retransmissions_is_named(qapp: object) -> None:
+def test_both_kinds_of_retransmissions_are_shown_where_known(qapp: object) -> None:
     model = ResultModel()
     full = result()
-    rpc = msgspec.structs.replace(full.write, retransmissions_from="mountstats")
-    model.show_result(msgspec.structs.replace(full, write=rpc, read=None))
-    names = [model.index(row, 0).data() for row in range(model.rowCount())]
-    assert "Sent again (NFS requests)" in names
+    write = msgspec.structs.replace(full.write, rpc_retransmissions=0, tcp_retransmissions=9)
+    read = msgspec.structs.replace(full.read, rpc_retransmissions=2, tcp_retransmissions=None)
+    model.show_result(msgspec.structs.replace(full, write=write, read=read))
+    texts = {model.index(row, 0).data(): [model.index(row, 1).data(), model.index(row, 2).data()]
+             for row in range(model.rowCount())}  # fmt: skip
+    assert texts["Sent again (NFS requests)"] == ["0", "2"]
+    assert texts["Sent again (TCP segments)"] == ["9", "—"]

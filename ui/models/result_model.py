@@ -62,20 +62,19 @@ class ResultModel(QAbstractTableModel):
     def _fill_network(self, columns: list[Transfer]) -> None:
         self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
                   [str(column.timeouts) for column in columns])  # fmt: skip
-        self._add(self._retransmission_title(columns),
-                  self.tr("What had to be sent again because it, or its answer, was lost."),
-                  [str(column.retransmissions) for column in columns])  # fmt: skip
+        lost = self.tr("What had to be sent again because it, or its answer, was lost")
+        self._add_counts(self.tr("Sent again (NFS requests)"), f"{lost} (mountstats).",
+                         [column.rpc_retransmissions for column in columns])  # fmt: skip
+        self._add_counts(self.tr("Sent again (TCP segments)"), f"{lost} (TCP_INFO of its connections).",
+                         [column.tcp_retransmissions for column in columns])  # fmt: skip
         self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)
                    for column in columns])  # fmt: skip
 
-    def _retransmission_title(self, columns: list[Transfer]) -> str:
-        sources = {column.retransmissions_from for column in columns}
-        if sources == {"tcp_info"}:
-            return self.tr("Sent again (TCP segments)")
-        if sources == {"mountstats"}:
-            return self.tr("Sent again (NFS requests)")
-        return self.tr("Sent again")
+    def _add_counts(self, title: str, tip: str, counts: list[int | None]) -> None:
+        """Add a row, unless its source has nothing to say on this mount."""
+        if any(count is not None for count in counts):
+            self._add(title, tip, ["—" if count is None else str(count) for count in counts])
 
     def _speed(self, transfer: Transfer) -> str:
         text = format_speed(transfer.bytes_per_s)

@@ -53,7 +53,7 @@ class MountsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view, 1)
         layout.addWidget(self._warnings)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 42)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 32)
         self._view.selectionModel().selectionChanged.connect(self._on_selection)
 
     @property

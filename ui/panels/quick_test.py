@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
 from app.units import format_rate, format_size, format_speed
@@ -96,7 +96,15 @@ class QuickTestPanel(QWidget):
         live.addLayout(top)
         live.addWidget(self._plot_box, 1)
         self._plot_box.setMinimumHeight(self.fontMetrics().lineSpacing() * 9)
-        layout = QVBoxLayout(self)
+        page = QWidget()
+        scroll = QScrollArea()
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+        layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 14, 16, 14)
         layout.setSpacing(10)
         layout.addWidget(self._facts_line)

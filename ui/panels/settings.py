@@ -111,7 +111,7 @@ class SettingsPanel(QWidget):
         row = self._add_heading(row, self.tr("Everything else"))
         self._add_line(row, self.tr("&Other options"), self._others)
         unit = self.fontMetrics().averageCharWidth()
-        grid.setColumnMinimumWidth(COLUMN_ASKED, unit * 30)
+        grid.setColumnMinimumWidth(COLUMN_ASKED, unit * 26)
         grid.setColumnStretch(COLUMN_USED, 1)
         grid.setRowStretch(row + 1, 1)
 

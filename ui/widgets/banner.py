@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
 from ui import theme
 from ui.widgets.labels import enlarge, plain_label
+
+#: How long a note stays, milliseconds.
+_NOTE_MS = 8000
 
 
 class Banner(QFrame):
@@ -27,6 +30,10 @@ class Banner(QFrame):
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self._meaning = "error"
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_NOTE_MS)
+        self._patience.timeout.connect(self.dismiss)
         self._bar = QWidget()
         self._word = plain_label()
         self._word.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -101,6 +108,7 @@ class Banner(QFrame):
         """Hide it."""
         if self.isHidden():
             return
+        self._patience.stop()
         self.hide()
         self.closed.emit()
 
@@ -120,6 +128,11 @@ class Banner(QFrame):
         self.setAccessibleName(f"{word}: {error.message} {error.hint}".strip())
         self._colour()
         self.show()
+        # A note without details goes by itself; everything else waits for the person.
+        if meaning == "info" and not error.detail:
+            self._patience.start()
+        else:
+            self._patience.stop()
 
     def _on_details(self, shown: bool) -> None:  # noqa: FBT001 - a slot
         self._detail.setVisible(shown)

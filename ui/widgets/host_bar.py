@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton
 
 from ui.session import LOCAL
-from ui.widgets.labels import MutedLabel
+from ui.widgets.labels import ElidedLabel
+from ui.words import link_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +50,9 @@ class HostBar(QFrame):
         )
         label = QLabel(self.tr("&Host"))
         label.setBuddy(self._combo)
-        self._about = MutedLabel()
+        self._about = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        self._about.setObjectName("about-host")
+        self._about.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         new_button = QPushButton(self.tr("&New mount"))
         new_button.setObjectName("new-mount")
         new_button.setToolTip(self.tr("Set up a mount (Ctrl+N)"))
@@ -79,7 +83,7 @@ class HostBar(QFrame):
     def _about_text(self, hello: HelloResult) -> str:
         kernel = self.tr("Linux {release}").format(release=hello.kernel)
         if hello.lab:
-            return kernel
+            return "  ·  ".join([*(link_figures(hello.link) if hello.link else []), kernel])
         return f"{hello.host}  ·  {kernel}"
 
     def _lab_title(self, key: str) -> str:

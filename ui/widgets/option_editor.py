@@ -23,6 +23,11 @@ _SIZES = tuple(2**power for power in range(12, 21))
 class _CalmComboBox(QComboBox):
     """Leaves the wheel to the page unless it has the focus."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(18)
+
     # Qt overrides
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from ui import theme
 from ui.option_text import default_text, help_text, value_text
-from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.labels import ElidedLabel, plain_label
 from ui.widgets.option_editor import make_editor
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ class OptionRow(QObject):
         label = QLabel(option.label)
         label.setBuddy(self.editor)
         short, comma, _rest = default_text(option).partition(", ")
-        self._default = MutedLabel(short if comma and option.default is None else default_text(option))
+        text = short if comma and option.default is None else default_text(option)
+        self._default = ElidedLabel(text, mode=Qt.TextElideMode.ElideRight)
+        self._default.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._default.setMinimumWidth(self._default.fontMetrics().averageCharWidth() * 20)
+        self._default.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._reset = QToolButton()
         self._reset.setText("↺")
         self._reset.setAutoRaise(True)
