@@ -294,6 +294,11 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
         )
     if code in {"busy-helper", "protocol", "usage", "internal"} or code not in set(ErrorKind):
         return _failed(message or "The helper refused the request.", f"{code}: {detail}")
+    return explain_refusal(code, message, detail)
+
+
+def explain_refusal(code: str, message: str, detail: str = "") -> AppError:
+    """Return one of the helper's refusals as an error for a person, with what to do about it."""
     kind = ErrorKind(code)
     return AppError(kind, message, hint=_HINTS.get(kind, ""), detail=detail)
 

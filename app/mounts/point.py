@@ -1,0 +1,76 @@
+"""Looks at a mount point before anything else is tried, so that a bad one is told before a bad server.
+
+The helper decides, by the same rules and again by itself. This is only the early answer: it reads the
+table of mounts first, follows no link and enters no file system that might not answer.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from app.helper import table, targets, validate
+from app.helper.errors import Refusal
+from app.privileged import explain_refusal
+
+if TYPE_CHECKING:
+    from app.errors import AppError
+
+
+def check_mount_point(share: str, path: str, *, create: bool) -> AppError | None:
+    """Return what is wrong with a mount point, or None if the helper is worth asking.
+
+    Args:
+        share: server:/export; fstab may declare a mount point for it.
+        path: as the person wrote it.
+        create: whether a missing directory is to be made.
+    """
+    caller = targets.Caller(os.geteuid(), os.getegid())
+    try:
+        validate.target(path)
+        try:
+            targets.check_table(table.read(), path)
+        except Refusal:
+            # That “/” belongs to the system says more than that it is a mount point.
+            targets.permit_mount(caller, share, path)
+            raise
+        state = _look(path)
+        targets.permit_mount(caller, share, path)
+    except Refusal as refusal:
+        return explain_refusal(refusal.code, refusal.message, refusal.detail)
+    if state == "full":
+        return explain_refusal("mount-point-not-empty", f"The directory “{path}” is not empty.")
+    if state == "missing" and not create:
+        return explain_refusal("mount-point-missing", f"The directory “{path}” does not exist.")
+    return None
+
+
+def _look(path: str) -> str:
+    """Walk to the directory without following links; return "empty", "full", "missing" or "unknown".
+
+    Raises:
+        Refusal: if it is no directory. What this user may not see is left to the helper.
+    """
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open("/", os.O_PATH | flags)
+    try:
+        for part in path.split("/")[1:]:
+            below = os.open(part, os.O_PATH | flags, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        readable = os.open(".", os.O_RDONLY | flags, dir_fd=fd)
+        try:
+            return "full" if os.listdir(readable) else "empty"  # noqa: PTH208 - a descriptor
+        finally:
+            os.close(readable)
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        if error.errno == errno.ENOTDIR:
+            raise Refusal(
+                "mount-point-is-file", f"“{path}” is not a directory, or a symbolic link leads to it."
+            ) from None
+        return "unknown"
+    finally:
+        os.close(fd)

@@ -1,0 +1,69 @@
+"""The early look at a mount point: the same kinds as the helper's, before any server is asked."""
+
+import os
+
+import pytest
+
+from app.helper import table
+from app.mounts import point
+from app.mounts.point import check_mount_point
+
+
+def kind_of(path, *, create=True):
+    error = check_mount_point("nas:/x", str(path), create=create)
+    return None if error is None else error.kind.value
+
+
+@pytest.fixture(autouse=True)
+def few_system_directories(monkeypatch):
+    # The tests' own folder lies in /tmp.
+    monkeypatch.setattr(point.targets, "_SYSTEM", ("/usr", "/var"))
+
+
+def test_a_relative_path_and_an_odd_one():
+    assert kind_of("mnt/x") == "mount-point-invalid"
+    assert kind_of("/mnt/../etc") == "mount-point-invalid"
+    assert kind_of("/mnt/a\nb") == "mount-point-invalid"
+
+
+def test_files_links_and_full_directories(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    assert kind_of(tmp_path) == "mount-point-not-empty"
+    assert kind_of(tmp_path / "file") == "mount-point-is-file"
+    assert kind_of(tmp_path / "file" / "below") == "mount-point-is-file"
+    assert kind_of(tmp_path / "link") == "mount-point-is-file"
+    assert kind_of(tmp_path / "none", create=False) == "mount-point-missing"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others may mount below /mnt only")
+def test_good_ones(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert kind_of(tmp_path / "empty") is None
+    assert kind_of(tmp_path / "new" / "deep") is None
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_system_s_directories():
+    for path in ("/", "/usr", "/proc", "/etc", "/dev/shm"):
+        assert kind_of(path) == "mount-point-system"
+    assert kind_of("/usr/no-such-directory", create=False) == "mount-point-system"
+    assert kind_of("/usr/no-such-directory") == "mount-point-system"
+
+
+def test_a_mount_is_told_by_the_table_alone(monkeypatch):
+    rows = [table.Row(1, 0, "0:1", "/mnt/dead", ("rw",), "nfs4", "nas:/x", "rw")]
+    monkeypatch.setattr(table, "read", lambda: rows)
+    monkeypatch.setattr(point, "_look", lambda *_a, **_k: pytest.fail("a dead mount was touched"))
+    assert kind_of("/mnt/dead") == "mount-point-busy"
+    assert kind_of("/mnt/dead/below") == "mount-point-invalid"
+
+
+def test_each_says_what_to_do(tmp_path):
+    (tmp_path / "file").touch()
+    for path in ("mnt", "/usr/no-such-directory", str(tmp_path / "file"), str(tmp_path)):
+        error = check_mount_point("nas:/x", path, create=True)
+        assert error is not None
+        assert error.message.endswith(".")
+        assert error.hint.endswith(".")
