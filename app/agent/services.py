@@ -29,8 +29,7 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
-from app.mounts import mountinfo
-from app.mounts.effective import compare, effective_values
+from app.mounts.effective import compare
 from app.mounts.model import Mount, MountReport, MountTable
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
+    from app.bench.where import Where
 
 #: An unmount waits this long for test files of the same host to be removed first.
 _CLEANUP_WAIT_S = 10.0
@@ -178,15 +178,30 @@ class Services:
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
         link = self._lab.link() if self._lab is not None else None
-        result = run_test(args, context.token, context.emit, link=link)
-        row = mountinfo.read().mount_of_path(result.path)
-        if row is None or not result.nfs:
-            return result
-        active = _find(self._table(), row.mount_point).active
-        if active is None:
-            return result
-        requested = MountOptions.parse(active.requested or "").values()
-        return msgspec.structs.replace(result, requested=requested, effective=effective_values(active))
+
+        if args.cache == "fresh-mount" and self._lab is None:
+            raise AppError(
+                ErrorKind.UNAVAILABLE,
+                "A mount of this computer is not mounted afresh for a test: it may be in use.",
+                hint="Choose another way to keep the cache out of the read.",
+            )
+
+        def remount(where: Where | None) -> None:
+            self._mount_afresh(where, context)
+
+        return run_test(args, context.token, context.emit, link=link, table=self._table, remount=remount)
+
+    def _mount_afresh(self, where: Where | None, context: Context) -> None:
+        """Unmount and mount again what was mounted here with the options asked for."""
+        asked = self._asked.get(where.mount_id) if where is not None else None
+        if where is None or asked is None:
+            raise AppError(
+                ErrorKind.UNAVAILABLE,
+                "Only an NFS mount that was made here can be mounted afresh for the read.",
+                hint="Choose another way to keep the cache out of the read.",
+            )
+        self.unmount(UnmountArgs(mount_point=where.mount_point), context)
+        self.mount(MountArgs(share=where.share, mount_point=where.mount_point, options=asked), context)
 
     def _table(self) -> MountTable:
         return self._with_asked(read_table())

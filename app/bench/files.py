@@ -54,9 +54,9 @@ def new_run_id() -> str:
     return os.urandom(8).hex()
 
 
-def own_marker(run: str) -> Marker:
-    """Return the marker of this process."""
-    pid = os.getpid()
+def own_marker(run: str, pid: int | None = None) -> Marker:
+    """Return the marker of a process, by default of this one."""
+    pid = os.getpid() if pid is None else pid
     return Marker(run=run, host=_host(), boot=_boot(), pid=pid, started=_start_ticks(pid) or 0)
 
 
@@ -79,15 +79,16 @@ class TestDirectory:
 
     __test__ = False  # not a pytest class
 
-    def __init__(self, parent: str, run: str) -> None:
+    def __init__(self, parent: str, run: str, *, adopt: bool = False) -> None:
         """Make the directory.
 
         Args:
             parent: an existing directory.
             run: a name from :func:`new_run_id`.
+            adopt: take over the one that an earlier process of the run has kept.
 
         Raises:
-            OSError: if it cannot be made.
+            OSError: if it cannot be made, or is not there to adopt.
         """
         self._name = PREFIX + run
         self._run = run
@@ -95,9 +96,10 @@ class TestDirectory:
         self._parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.fd = -1
         try:
-            os.mkdir(self._name, 0o700, dir_fd=self._parent_fd)
+            if not adopt:
+                os.mkdir(self._name, 0o700, dir_fd=self._parent_fd)
             self.fd = os.open(self._name, _OPEN_DIRECTORY, dir_fd=self._parent_fd)
-            self._write_marker()
+            self._write_marker(os.getpid())
         except BaseException:
             with contextlib.suppress(OSError):
                 self.remove()
@@ -118,6 +120,17 @@ class TestDirectory:
         """Open the test file for reading with these flags added and return its descriptor."""
         return os.open(DATA, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
 
+    def keep(self, pid: int) -> None:
+        """Leave directory and file to that process: it has them removed, or dies and they are leftovers.
+
+        Raises:
+            OSError: if the marker cannot be written.
+        """
+        self._write_marker(pid)
+        for fd in (self.fd, self._parent_fd):
+            os.close(fd)
+        self.fd = self._parent_fd = -1
+
     def remove(self) -> None:
         """Remove the directory and all that is in it; a second call does nothing.
 
@@ -137,12 +150,12 @@ class TestDirectory:
                     os.close(fd)
             self.fd = self._parent_fd = -1
 
-    def _write_marker(self) -> None:
+    def _write_marker(self, pid: int) -> None:
         # A name of its own until it is whole: a torn marker would make the directory nobody's.
         draft = MARKER + ".new"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
         try:
-            os.write(fd, msgspec.json.encode(own_marker(self._run)))
+            os.write(fd, msgspec.json.encode(own_marker(self._run, pid)))
         finally:
             os.close(fd)
         os.rename(draft, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)

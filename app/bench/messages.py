@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
@@ -12,17 +14,23 @@ from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at
 )
 from app.bench.where import Where  # noqa: TC001
 
+#: What a worker does of a test: all of it; or write (timed if asked for) and keep the file; or read a kept
+#: file and remove it. Between the last two the file system is mounted afresh.
+Stage = Literal["whole", "keep", "kept"]
+
 
 class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     """The worker's one line of input.
 
     Attributes:
         spec: the test.
-        run: name of the run, from which the name of its directory comes.
+        run: name of the run, from which the name of its directory and the contents of its file come.
+        stage: of the test.
     """
 
     spec: TestSpec
     run: str
+    stage: Stage = "whole"
 
 
 class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,9 +19,9 @@ import msgspec
 from advisor.options import MountOptions
 from app.bench.cleanup import clean, in_background, wait_for_cleanups
 from app.bench.files import new_run_id
-from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.problems import not_responding
-from app.bench.result import TestResult
+from app.bench.result import TestEvent, TestResult
 from app.bench.verdict import cache_report
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import effective_values
@@ -30,11 +30,12 @@ from app.process import kill_group, start, wait
 from app.tasks import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from advisor.facts import LinkFacts
-    from app.bench.result import TestEvent, TestSpec
+    from app.bench.result import TestSpec
     from app.bench.where import Where
+    from app.mounts.model import MountTable
     from app.tasks import CancelToken
 
 __all__ = ["run_test", "wait_for_cleanups"]
@@ -57,7 +58,8 @@ def run_test(
     emit: Callable[[TestEvent], None],
     *,
     link: LinkFacts | None = None,
-    requested: Mapping[str, str] | None = None,
+    table: Callable[[], MountTable] = read_table,
+    remount: Callable[[Where | None], None] | None = None,
 ) -> TestResult:
     """Run a copy test in a worker process.
 
@@ -66,7 +68,9 @@ def run_test(
         token: ends the test within 200 ms; the test's files are removed in the background then.
         emit: gets phases and samples, on this thread.
         link: what is known of the way to the server; a read faster than it is flagged.
-        requested: option name to value as asked for when mounting; None looks where libmount noted it.
+        table: tells what was asked for when mounting, and what is in use.
+        remount: mounts the tested file system afresh, between writing and reading, for the cache method
+            "fresh-mount"; gets where it was written, None if the kernel does not tell.
 
     Raises:
         AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
@@ -75,7 +79,10 @@ def run_test(
     """
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    result = _Run(spec, token, emit).result()
+    if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
+        result = _in_two_stages(spec, token, emit, remount)
+    else:
+        result = _Run(spec, token, emit).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
@@ -87,7 +94,7 @@ def run_test(
         read = msgspec.structs.replace(read, cached=cache.cached)
         if cache.cached:
             notes.append(cache.note)
-    asked, effective = _options(where) if where is not None and nfs else ({}, {})
+    asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
         nfs=nfs,
@@ -96,7 +103,7 @@ def run_test(
         write=result.write,
         read=read,
         cache=cache,
-        requested=dict(requested) if requested is not None else asked,
+        requested=asked,
         effective=effective,
         link=link,
         block_size=spec.block_size,
@@ -105,12 +112,30 @@ def run_test(
     )
 
 
-def _options(where: Where) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what was asked for and what is in use, by option name.
+def _in_two_stages(
+    spec: TestSpec,
+    token: CancelToken,
+    emit: Callable[[TestEvent], None],
+    remount: Callable[[Where | None], None],
+) -> WorkerResult:
+    """Write with one worker, have the file system mounted afresh, read with another."""
+    first = _Run(spec, token, emit, stage="keep")
+    written = first.result()
+    try:
+        emit(TestEvent(direction="read", phase="drop-cache"))
+        token.check()
+        remount(written.where)
+        token.check()
+    except BaseException:
+        first.abandon()
+        raise
+    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id).result()
+    return msgspec.structs.replace(read, write=written.write, notes=[*written.notes, *read.notes])
 
-    What it reads are tables of the kernel and of libmount, safe with a dead server.
-    """
-    for mount in read_table().mounts:
+
+def _options(where: Where, table: MountTable) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what was asked for and what is in use, by option name."""
+    for mount in table.mounts:
         active = mount.active
         if active is not None and active.mount_id == where.mount_id:
             asked = MountOptions.parse(active.requested).values() if active.requested is not None else {}
@@ -121,11 +146,20 @@ def _options(where: Where) -> tuple[dict[str, str], dict[str, str]]:
 class _Run:
     """One worker from start to end."""
 
-    def __init__(self, spec: TestSpec, token: CancelToken, emit: Callable[[TestEvent], None]) -> None:
+    def __init__(
+        self,
+        spec: TestSpec,
+        token: CancelToken,
+        emit: Callable[[TestEvent], None],
+        *,
+        stage: Stage = "whole",
+        run_id: str | None = None,
+    ) -> None:
+        self.run_id = run_id or new_run_id()
+        self._stage: Stage = stage
         self._spec = spec
         self._token = token
         self._emit = emit
-        self._run_id = new_run_id()
         self._path = spec.path
         #: Set when the worker has said its last line, before which it removes its files.
         self._tidy = False
@@ -150,8 +184,12 @@ class _Run:
         finally:
             self._end()
 
+    def abandon(self) -> None:
+        """Have the files that a finished "keep" stage left removed in the background."""
+        in_background("bench-clean", self._clean)
+
     def _send_job(self) -> None:
-        line = msgspec.json.encode(WorkerJob(spec=self._spec, run=self._run_id)) + b"\n"
+        line = msgspec.json.encode(WorkerJob(spec=self._spec, run=self.run_id, stage=self._stage)) + b"\n"
         if self._child.stdin is not None:
             with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
                 self._child.stdin.write(line)
@@ -205,7 +243,7 @@ class _Run:
     def _clean(self) -> None:
         # Until the killed worker is really gone, it may still make or hold files.
         wait(self._child, _REAP_S)
-        clean(self._spec.path, self._run_id)
+        clean(self._spec.path, self.run_id)
 
     def _death(self) -> AppError:
         """Return the error of a worker that ended without a last line."""

@@ -28,6 +28,7 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.bench.meter import Way
     from app.bench.where import Where
 
 #: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
@@ -86,13 +87,17 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
             where = find_mount(fd)
             doing = "looking at the free space"
             leftovers = remove_leftovers(path)
-            check_space(fd, spec.size, path)
+            if job.stage != "kept":
+                check_space(fd, spec.size, path)
         finally:
             os.close(fd)
         doing = "making the test file"
-        with TestDirectory(path, job.run) as directory:
+        with TestDirectory(path, job.run, adopt=job.stage == "kept") as directory:
             doing = "copying the test file"
             result = _copy(job, path, where, Meter(Probe(where), progress, send), directory)
+            if job.stage == "keep":
+                # The agent's process answers for it from here on: the next stage, or its cleaner.
+                directory.keep(os.getppid())
             doing = "removing the test file"
     except OSError as error:
         raise explain(error, doing, printable(spec.path)) from error
@@ -119,29 +124,25 @@ def check_spec(job: WorkerJob) -> None:
 def _copy(
     job: WorkerJob, path: str, where: Where | None, meter: Meter, directory: TestDirectory
 ) -> WorkerResult:
-    spec = job.spec
+    spec, stage = job.spec, job.stage
     meter.start()
     try:
-        meter.phase("read" if spec.direction == "read" else "write", "prepare")
-        copier = Copier(spec, directory, DataPool(spec.block_size), meter)
+        first: Way = "read" if spec.direction == "read" or stage == "kept" else "write"
+        meter.phase(first, "prepare")
+        copier = Copier(spec, directory, DataPool(spec.block_size, job.run), meter)
         write = read = cache = None
-        if spec.direction == "read":
-            copier.prepare()
-        else:
-            write = copier.write()
-        if spec.direction != "write":
+        if stage != "kept":
+            if spec.direction == "read":
+                copier.prepare()
+            else:
+                write = copier.write()
+        if spec.direction != "write" and stage != "keep":
             read, method = copier.read()
             cache = cache_report(read, method, None)
             read = msgspec.structs.replace(read, cached=cache.cached)
-        meter.phase("write" if spec.direction == "write" else "read", "clean-up")
-        return WorkerResult(
-            path=printable(path),
-            where=where and where.printable(),
-            write=write,
-            read=read,
-            cache=cache,
-            notes=copier.notes,
-        )
+        if stage != "keep":
+            meter.phase("write" if spec.direction == "write" else "read", "clean-up")
+        return WorkerResult(path=path, where=where, write=write, read=read, cache=cache, notes=copier.notes)
     finally:
         meter.stop()
 

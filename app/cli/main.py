@@ -19,7 +19,7 @@ from app.agent.protocol import (
 from app.bench.result import TestEvent, TestSpec
 from app.cli.parser import parse_args
 from app.cli.text import facts_text, mounts_text, report_text, test_text
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.tasks import CancelledError
 from app.units import format_size
 
@@ -142,24 +142,11 @@ def _test(host: Host, args: argparse.Namespace) -> str:
 def _lab_test(host: Host, args: argparse.Namespace) -> Any:
     """Mount the lab's export with the options asked for, test, unmount."""
     mount = MountArgs(share=_lab_share(host), mount_point=LAB_MOUNT_POINT, options=args.options)
-    report = ask(host, "mounts.mount", mount)
-    requested = {value.name: value.requested for value in report.values if value.requested is not None}
+    ask(host, "mounts.mount", mount)
     try:
-        if args.cache == "fresh-mount" and args.direction != "write":
-            result = _fresh_mount_test(host, args, mount)
-        else:
-            result = ask(host, "test.run", _spec(args, LAB_MOUNT_POINT), _progress(args))
+        return ask(host, "test.run", _spec(args, LAB_MOUNT_POINT), _progress(args))
     finally:
         ask(host, "mounts.unmount", UnmountArgs(mount_point=LAB_MOUNT_POINT))
-    return msgspec.structs.replace(result, requested=requested)
-
-
-def _fresh_mount_test(host: Host, args: argparse.Namespace, mount: MountArgs) -> Any:
-    raise AppError(
-        ErrorKind.UNAVAILABLE,
-        "A read with a fresh mount is not available yet.",
-        hint="Use --cache fadvise or --cache direct.",
-    )
 
 
 def _spec(args: argparse.Namespace, path: str) -> TestSpec:

@@ -136,13 +136,33 @@ def test_losses_show_as_retransmissions(
 
 
 @versions
+def test_a_fresh_mount_keeps_the_cache_out(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    result = copy(lab, cache="fresh-mount", size=4 * MIB)
+    write, read = transfers(result)
+    assert result.cache is not None
+    assert (result.cache.method, result.cache.cached) == ("fresh-mount", False)
+    assert write.server_bytes == read.server_bytes == 4 * MIB
+    assert result.requested == {"vers": version}
+    assert result.notes == []
+
+
+@versions
 def test_a_read_from_the_clients_cache_is_flagged(
     lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
 ) -> None:
     link("fast-ethernet")
     mount(version)
-    # Says that the share was mounted afresh after the write, which it was not.
-    result = copy(lab, cache="fresh-mount", size=4 * MIB)
+    # A second mount shares the superblock and keeps its cache: the fresh mount is none.
+    other = MountArgs(share=lab.share, mount_point=POINT + "-too", options=f"vers={version}")
+    lab.client.submit("mounts.mount", other).result(60)
+    try:
+        result = copy(lab, cache="fresh-mount", size=4 * MIB)
+    finally:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=other.mount_point)).result(60)
     read = transfers(result)[1]
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
@@ -151,6 +171,14 @@ def test_a_read_from_the_clients_cache_is_flagged(
     assert read.server_bytes is not None
     assert read.server_bytes < read.bytes
     assert any("cache" in note for note in result.notes)
+
+
+def test_a_fresh_mount_that_is_refused_leaves_no_file(lab: "Guest") -> None:
+    # /run of the guest is a memory file system.
+    assert refused(lab, path="/run", cache="fresh-mount", size=MIB).kind == ErrorKind.UNAVAILABLE
+    notes = copy(lab, path="/run", size=MIB).notes
+    assert len(notes) == 1
+    assert "not an NFS mount" in notes[0]
 
 
 def test_direct_reads_come_from_the_server(

@@ -36,7 +36,7 @@ BLOCK = 4096
 
 @pytest.fixture
 def pool() -> Iterator[DataPool]:
-    made = DataPool(BLOCK)
+    made = DataPool(BLOCK, "r1")
     yield made
     made.close()
 
@@ -102,7 +102,7 @@ def test_stopping_takes_one_block(tmp_path: Path, pool: DataPool) -> None:
 
 
 def test_a_pipe_takes_parts_of_blocks() -> None:
-    big = DataPool(256 * 1024)
+    big = DataPool(256 * 1024, "r1")
     reading, writing = os.pipe()
     progress = Progress()
     received = bytearray()
@@ -146,7 +146,7 @@ def copy_with(
     spec = msgspec.structs.replace(TestSpec(path=str(path), size=10 * BLOCK, block_size=BLOCK), **changes)
     sent: list[WorkerMessage] = []
     directory = TestDirectory(str(path), "run")
-    return Copier(spec, directory, DataPool(BLOCK), Meter(probe, Progress(), sent.append)), sent, directory
+    return Copier(spec, directory, DataPool(BLOCK, "r1"), Meter(probe, Progress(), sent.append)), sent, directory
 
 
 @pytest.mark.parametrize(

@@ -381,3 +381,41 @@ def test_cancel_through_the_protocol(client: AgentClient, roomy: Path) -> None:
         call.result(60)
     assert caught.value.kind == ErrorKind.CANCELLED
     print(f"cancelled in {(time.monotonic() - began) * 1000:.0f} ms")
+
+
+def in_two_stages(directory: Path, remount: Callable[[object], None]) -> TestResult:
+    spec = TestSpec(path=str(directory), size=4 * MIB, cache="fresh-mount")
+    return run_test(spec, CancelToken(), lambda _event: None, remount=remount)
+
+
+def test_between_write_and_read_the_file_is_kept_by_this_process(tmp_path: Path) -> None:
+    kept: list[dict[str, object]] = []
+
+    def remount(_where: object) -> None:
+        (directory,) = tmp_path.glob(PREFIX + "*")
+        kept.append(json.loads((directory / MARKER).read_text()))
+        # Another test of the same place must not take it for a leftover.
+        assert len(do(tmp_path)[0].notes) == 1
+
+    result = in_two_stages(tmp_path, remount)
+    assert kept[0]["pid"] == os.getpid()
+    assert result.write is not None
+    assert result.read is not None
+    assert result.read.bytes == 4 * MIB
+
+
+def test_a_fresh_mount_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def remount(_where: object) -> None:
+        raise AppError(ErrorKind.BUSY, "Busy.")
+
+    with pytest.raises(AppError, match=r"Busy\."):
+        in_two_stages(tmp_path, remount)
+
+
+def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
+    def remount(_where: object) -> None:
+        (data,) = tmp_path.glob(PREFIX + "*/data")
+        data.write_bytes(bytes(4 * MIB))
+
+    with pytest.raises(AppError, match="not what was written"):
+        in_two_stages(tmp_path, remount)
