@@ -25,10 +25,12 @@ SERVER_ADDRESS = "10.9.0.1"
 
 #: Preamble 8, check sequence 4, gap 12 (IEEE 802.3): on the wire, but not in the kernel's packet length.
 _WIRE_OVERHEAD = 24
-#: Below this rate TCP sends one segment at a time, as it is on a real wire: netem would lose, delay and count
-#: the up to 64 KiB that TCP hands down at once as one packet. Above it the guest's one processor needs that.
-#: Switching off the interface's offloads is not enough: TCP builds the same for the software below the queue.
-_OFFLOAD_FROM_BPS = 500e6
+#: TCP hands down up to 64 KiB at once, which netem loses, delays and counts as one packet. What takes this long
+#: on the wire is allowed, to spare the guest's one processor; on a link that loses packets each is lost for
+#: itself. Switching the interface's offloads off would not help: TCP does the same for the software below.
+_BURST_S = 0.25e-3
+_BURST_BYTES = 65536
+_LOSSY = 1e-3
 
 _NFS_PORT = 2049
 _ATTEMPTS = 9
@@ -38,7 +40,6 @@ _CONNECT_S = 5.0
 
 #: linux/rtnetlink.h, linux/netlink.h and linux/if_link.h.
 _RTM_SETLINK, _REQUEST_ACK, _IFLA_MTU, _IFLA_GSO_MAX_SEGS = 19, 0x1 | 0x4, 4, 40
-_ALL_SEGMENTS = 65535
 
 _BUFFERS = {"net/ipv4/tcp_rmem": "4096 131072 16777216", "net/ipv4/tcp_wmem": "4096 65536 16777216"}
 
@@ -129,10 +130,21 @@ def _ip(*commands: str) -> None:
 def _set_end(link: Link, rate_bps: float, delay_s: float) -> None:
     for name, value in _BUFFERS.items():
         Path("/proc/sys", name).write_text(value)
-    _set_interface(link.mtu, _ALL_SEGMENTS if rate_bps >= _OFFLOAD_FROM_BPS else 1)
+    segments = _segments(link, rate_bps)
+    _set_interface(link.mtu, segments)
     # Connections keep what they knew of the interface for as long as they keep their route.
     Path("/proc/sys/net/ipv4/route/flush").write_text("1")
-    run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *_netem(link, rate_bps, delay_s))
+    words = _netem(link, rate_bps, delay_s)
+    # Charged once for what is handed down at once.
+    words += ["rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD * segments)]
+    run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *words)
+
+
+def _segments(link: Link, rate_bps: float) -> int:
+    """Return how many segments TCP may hand down at once."""
+    if link.loss >= _LOSSY:
+        return 1
+    return max(1, int(min(rate_bps / 8 * _BURST_S, _BURST_BYTES) / link.mtu))
 
 
 def _netem(link: Link, rate_bps: float, delay_s: float) -> list[str]:
@@ -144,7 +156,7 @@ def _netem(link: Link, rate_bps: float, delay_s: float) -> list[str]:
         words += [f"{link.jitter_s * 1e6:.0f}us"]
     if link.loss:
         words += ["loss", f"{link.loss * 100:.6f}%"]
-    return [*words, "rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD)]
+    return words
 
 
 def _set_interface(mtu: int, segments: int) -> None:
