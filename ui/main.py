@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("window")
 
 #: Name of the desktop file without its ending, so that Wayland shows the icon.
-DESKTOP_NAME = "mountwright"
+DESKTOP_NAME = "org.mountwright.Mountwright"
 
 
 def open_window(lab: str | None = None) -> int:

@@ -1,0 +1,99 @@
+"""Setting up: which packages, which interpreter, which lock files, and how often."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+import bootstrap  # noqa: E402
+import environments  # noqa: E402
+import lock  # noqa: E402
+import run_tests  # noqa: E402
+import system_packages  # noqa: E402
+from system_packages import Purpose, SetupError  # noqa: E402
+
+LIBRARY = Purpose("a test", ("old-name|new-name", "other"))
+EXTRA = Purpose("more", ("extra",), essential=False)
+
+
+def test_lock_files_belong_to_the_project() -> None:
+    assert lock.stale() == []
+
+
+def test_every_locked_package_has_a_hash() -> None:
+    for path in environments.REQUIREMENTS.glob("*.txt"):
+        text = path.read_text().replace("\\\n", " ")
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        assert lines
+        assert [line for line in lines if "==" not in line or "--hash=sha256:" not in line] == []
+
+
+def test_without_qt_means_without_qt() -> None:
+    assert "pyside6" not in (environments.REQUIREMENTS / "noqt.txt").read_text().lower()
+
+
+def test_an_alternative_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_packages, "installed", lambda _names: {"new-name", "extra"})
+    assert system_packages.missing((LIBRARY, EXTRA)) == {LIBRARY: ["other"]}
+
+
+@pytest.fixture
+def powerless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(system_packages, "find", lambda _program: None)
+    monkeypatch.setattr(system_packages, "is_debian", lambda: True)
+    monkeypatch.setattr(system_packages, "_candidate", lambda name: name != "old-name")
+
+
+@pytest.mark.usefixtures("powerless")
+def test_without_rights_one_line_for_an_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_packages, "installed", lambda _names: set())
+    with pytest.raises(SetupError, match=r"apt-get install --no-install-recommends new-name other extra$"):
+        system_packages.ensure((LIBRARY, EXTRA))
+
+
+@pytest.mark.usefixtures("powerless")
+def test_without_rights_the_optional_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(system_packages, "installed", lambda _names: {"new-name", "other"})
+    assert not system_packages.ensure((LIBRARY, EXTRA))
+    assert "apt-get install --no-install-recommends extra" in capsys.readouterr().err
+
+
+def test_an_interpreter_that_does_not_run_is_no_interpreter(tmp_path: Path) -> None:
+    shim = tmp_path / "python3.13"
+    shim.write_text("#!/bin/sh\necho 'pyenv: python3.13: command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    assert environments.version_of(str(shim)) is None
+    assert environments.version_of(sys.executable) == sys.version_info[:2]
+
+
+def test_stamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "CACHE", tmp_path)
+    assert not bootstrap.packages_ready(system_packages.TO_RUN)
+    stamp = bootstrap._package_stamp(system_packages.TO_RUN)
+    stamp.write_text(json.dumps(bootstrap._package_state(system_packages.TO_RUN)))
+    assert bootstrap.packages_ready(system_packages.TO_RUN)
+    assert not bootstrap.packages_ready(system_packages.TO_TEST)
+
+
+def test_counting(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    report.write_text('<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>')
+    assert str(run_tests.read_report(report)) == "3 passed, 3 failed, 3 skipped"
+    assert str(run_tests.read_report(tmp_path / "none")) == "0 passed, 0 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("script", ["run", "test", ".ci/run"])
+def test_scripts(script: str) -> None:
+    path = ROOT / script
+    assert os.access(path, os.X_OK)
+    shell = path.read_text().partition("\n")[0].removeprefix("#!")
+    assert subprocess.run([shell, "-n", str(path)], check=False).returncode == 0

@@ -1,0 +1,71 @@
+"""The files that the desktop, polkit and man read are valid and agree with the program."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from app.cli.parser import build_parser
+from app.version import VERSION
+
+ROOT = Path(__file__).parents[2]
+PACKAGING = ROOT / "packaging"
+APP_ID = "org.mountwright.Mountwright"
+
+
+def check(*command: str) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_desktop_file() -> None:
+    check("desktop-file-validate", str(PACKAGING / f"{APP_ID}.desktop"))
+
+
+def test_metainfo() -> None:
+    check("appstreamcli", "validate", "--no-net", str(PACKAGING / f"{APP_ID}.metainfo.xml"))
+
+
+def test_policy_is_well_formed() -> None:
+    check("xmllint", "--noout", "--nonet", str(PACKAGING / "mountwright.policy"))
+
+
+@pytest.mark.parametrize("icon", sorted((PACKAGING / "icons").glob("*.svg")), ids=lambda path: path.name)
+def test_icons_are_named_after_the_program(icon: Path) -> None:
+    check("xmllint", "--noout", "--nonet", str(icon))
+    assert icon.name.startswith(APP_ID)
+
+
+def test_man_page() -> None:
+    check("mandoc", "-T", "lint", "-W", "warning", str(PACKAGING / "mountwright.1"))
+
+
+def test_man_page_names_every_command() -> None:
+    text = (PACKAGING / "mountwright.1").read_text()
+    usage = build_parser().format_help()
+    commands = re.findall(r"^    ([a-z]+) ", usage, re.MULTILINE)
+    assert len(commands) >= 5
+    assert [name for name in commands if f".It Cm {name}" not in text] == []
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    releases = ET.parse(PACKAGING / f"{APP_ID}.metainfo.xml").getroot().find("releases")
+    assert releases is not None
+    assert project["version"] == VERSION == releases[0].get("version")
+
+
+def test_packaging_is_no_package() -> None:
+    assert not (PACKAGING / "__init__.py").exists()  # it would shadow the library of that name
+
+
+def test_one_name() -> None:
+    """The desktop finds a window's icon and menu entry by the name that the window gives."""
+    assert f'DESKTOP_NAME = "{APP_ID}"' in (ROOT / "ui" / "main.py").read_text()
+    assert f"<icon_name>{APP_ID}</icon_name>" in (PACKAGING / "mountwright.policy").read_text()
