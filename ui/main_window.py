@@ -122,6 +122,7 @@ class MainWindow(QMainWindow):
         self._mounts.changed.connect(self._on_changed)
         self._mounts.vanished.connect(self._on_vanished)
         self._detail.failed.connect(self.show_error)
+        self._detail.began.connect(self._banner.dismiss)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
         self._empty.mount_clicked.connect(self._on_new)
@@ -306,6 +307,7 @@ class MainWindow(QMainWindow):
         """Qt: end the host in the background and wait a little for it."""
         if not self._closed:
             self._closed = True
+            self.hide()  # what follows may take a moment
             self._detail.forget()
             self.session.close(_CLOSE_WAIT_S)
             self.bridge.close()

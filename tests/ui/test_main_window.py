@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMessageBox,
     QPushButton,
+    QScrollArea,
     QTabWidget,
     QTreeView,
     QWidget,
@@ -509,3 +510,33 @@ def test_no_label_is_clipped(driver: Driver) -> None:
         for button in driver.window.findChildren(QPushButton):
             if button.isVisible():
                 assert button.width() >= button.minimumSizeHint().width() - 1, button.text()
+
+
+def test_the_settings_fit_a_small_screen(driver: Driver) -> None:
+    driver.window.resize(1000, 700)
+    driver.open()
+    QApplication.processEvents()
+    area = driver.window._detail.settings.findChild(QScrollArea)
+    assert area is not None
+    assert not area.horizontalScrollBar().isVisible()
+    minimum = driver.window.minimumSizeHint()
+    assert minimum.width() <= 1000
+    assert minimum.height() <= 650
+
+
+def test_an_old_message_goes_when_something_new_begins(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window.show_error(AppError(ErrorKind.IO, "Old."))
+    driver.tab(1)
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    assert driver.message() == ""
+
+
+def test_a_share_is_shown_as_it_is(driver: Driver, fake: FakeHost) -> None:
+    """A server may be called anything: no markup, whatever it is called."""
+    fake.mounts = [mounted("<b>x</b>:/<i>y</i>", "/<u>z</u>")]
+    driver.open()
+    for label in driver.window.findChildren(QLabel):
+        if "<" in label.text():
+            assert label.textFormat() == Qt.TextFormat.PlainText

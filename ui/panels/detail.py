@@ -31,9 +31,11 @@ class DetailPanel(QWidget):
         failed: something did not work (AppError).
         mounted: a mount succeeded (MountReport).
         unmounted: the mount point.
+        began: something was started; what was said of the last thing is over.
     """
 
     failed = Signal(object)
+    began = Signal()
     mounted = Signal(object)
     unmounted = Signal(str)
 
@@ -67,7 +69,7 @@ class DetailPanel(QWidget):
         self.settings.submitted.connect(self._on_submitted)
         self.quick_test = QuickTestPanel(submit)
         self.quick_test.failed.connect(self.failed)
-        self.quick_test.running_changed.connect(self._show_buttons)
+        self.quick_test.running_changed.connect(self._on_running)
         self._tabs = QTabWidget()
         self._tabs.setObjectName("tabs")
         self._tabs.setDocumentMode(True)
@@ -192,11 +194,18 @@ class DetailPanel(QWidget):
     # What happens
 
     def _on_busy(self, text: str) -> None:
+        if text:
+            self.began.emit()
         self._busy_row.setVisible(bool(text))
         # A hidden bar must not go on moving.
         self._busy_bar.setRange(0, 0 if text else 1)
         self._busy_bar.setAccessibleName(text)
         self._busy_text.setText(text)
+        self._show_buttons()
+
+    def _on_running(self, running: bool) -> None:  # noqa: FBT001 - a slot
+        if running:
+            self.began.emit()
         self._show_buttons()
 
     def _on_mounted(self, wish: Wish, report: MountReport) -> None:

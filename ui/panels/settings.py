@@ -90,7 +90,7 @@ class SettingsPanel(QWidget):
     def _fill_grid(self) -> None:
         grid = self._grid
         grid.setContentsMargins(16, 8, 16, 12)
-        grid.setHorizontalSpacing(14)
+        grid.setHorizontalSpacing(11)
         grid.setVerticalSpacing(5)
         titles: dict[Group, str] = {
             "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),

@@ -51,7 +51,7 @@ class OptionRow(QObject):
         policy = self._reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self._reset.setSizePolicy(policy)
-        self._used = plain_label()
+        self._used = plain_label(wrap=True)
         self._used.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._note = plain_label(wrap=True)
         self._note.hide()
