@@ -23,6 +23,8 @@ def forget(path: str, folder: str = FOLDER) -> bool:
 
     It never fails: the notes are a convenience, and whoever holds the lock for long keeps them.
     """
+    if not os.path.lexists(f"{folder}/utab"):
+        return False
     try:
         lock = os.open(f"{folder}/utab.lock", os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError:

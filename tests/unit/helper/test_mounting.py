@@ -158,8 +158,9 @@ esac
 SCRIPT = """
 import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
-from app.helper import made, mounting, table, targets
+from app.helper import made, mounting, table, targets, utab
 from app.helper.errors import Refusal
+utab.forget = lambda path: False
 base = sys.argv[2]
 table.NFS_TYPES = frozenset({"tmpfs"})
 mounting.MOUNT_NFS = (base + "/mount.nfs",)

@@ -30,6 +30,7 @@ def test_the_entries_of_one_mount_point_go(tmp_path):
 def test_without_notes_nothing_is_written(tmp_path):
     assert not utab.forget("/mnt/a", str(tmp_path / "none"))
     assert not utab.forget("/mnt/a", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_not_followed(tmp_path):
