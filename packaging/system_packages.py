@@ -52,7 +52,7 @@ RIGHTS = Purpose(
 )
 LAB = Purpose(
     "the lab (--lab)",
-    ("user-mode-linux", "iproute2", "kmod", "rpcbind", "libsqlite3-0"),
+    ("user-mode-linux", "iproute2", "kmod", "rpcbind", "netbase", "libsqlite3-0"),
     essential=False,
     programs=("linux.uml", "ip", "modprobe", "rpcbind"),
 )
