@@ -25,7 +25,7 @@ SERVER_ADDRESS = "10.9.0.1"
 
 #: Preamble 8, check sequence 4, gap 12 (IEEE 802.3): on the wire, but not in the kernel's packet length.
 _WIRE_OVERHEAD = 24
-#: TCP hands down up to 64 KiB at once, which netem loses, delays and counts as one packet. What takes this long
+#: TCP hands down up to 64 KiB at once, which netem loses, delays and counts as one packet. What takes so long
 #: on the wire is allowed, to spare the guest's one processor; on a link that loses packets each is lost for
 #: itself. Switching the interface's offloads off would not help: TCP does the same for the software below.
 _BURST_S = 0.25e-3

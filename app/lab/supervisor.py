@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from app.process import find_program, kill_group, start, wait
 
@@ -33,16 +33,14 @@ _COVERED = ("/run", "/dev", "/proc", "/sys")
 def main() -> int:
     """Run the guest to its end and return its exit status."""
     link, memory = sys.argv[1:]
-    signal.signal(signal.SIGTERM, _end)
+    # Told through a pipe: an exception out of a signal handler could cut the clearing up short.
+    stop, told = os.pipe()
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: os.write(told, b"."))
     folder = Path(tempfile.mkdtemp(prefix="mountwright-lab-", dir=_temporary()))
     try:
-        return _run(folder, link, memory)
+        return _run(folder, link, memory, stop)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end(_signal: int, _frame: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
 
 
 def _temporary() -> str:
@@ -54,7 +52,7 @@ def _temporary() -> str:
     return "/tmp" if unfit else folder  # noqa: S108 - mkdtemp makes a private directory in it
 
 
-def _run(folder: Path, link: str, memory: str) -> int:
+def _run(folder: Path, link: str, memory: str, stop: int) -> int:
     launcher = folder / "init"
     launcher.write_text(_launcher(link))
     launcher.chmod(0o700)
@@ -69,7 +67,7 @@ def _run(folder: Path, link: str, memory: str) -> int:
         # Ours would keep the parent from seeing the end of the guest's output.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
-        _wait(child)
+        _wait(child, stop)
     finally:
         kill_group(child)
         status = wait(child, _GRACE_S)
@@ -95,14 +93,15 @@ def _command(folder: Path, launcher: Path, memory: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _wait(child: Popen[bytes]) -> None:
-    """Return when the guest has ended, or the grace period after the end of the input."""
+def _wait(child: Popen[bytes], stop: int) -> None:
+    """Return when the guest has ended, a byte came from stop, or the input has ended a grace period ago."""
     process = os.pidfd_open(child.pid)
     poll = select.poll()
     poll.register(process, select.POLLIN)
+    poll.register(stop, select.POLLIN)
     poll.register(0, 0)  # only for POLLHUP: the bytes are the guest's
     ready = poll.poll()
-    if all(fd != process for fd, _event in ready):
+    if [fd for fd, _event in ready] == [0]:
         poll.unregister(0)
         poll.poll(_GRACE_S * 1000)
     os.close(process)

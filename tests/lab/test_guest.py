@@ -218,7 +218,9 @@ def test_a_guest_that_cannot_boot_shows_what_it_printed(folder: Path) -> None:
 
 
 def test_a_missing_program_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.lab.guest.find_program", lambda name: None if "u" in name else f"/bin/{name}")
+    monkeypatch.setattr(
+        "app.lab.guest.find_server_program", lambda name: None if name == "linux.uml" else "/bin/x"
+    )
     with pytest.raises(AppError) as missing:
         Guest.boot(parse_link("gigabit"))
     assert missing.value.kind is ErrorKind.LAB_MISSING
