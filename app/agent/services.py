@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import posixpath
 import shlex
 import socket
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.mounts.effective import compare
 from app.mounts.model import Mount, MountReport, MountTable
+from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
 from app.mounts.watch import watch_table
@@ -112,7 +112,9 @@ class Services:
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
         share = parse_share(args.share)
-        check_mount_point(args.mount_point)
+        problem = check_mount_point(args.share, args.mount_point, create=args.create)
+        if problem is not None:
+            raise problem
         options = parse_options(args.options)
         if find_program("mount.nfs") is None:
             raise AppError(
@@ -240,25 +242,6 @@ def parse_share(text: str) -> Share:
             f"“{text}” is not an NFS share: {error}",
             hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
         ) from error
-
-
-def check_mount_point(path: str) -> None:
-    """See that the mount point is an absolute path in its plain form; the helper looks at the directory.
-
-    Raises:
-        AppError: MOUNT_POINT_INVALID.
-    """
-    if not path.startswith("/"):
-        problem = "is not an absolute path"
-    elif posixpath.normpath(path) != path:
-        problem = "has an empty part, “.”, “..” or a slash at its end"
-    else:
-        return
-    raise AppError(
-        ErrorKind.MOUNT_POINT_INVALID,
-        f"The mount point “{path}” {problem}.",
-        hint="Name a local directory by its plain absolute path, for example /mnt/nas.",
-    )
 
 
 def parse_options(text: str) -> MountOptions:
