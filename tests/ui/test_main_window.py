@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from fake_host import FakeHost, configured, mounted, result
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from app.bench.result import Sample, TestEvent
 from app.errors import AppError, ErrorKind
+from ui import theme
 from ui.hosts import LabLink
 from ui.main_window import MainWindow
 
@@ -450,7 +451,6 @@ def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHos
 
 
 def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qapp: QApplication) -> None:
-    from ui import theme
 
     fake.events = events()
     driver.open()
@@ -540,3 +540,24 @@ def test_a_share_is_shown_as_it_is(driver: Driver, fake: FakeHost) -> None:
     for label in driver.window.findChildren(QLabel):
         if "<" in label.text():
             assert label.textFormat() == Qt.TextFormat.PlainText
+    tip = driver.window._mounts.model.first().data(Qt.ItemDataRole.ToolTipRole)
+    assert "<b>" not in tip
+    assert "&lt;b&gt;" in tip
+
+
+def test_light_and_dark_are_chosen_in_the_menu(qtbot: QtBot, fake: FakeHost) -> None:
+    chosen: list[theme.Appearance] = []
+    window = MainWindow(fake.opener, LINKS, theme.Appearance.LIGHT, chosen.append)
+    qtbot.addWidget(window)
+    actions = {action.text().replace("&", ""): action for action in window.findChildren(QAction)}
+    assert actions["Light"].isChecked()
+    actions["Dark"].trigger()
+    assert chosen == [theme.Appearance.DARK]
+    assert not actions["Light"].isChecked()
+
+
+def test_the_keys_of_the_commands(driver: Driver) -> None:
+    keys = {action.objectName(): action.shortcut().toString() for action in driver.window.actions()}
+    assert keys["action-new"] == "Ctrl+N"
+    assert keys["action-refresh"] == "F5"
+    assert keys["action-dismiss"] == "Esc"

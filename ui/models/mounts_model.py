@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from ui.widgets.labels import plain_tip
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -212,7 +214,7 @@ class MountsModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return mount.mount_point
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences])
+            return plain_tip("\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences]))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{mount.mount_point}, {mount.share}, {self._state_word(mount)}"
         if role == StateRole:

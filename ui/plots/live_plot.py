@@ -47,6 +47,8 @@ class LivePlot(QWidget):
             angle=0, movable=False, label="", labelOpts={"position": 0.98, "anchors": [(1, 0), (1, 1)]}
         )
         self._set_up()
+        self.setAccessibleName(self.tr("Speed over time"))
+        self.setAccessibleDescription(self.tr("The figures of a finished test stand in the table below."))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)

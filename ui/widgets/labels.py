@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
@@ -15,6 +17,13 @@ def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = F
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(wrap)
     return label
+
+
+def plain_tip(text: str) -> str:
+    """Return a tool tip that shows the text as it is: Qt guesses markup, and servers choose their names."""
+    if "<" not in text:
+        return text
+    return "<qt>" + html.escape(text).replace("\n", "<br>") + "</qt>"
 
 
 def heading(text: str, *, scale: float = 1.15) -> QLabel:
@@ -70,7 +79,7 @@ class ElidedLabel(QWidget):
     def setText(self, text: str) -> None:
         """Show this text."""
         self._text = text
-        self.setToolTip(text)
+        self.setToolTip(plain_tip(text))
         self.setAccessibleName(text)
         self.updateGeometry()
         self.update()
