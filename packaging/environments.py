@@ -183,7 +183,15 @@ def _ensure_uv() -> str:
     done = subprocess.run([python, "-m", "venv", str(folder)], check=False, stdout=sys.stderr)
     if done.returncode:
         raise SetupError("Python's venv module does not work here; on Debian it comes with python3-venv.")
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--retries",
+        "2",
+    ]
     done = subprocess.run(
         [*pip, "install", "--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(lock)],
         check=False, stdout=sys.stderr,

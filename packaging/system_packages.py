@@ -133,8 +133,14 @@ def _install_each(lacking: dict[Purpose, list[str]]) -> None:
     if not _known(lacking):
         say("reading the package lists (apt-get update)")
         _apt(become_root, "update")
-    names = {purpose: [_available(entry) for entry in entries] for purpose, entries in lacking.items()}
-    if _apt_install(become_root, [name for group in names.values() for name in group]):
+    names: dict[Purpose, list[str]] = {}
+    for purpose, entries in lacking.items():
+        unknown = [entry for entry in entries if not any(map(_candidate, entry.split("|")))]
+        if unknown and not purpose.essential:
+            say(f"going on without {purpose.why}: this system has no package {' '.join(unknown)}")
+        else:
+            names[purpose] = [_available(entry) for entry in entries]
+    if not names or _apt_install(become_root, [name for group in names.values() for name in group]):
         return
     essential = [name for purpose, group in names.items() if purpose.essential for name in group]
     if essential and not _apt_install(become_root, essential):
