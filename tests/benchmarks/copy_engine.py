@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--size", help="bytes of the file; 1G, or 96M in the lab")
     parser.add_argument("--block-size", action="append", help="1M if not given; may be repeated")
-    parser.add_argument("--link", default="10-gigabit", help="of the lab")
+    parser.add_argument("--link", default="gigabit", help="of the lab")
     parser.add_argument("--options", default="vers=4.2", help="mount options in the lab")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
