@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import sys
 from typing import TYPE_CHECKING, Any, cast
@@ -32,7 +33,9 @@ class LocalAgent:
 
     def __init__(self) -> None:
         self._child = start([sys.executable, "-P", "-m", "app.agent"])
-        self.client = AgentClient(cast("BinaryIO", self._child.stdout), cast("BinaryIO", self._child.stdin))
+        # The pipe is unbuffered, and a raw stream would read lines byte by byte.
+        self._out = io.BufferedReader(cast("io.RawIOBase", self._child.stdout))
+        self.client = AgentClient(self._out, cast("BinaryIO", self._child.stdin))
 
     def close(self) -> None:
         """End it: close its input, let it clean up, kill what is left."""
@@ -41,8 +44,7 @@ class LocalAgent:
             kill_group(self._child)
             wait(self._child, 1)
         self.client.join(1)
-        if self._child.stdout is not None:
-            self._child.stdout.close()
+        self._out.close()
 
 
 class InProcess:

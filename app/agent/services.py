@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
+from app.mounts.command import mount_command
 from app.mounts.effective import compare
 from app.mounts.model import Mount, MountReport, MountTable
 from app.mounts.point import check_mount_point
@@ -256,14 +256,6 @@ def parse_options(text: str) -> MountOptions:
             detail="\n".join(problem.message for problem in problems),
         )
     return options
-
-
-def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
-    """Return the mount as a person would type it."""
-    words = ["mount", "-t", "nfs"]
-    if str(options):
-        words += ["-o", str(options)]
-    return shlex.join([*words, share, mount_point])
 
 
 def _find(table: MountTable, mount_point: str) -> Mount:

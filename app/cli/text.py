@@ -75,9 +75,7 @@ def facts_text(facts: Facts) -> str:
             source = part.sources.get(name, "")
             if value is None and not source:
                 continue
-            rows.append(
-                [f"{title} {name.removesuffix('_bps').removesuffix('_s')}", _fact(name, value), source]
-            )
+            rows.append([f"{title} {_fact_name(name)}", _fact(name, value), source])
     return table(rows)
 
 

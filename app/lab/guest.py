@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from app.lab.links import Link
     from app.tasks import CancelToken
 
+_SERVER_PACKAGE = "nfs-kernel-server"
 #: The programs that the guest needs, and the Debian package of each.
 _PACKAGES = {
     "linux.uml": "user-mode-linux",
@@ -37,9 +38,9 @@ _PACKAGES = {
     "mount.nfs": "nfs-common",
     "rpc.statd": "nfs-common",
     "rpcbind": "rpcbind",
-    "exportfs": "nfs-kernel-server",
-    "rpc.mountd": "nfs-kernel-server",
-    "nfsdcld": "nfs-kernel-server",
+    "exportfs": _SERVER_PACKAGE,
+    "rpc.mountd": _SERVER_PACKAGE,
+    "nfsdcld": _SERVER_PACKAGE,
     "setpriv": "util-linux",
 }
 _UML_MODULES = Path("/usr/lib/uml/modules")
@@ -155,8 +156,19 @@ def check_installed() -> None:
             ErrorKind.LAB_MISSING,
             f"The lab cannot start: the package{'' if one else 's'} {', '.join(missing)} "
             f"{'is' if one else 'are'} not installed.",
-            hint=f"On Debian and Ubuntu: sudo apt-get install --no-install-recommends {' '.join(missing)}",
+            hint=_install_hint(missing),
         )
+
+
+def _install_hint(missing: list[str]) -> str:
+    hints: list[str] = []
+    packages = [package for package in missing if package != _SERVER_PACKAGE]
+    if packages:
+        hints.append(f"On Debian: sudo apt-get install --no-install-recommends {' '.join(packages)}.")
+    if _SERVER_PACKAGE in missing:
+        # Installing it would start an NFS server on the person's machine.
+        hints.append(f"Start the program with ./run: it fetches {_SERVER_PACKAGE} for the lab alone.")
+    return " ".join(hints)
 
 
 def _wait_ready(child: Popen[bytes], deadline: float, token: CancelToken | None) -> None:

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.options import MountOptions, catalogue
-from app.agent.services import mount_command
 from app.errors import AppError, ErrorKind
+from app.mounts.command import mount_command
 from app.mounts.effective import compare
 from ui.models.option_form import OptionForm, asked_options
 from ui.mounting import Wish

@@ -146,7 +146,11 @@ def copy_with(
     spec = msgspec.structs.replace(TestSpec(path=str(path), size=10 * BLOCK, block_size=BLOCK), **changes)
     sent: list[WorkerMessage] = []
     directory = TestDirectory(str(path), "run")
-    return Copier(spec, directory, DataPool(BLOCK, "r1"), Meter(probe, Progress(), sent.append)), sent, directory
+    return (
+        Copier(spec, directory, DataPool(BLOCK, "r1"), Meter(probe, Progress(), sent.append)),
+        sent,
+        directory,
+    )
 
 
 @pytest.mark.parametrize(
