@@ -1,24 +1,20 @@
 """What became of the options: asked for against in use, and why they differ.
 
-The rounding rules are those of the kernel (fs/nfs/internal.h: nfs_io_size, nfs_block_bits; fs/nfs/client.c:
-nfs_init_timeout_values) and were compared with what mounts on Linux 6.1, 6.12 and 7.2 show.
+The limits of times are those of the kernel (fs/nfs/client.c: nfs_init_timeout_values) and were compared with
+what mounts on Linux 6.1, 6.12 and 7.2 show.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
 from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
 from app.mounts.model import Active, Configured, OptionValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PAGE = 4096
-_MAX_IO_SIZE = 2**20  # NFS_MAX_FILE_IO_SIZE
-_MIN_IO_SIZE = 1024  # NFS_MIN_FILE_IO_SIZE
-_DEFAULT_IO_SIZE = 4096  # NFS_DEF_FILE_IO_SIZE
 #: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
 _MAX_TIMEO = {"udp": 600, "udp6": 600}
 _MAX_TIMEO_STREAM = 6000
@@ -98,22 +94,6 @@ def differences(configured: Configured, active: Active) -> list[str]:
     return sentences
 
 
-def rounded_io_size(size: int, proto: str = "tcp") -> int:
-    """Return what the kernel makes of an rsize or wsize, before the server limits it; 0 stays 0.
-
-    1000 becomes 4096, 1500 becomes 1024, 5000 becomes 4096, 12345 becomes 12288, 100000 becomes 98304.
-    """
-    if size == 0:
-        return 0
-    if size < _MIN_IO_SIZE:
-        return _DEFAULT_IO_SIZE
-    if size >= _MAX_IO_SIZE:
-        return _MAX_IO_SIZE
-    if proto.startswith("udp") or size < _PAGE:
-        return 1 << (size.bit_length() - 1)
-    return size - size % _PAGE
-
-
 def _unshown_default(option: Option, version: str) -> str | None:
     """Return the default of an option that mountinfo leaves out because it is in force, or None."""
     if option.shown == "if-not-default" and version in option.shown_on:
@@ -153,15 +133,6 @@ def _number_fits(name: str, number: int, used: int, proto: str) -> bool:
     if name == "timeo":
         return used == min(number, _MAX_TIMEO.get(proto, _MAX_TIMEO_STREAM))
     return number == used or name == "namlen" or (number == 0 and name in {"port", "mountport"})
-
-
-def kernel_number(text: str) -> int | None:
-    """Return the number that the kernel reads: octal after a leading 0, hexadecimal after 0x; or None."""
-    if len(text) > 20 or not re.fullmatch(r"0[0-7]*|[1-9][0-9]*|0[xX][0-9a-fA-F]+", text):
-        return None
-    if text[:2] in {"0x", "0X"}:
-        return int(text, 16)
-    return int(text, 8 if text.startswith("0") else 10)
 
 
 def _text(option: Option, value: str) -> str:
@@ -233,7 +204,7 @@ def _note_io_size(name: str, wanted: str, found: str, live: dict[str, str]) -> s
         return "0 leaves it to the server."
     if used < rounded:
         return f"Limited by the server to {used}."
-    if used == rounded and size > _MAX_IO_SIZE:
+    if used == rounded and size > MAX_IO_SIZE:
         return f"Limited by the kernel to {used}."
     if used == rounded and used != size:
         return f"Rounded by the kernel to {used}."

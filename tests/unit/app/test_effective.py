@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.kernel_numbers import kernel_number, rounded_io_size
 from advisor.options import MountOptions
-from app.mounts.effective import compare, differences, effective_values, kernel_number, rounded_io_size
+from app.mounts.effective import compare, differences, effective_values
 from app.mounts.model import Active, Configured, OptionValue
 
 RECORDED = [
