@@ -71,11 +71,23 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
     if name == "nosoftreval":
         hint = "The manual names it, but the kernel refuses it; leave softreval out instead."
     else:
-        spellings = {form.removesuffix("=") for option in options for form in option.forms}
-        spellings |= {option.negation for option in options if option.negation}
-        close = difflib.get_close_matches(name, sorted(spellings), n=1, cutoff=0.7)
-        hint = f"Did you mean “{close[0]}”?" if close else "Leave it out, or check its spelling in nfs(5)."
+        close = close_spelling(name, options)
+        hint = f"Did you mean “{close}”?" if close else "Leave it out, or check its spelling in nfs(5)."
     return OptionProblem(name=name, item=item, code="unknown", message=message, hint=hint)
+
+
+def close_spelling(name: str, options: Catalogue) -> str | None:
+    """Return the spelling of an option that an unknown name is closest to, or None if none is close."""
+    spellings = {form.removesuffix("=") for option in options for form in option.forms}
+    spellings |= {option.negation for option in options if option.negation}
+    close = difflib.get_close_matches(name, sorted(spellings), n=1, cutoff=0.7)
+    return close[0] if close else None
+
+
+def bytes_of(value: str) -> int | None:
+    """Return the number that a size with a suffix means (32k, 1MiB), which mount does not read; or None."""
+    suffix = _SUFFIX.fullmatch(value)
+    return int(suffix[1]) * _FACTORS[suffix[2].lower()] if suffix else None
 
 
 def _check_value(option: Option, item: str, value: str) -> OptionProblem | None:
@@ -117,10 +129,10 @@ def _not_a_value(option: Option, item: str, value: str) -> OptionProblem:
 def _check_number(option: Option, item: str, value: str) -> OptionProblem | None:
     if not (value.isascii() and value.isdigit()):
         message = f"“{value}” is not a whole number, which the option “{option.name}” needs."
-        suffix = _SUFFIX.fullmatch(value)
+        size = bytes_of(value)
         hint = f"The kernel reads plain decimal numbers only{_unit(option)}."
-        if suffix:
-            hint = f"Write {option.name}={int(suffix[1]) * _FACTORS[suffix[2].lower()]}."
+        if size is not None:
+            hint = f"Write {option.name}={size}."
         return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
     if value != "0" and value.startswith("0"):
         message = f"The kernel reads “{value}” as an octal number because of its leading 0."

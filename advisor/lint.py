@@ -1,0 +1,110 @@
+"""Lint: what is wrong, risky or without effect in a set of mount options.
+
+The rules are data (resources/rules/lint.toml). None fires on a fact that is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.lint_finders import FINDERS
+from advisor.lint_rules import SEVERITIES, Fix, Rule, Severity, lint_rules
+from advisor.lint_situation import LintContext, Situation
+from advisor.option_check import check_item
+from advisor.options import MountOptions, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.facts import Facts
+    from advisor.lint_finders import Match
+
+__all__ = ["SEVERITIES", "Finding", "Fix", "LintContext", "Severity", "apply_fix", "lint"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One result.
+
+    Attributes:
+        rule: id of the rule.
+        severity: error (data at risk, or it will not mount), warning, info.
+        options: canonical names of the options that it is about.
+        title: what is wrong, one sentence.
+        why: the reason.
+        source: where that is written, or how it was measured.
+        fix: for :func:`apply_fix`, None where no change is safe.
+    """
+
+    rule: str
+    severity: Severity
+    options: tuple[str, ...]
+    title: str
+    why: str
+    source: str
+    fix: Fix | None
+
+
+def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:
+    """Return the findings, errors first, then warnings, then notes; each group in the rules' order."""
+    situation = Situation(options, context, facts)
+    findings = [
+        finding
+        for rule_id, rule in lint_rules().items()
+        if situation.holds(rule.when)
+        for finding in _findings(situation, rule_id, rule)
+    ]
+    fired = {finding.rule for finding in findings}
+    findings = [f for f in findings if fired.isdisjoint(lint_rules()[f.rule].unless)]
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def apply_fix(options: MountOptions, finding: Finding) -> MountOptions:
+    """Return the options after the finding's fix; a finding without one changes nothing.
+
+    Raises:
+        ValueError: if the finding is not one of these options, and its fix cannot be written into them.
+    """
+    return _changed(options, finding.fix or Fix())
+
+
+def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Finding]:
+    for match in FINDERS[rule.find](situation, rule):
+        yield Finding(
+            rule=rule_id,
+            severity=rule.severity,
+            options=match.options,
+            title=rule.title.format_map(match.words),
+            why=rule.why.format_map(match.words),
+            source=rule.source,
+            fix=_fix(situation.options, rule, match),
+        )
+
+
+def _fix(options: MountOptions, rule: Rule, match: Match) -> Fix | None:
+    """Return the fix with only what there is to change, or None if it cannot be made."""
+    fix = match.fix
+    if fix is None and rule.fix is not None:
+        items = tuple(item.format_map(match.words) for item in rule.fix.set)
+        fix = Fix(tuple(name.format_map(match.words) for name in rule.fix.remove), items)
+    if fix is None:
+        return None
+    fix = Fix(tuple(name for name in fix.remove if name in options or name in match.options), fix.set)
+    if any(check_item(item, catalogue()) is not None for item in fix.set):
+        return None  # what would be set is itself wrong
+    try:
+        changed = _changed(options, fix)
+    except ValueError:  # an open quotation mark, say, that would swallow the new item
+        return None
+    return fix if changed != options else None
+
+
+def _changed(options: MountOptions, fix: Fix) -> MountOptions:
+    changed = options.copy()
+    for name in fix.remove:
+        changed.remove(name)
+    for item in fix.set:
+        _, name, value = catalogue().read_item(item)
+        changed.set(name, value)
+    return changed

@@ -1,0 +1,251 @@
+"""Finders: the looks that a rule of the lint takes where a list of options in force does not say enough.
+
+Each yields one Match for everything it finds. What it finds depends on the rule's ``options``, ``min``,
+``max`` and ``ignore``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor.kernel_numbers import kernel_number, rounded_io_size
+from advisor.lint_rules import Fix
+from advisor.option_check import bytes_of, check_item, close_spelling
+from advisor.options import ATTRIBUTE_TIMES, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from advisor.lint_rules import Rule
+    from advisor.lint_situation import Situation
+    from advisor.option_check import OptionProblem
+
+
+class Match(NamedTuple):
+    """One place where a rule applies.
+
+    Attributes:
+        options: canonical names.
+        words: for the places of the rule's texts and fix.
+        fix: its own fix, where the rule's is not enough.
+    """
+
+    options: tuple[str, ...]
+    words: dict[str, str]
+    fix: Fix | None = None
+
+
+def _whole(_situation: Situation, rule: Rule) -> Iterator[Match]:
+    """The conditions say it all."""
+    yield Match(rule.options, {})
+
+
+def _given(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options of the rule that are given."""
+    for name in rule.options:
+        if name in situation.values:
+            yield Match((name,), _words(situation, name))
+
+
+def _number(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options of the rule whose number lies within the rule's bounds."""
+    for name in rule.options:
+        number = kernel_number(situation.values.get(name, ""))
+        if number is not None and rule.min <= number <= rule.max:
+            yield Match((name,), _words(situation, name))
+
+
+def _rounded(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Sizes that the kernel rounds."""
+    for match in _number(situation, rule):
+        if match.words["number"] != match.words["rounded"]:
+            yield match
+
+
+def _ineffective(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options of the rule that none of the possible versions heeds."""
+    for name in rule.options:
+        if name in situation.values and not situation.versions & set(catalogue()[name].versions):
+            yield Match((name,), _words(situation, name))
+
+
+def _unknown(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options that do not exist."""
+    for problem in _first(situation, {"unknown"}):
+        if problem.name not in rule.ignore:
+            fix = _respelled(situation, problem)
+            yield Match((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
+
+
+def _bad_value(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Values that mount or the kernel refuses."""
+    for problem in _first(situation, {"missing", "value", "range", "text"}):
+        value = problem.item.partition("=")[2]
+        if problem.item in rule.ignore or _is_odd_number(value):
+            continue
+        option = catalogue().find(problem.name)
+        fix = None
+        if option is not None and option.is_number and situation.written[option.name][-1] == problem.item:
+            size = bytes_of(value)
+            if size is None and problem.code == "range" and option.name in rule.options:
+                size = min(int(value[:20]), option.maximum or 0)
+            if size and check_item(f"{option.name}={size}", catalogue()) is None:
+                fix = Fix(set=(f"{option.name}={size}",))
+        yield Match((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
+
+
+def _octal(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Numbers with a leading 0."""
+    for name, value in situation.values.items():
+        option = catalogue().find(name)
+        if option is None or not option.is_number or not _has_leading_zero(value):
+            continue
+        number = kernel_number(value)
+        means = "refuses it" if number is None else f"takes it for {number}"
+        words = _words(situation, name) | {"means": means, "plain": value.lstrip("0")[:20] or "0"}
+        yield Match((name,), words)
+
+
+def _different(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options that are given several times with different values."""
+    for name, items in situation.written.items():
+        values = {catalogue().read_item(item)[2] for item in items}
+        if name not in rule.ignore and len(values) > 1:
+            words = _words(situation, name) | {"items": _listed(dict.fromkeys(items))}
+            yield Match((name,), words, Fix(set=(items[-1],)))
+
+
+def _repeated(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options that are given several times with the same value."""
+    for name, items in situation.written.items():
+        values = {catalogue().read_item(item)[2] for item in items}
+        if name not in rule.ignore and len(items) > 1 and len(values) == 1:
+            yield Match((name,), _words(situation, name), Fix(set=(items[-1],)))
+
+
+def _twice(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options of the rule that are given more than once."""
+    for name in rule.options:
+        items = situation.written.get(name, [])
+        if len(items) > 1:
+            yield Match((name,), {"items": _listed(items)}, Fix(set=(items[-1],)))
+
+
+def _order(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Attribute times whose minimum is above the maximum, which may be the default."""
+    for least, most in (("acregmin", "acregmax"), ("acdirmin", "acdirmax")):
+        texts = [situation.implied.get(name) or catalogue()[name].default or "" for name in (least, most)]
+        low, high = (kernel_number(text) for text in texts)
+        if low is not None and high is not None and low > high:
+            given = tuple(name for name in (least, most) if name in situation.values)
+            words = {"least": f"{least}={low}", "most": f"{most}={high}"}
+            # Taken out first, so that it is written behind an actimeo.
+            yield Match(given, words, Fix((most,), (f"{most}={low}",)))
+
+
+def _actimeo(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """The time for all beside times for one: which of them counts depends on their order."""
+    beside = [name for name in ATTRIBUTE_TIMES if name in situation.values]
+    if "actimeo" not in situation.values or not beside:
+        return
+    times = {name: situation.implied[name] for name in ATTRIBUTE_TIMES}
+    if len(set(times.values())) == 1:
+        fix = Fix(remove=tuple(beside))
+    else:
+        fix = Fix(remove=("actimeo",), set=tuple(f"{name}={value}" for name, value in times.items()))
+    in_force = ", ".join(f"{name}={value}" for name, value in times.items())
+    yield Match(("actimeo", *beside), {"in_force": in_force}, fix)
+
+
+def _family(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A netid of one address family with an address of the other."""
+    item = situation.written.get("proto", [""])[-1]
+    key, _, netid = item.partition("=")
+    try:
+        version = ipaddress.ip_address(situation.host.partition("%")[0]).version
+    except ValueError:
+        return
+    if key != "proto" or netid not in catalogue()["proto"].values:
+        return
+    fitting = netid.removesuffix("6") + ("6" if version == 6 else "")
+    if netid != fitting:
+        yield Match(("proto",), {"netid": netid, "fitting": fitting, "family": f"IPv{version}"})
+
+
+def _taken(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A number of connections other than the one that mounts in use have fixed."""
+    asked = kernel_number(situation.values.get("nconnect", ""))
+    server = situation.facts.server if situation.facts is not None else None
+    if asked is None or server is None or not server.connections:
+        return
+    for version, count in server.connections.items():
+        # Without a version the newest one is negotiated, so only 4.2 is sure to be met.
+        sure = situation.versions == frozenset({version}) or (
+            version == "4.2" and version in situation.versions
+        )
+        if sure and count not in {0, asked}:
+            yield Match(("nconnect",), {"asked": str(asked), "count": str(count), "version": version})
+
+
+FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
+    "whole": _whole,
+    "given": _given,
+    "number": _number,
+    "rounded": _rounded,
+    "ineffective": _ineffective,
+    "unknown": _unknown,
+    "bad-value": _bad_value,
+    "octal": _octal,
+    "different": _different,
+    "repeated": _repeated,
+    "twice": _twice,
+    "order": _order,
+    "actimeo": _actimeo,
+    "family": _family,
+    "taken": _taken,
+}
+
+
+def _words(situation: Situation, name: str) -> dict[str, str]:
+    """Return what the rules' texts may say of an option that is given."""
+    value = situation.values[name]
+    items = situation.written.get(name)
+    words = {"name": name, "value": value, "item": items[-1] if items else name}
+    words["versions"] = "4" if len(situation.versions) == 3 else " or ".join(sorted(situation.versions))
+    number = kernel_number(value)
+    if number is not None:
+        words |= {"number": str(number), "seconds": f"{number / 10:g}"}
+        words["rounded"] = str(rounded_io_size(number, situation.values.get("proto", "tcp")))
+    return words
+
+
+def _listed(items: Iterable[str]) -> str:
+    return " and ".join(f"“{item}”" for item in items)
+
+
+def _first(situation: Situation, codes: set[str]) -> list[OptionProblem]:
+    """Return the problems of these kinds, one for each option."""
+    return list({p.name: p for p in reversed(situation.problems) if p.code in codes}.values())[::-1]
+
+
+def _respelled(situation: Situation, problem: OptionProblem) -> Fix | None:
+    """Return the fix that writes the option with the spelling that is closest to what is written."""
+    spelling = close_spelling(problem.name, catalogue())
+    if spelling is None:
+        return None
+    _, equals, value = problem.item.partition("=")
+    item = spelling + equals + value
+    option, name, _ = catalogue().read_item(item)
+    if option is None or check_item(item, catalogue()) is not None or name in situation.values:
+        return None
+    return Fix(remove=(problem.name,), set=(item,))
+
+
+def _has_leading_zero(value: str) -> bool:
+    return value != "0" and value.startswith("0") and value.isascii() and value.isdigit()
+
+
+def _is_odd_number(value: str) -> bool:
+    """Whether it is a number that the kernel reads though it is not a plain decimal, or one for _octal."""
+    return _has_leading_zero(value) or (value[:2] in {"0x", "0X"} and kernel_number(value) is not None)

@@ -1,0 +1,99 @@
+"""The lint's rules, read from resources/rules/lint.toml, which describes their keys."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from resources import read_toml
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+
+class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change of options that takes a finding away.
+
+    Attributes:
+        remove: names of the options to take out.
+        set: items to put in, each in the place of what the option was before.
+    """
+
+    remove: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"remove {name}" for name in self.remove] + [f"set {item}" for item in self.set]
+        return ", ".join(parts)
+
+
+class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Conditions, all of which must hold; a fact that is not known never lets one hold.
+
+    Attributes:
+        any: one of these items is in force at least; ``rsize=`` means the option with any value.
+        all: all of these items are in force.
+        none: none of these items is in force.
+        versions: the version is surely one of these.
+        fstab: the options stand in fstab.
+        start_up: mounted at start-up, neither by hand nor on demand.
+        fstype: the third field of fstab.
+        not_at: mount points that are left alone.
+        udp: whether the kernel's client speaks NFS over UDP.
+        kernel_before: the kernel is older than this.
+        link_from_bps: the link is at least this fast, bits per second.
+        link_not_below_bps: the link is not known to be slower than this, bits per second.
+    """
+
+    any: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    fstab: bool | None = None
+    start_up: bool | None = None
+    fstype: str | None = None
+    not_at: tuple[str, ...] = ()
+    udp: bool | None = None
+    kernel_before: tuple[int, int] | None = None
+    link_from_bps: float | None = None
+    link_not_below_bps: float | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule.
+
+    Attributes:
+        severity: error (data at risk, or it will not mount), warning, info.
+        title: what is wrong, one sentence; with {places} that the finder fills.
+        why: the reason, with figures where a source has them.
+        source: where that is written or how it was measured.
+        options: the options that it is about.
+        when: the conditions.
+        find: name of the finder that looks closer (advisor/lint_finders.py).
+        min: least number that a finder reports.
+        max: greatest number that a finder reports.
+        ignore: names or items that a finder passes over.
+        unless: rules that say the same better: if one of them has fired, this one is left out.
+        fix: the change that one click makes, None where none is safe.
+    """
+
+    severity: Severity
+    title: str
+    why: str
+    source: str
+    options: tuple[str, ...] = ()
+    when: When = When()
+    find: str = "whole"
+    min: int = 0
+    max: int = 2**64
+    ignore: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    fix: Fix | None = None
+
+
+@cache
+def lint_rules() -> dict[str, Rule]:
+    """Return all rules by their ids, in the order in which they are tried."""
+    return msgspec.convert(read_toml("rules/lint.toml")["rule"], dict[str, Rule])

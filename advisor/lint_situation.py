@@ -1,0 +1,133 @@
+"""What the lint looks at: a set of options, where it stands, and what is known; and the rules' conditions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.options import NO, MountOptions, catalogue, check, implied_values
+from advisor.share import Share, ShareError
+
+if TYPE_CHECKING:
+    from advisor.facts import Facts
+    from advisor.lint_rules import When
+
+_V4 = frozenset({"4.0", "4.1", "4.2"})
+_ALL = _V4 | {"3"}
+_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintContext:
+    """Where options stand.
+
+    Attributes:
+        fstab: whether in fstab, where "at start-up" is the rule; else they are for a mount made now.
+        share: server:/export, or "" if it is not known.
+        mount_point: or "" if it is not known.
+        fstype: nfs or nfs4.
+    """
+
+    fstab: bool = False
+    share: str = ""
+    mount_point: str = ""
+    fstype: str = "nfs"
+
+
+class Situation:
+    """A set of options with all that conditions and finders ask about it.
+
+    Attributes:
+        options: as written.
+        values: canonical name to value in force.
+        implied: likewise, with what options imply for others.
+        written: canonical name to the items that write it, in their order; known options only.
+        problems: what is wrong with single items.
+        versions: the NFS versions that the mount may turn out to have.
+        context: where the options stand.
+        facts: what was observed, or None.
+        host: the server of the share, "" if it is not known.
+    """
+
+    def __init__(self, options: MountOptions, context: LintContext, facts: Facts | None) -> None:
+        self.options = options
+        self.context = context
+        self.facts = facts
+        self.values = options.values()
+        self.implied = implied_values(options)
+        self.problems = check(options)
+        self.written: dict[str, list[str]] = {}
+        for item in options:
+            option, name, _ = catalogue().read_item(item)
+            if item and option is not None:
+                self.written.setdefault(name, []).append(item)
+        self.versions = _versions(self.implied.get("vers"), context.fstype)
+        self.host = _host(context.share)
+
+    @property
+    def start_up(self) -> bool:
+        """Whether it is mounted at start-up, neither by hand nor on demand."""
+        by_hand = self.values.get("auto") == NO
+        return self.context.fstab and not by_hand and "x-systemd.automount" not in self.values
+
+    @property
+    def rate_bps(self) -> float | None:
+        """The link's line rate, bits per second, or None if it is not known."""
+        return self.facts.link.rate_bps if self.facts is not None and self.facts.link is not None else None
+
+    def in_force(self, pattern: str) -> bool:
+        """Whether an item is in force; ``name=`` means the option with any value."""
+        if pattern.endswith("="):
+            return pattern[:-1] in self.values
+        _, name, value = catalogue().read_item(pattern)
+        return self.values.get(name) == value
+
+    def holds(self, when: When) -> bool:
+        """Whether all conditions hold."""
+        return self._options_hold(when) and self._place_holds(when) and self._facts_hold(when)
+
+    def _options_hold(self, when: When) -> bool:
+        if when.any and not any(map(self.in_force, when.any)):
+            return False
+        if not all(map(self.in_force, when.all)) or any(map(self.in_force, when.none)):
+            return False
+        return not when.versions or self.versions <= set(when.versions)
+
+    def _place_holds(self, when: When) -> bool:
+        return (
+            when.fstab in {None, self.context.fstab}
+            and when.start_up in {None, self.start_up}
+            and when.fstype in {None, self.context.fstype}
+            and self.context.mount_point not in when.not_at
+        )
+
+    def _facts_hold(self, when: When) -> bool:
+        client = self.facts.client if self.facts is not None else None
+        if when.udp is not None and (client is None or client.udp is not when.udp):
+            return False
+        if when.kernel_before is not None:
+            match = _KERNEL.match(client.kernel) if client is not None else None
+            if match is None or (int(match[1]), int(match[2])) >= when.kernel_before:
+                return False
+        rate = self.rate_bps
+        if when.link_from_bps is not None and (rate is None or rate < when.link_from_bps):
+            return False
+        return when.link_not_below_bps is None or rate is None or rate >= when.link_not_below_bps
+
+
+def _versions(version: str | None, fstype: str) -> frozenset[str]:
+    """Return the versions that may come of it: 4 leaves the minor version open, none leaves all open."""
+    if version in _ALL:
+        return frozenset({version or ""})
+    if version == "4" or (version is None and fstype == "nfs4"):
+        return _V4
+    # A version that does not exist is another rule's business.
+    return _ALL
+
+
+def _host(share: str) -> str:
+    try:
+        return Share.parse(share).host
+    except ShareError:
+        return ""

@@ -1,0 +1,259 @@
+"""The lint: one case for each rule, the entries that must pass, and what holds for any options."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.catalogue import catalogue
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
+from advisor.lint_finders import FINDERS
+from advisor.lint_rules import lint_rules
+from advisor.options import MountOptions
+
+MADE_NOW = LintContext()
+FSTAB = LintContext(fstab=True, share="nas01:/export/home", mount_point="/mnt/home")
+NFS4 = LintContext(fstab=True, share="nas01:/", mount_point="/mnt", fstype="nfs4")
+IPV6 = LintContext(share="[2001:db8::1]:/export")
+IPV4 = LintContext(share="192.0.2.7:/export")
+NO_UDP = Facts(client=ClientFacts(kernel="6.1.0-18-amd64", udp=False))
+OLD_KERNEL = Facts(client=ClientFacts(kernel="4.19.0", udp=True))
+GIGABIT = Facts(client=ClientFacts(udp=True), link=LinkFacts(rate_bps=1e9))
+SLOW = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e7))
+TWO = Facts(client=ClientFacts(), server=ServerFacts(connections={"4.2": 2}))
+
+#: rule, options that it fires on, where, facts, the same without the mistake
+CASES = [
+    ("unknown-option", "ro,nconect=4", MADE_NOW, None, "ro,nconnect=4"),
+    ("bad-value", "rsize=64k", MADE_NOW, None, "rsize=65536"),
+    ("version-2", "nfsvers=2", MADE_NOW, None, "nfsvers=3"),
+    ("version-twice", "vers=3,nfsvers=4.2", MADE_NOW, None, "nfsvers=4.2"),
+    ("minorversion-on-v3", "vers=3,minorversion=1", MADE_NOW, None, "vers=3"),
+    ("minorversion-alone", "minorversion=1", MADE_NOW, None, "vers=4.1"),
+    ("migration-version", "vers=4.1,migration", MADE_NOW, None, "vers=4.1"),
+    ("mountd-on-v4", "vers=4.2,mountport=635", MADE_NOW, None, "vers=4.2"),
+    ("address-family", "proto=tcp", IPV6, None, "proto=tcp6"),
+    ("address-family", "proto=tcp6", IPV4, None, "proto=tcp"),
+    ("soft-rw", "rw,soft", MADE_NOW, None, "rw,hard"),
+    ("soft-rw", "softerr", MADE_NOW, None, "hard"),
+    ("nosharecache", "nosharecache", MADE_NOW, None, ""),
+    ("nolock-v4", "vers=4.1,nolock", MADE_NOW, None, "vers=4.1"),
+    ("nolock-v4", "_netdev,nofail,nolock", NFS4, None, "_netdev,nofail"),
+    ("local-lock-overruled", "lock,local_lock=flock", MADE_NOW, None, "lock"),
+    ("udp-on-v4", "vers=4,udp", MADE_NOW, NO_UDP, "vers=4"),
+    ("udp-not-in-kernel", "vers=3,udp", MADE_NOW, NO_UDP, "vers=3"),
+    ("udp-fast-link", "proto=udp", MADE_NOW, GIGABIT, ""),
+    ("udp", "proto=udp", MADE_NOW, None, ""),
+    ("contradiction", "hard,ro,soft", MADE_NOW, None, "ro,soft"),
+    ("contradiction", "resvport,noresvport", MADE_NOW, None, "noresvport"),
+    ("contradiction", "timeo=100,timeo=600", MADE_NOW, None, "timeo=600"),
+    ("repeated", "tcp,ro,proto=tcp", MADE_NOW, None, "ro,proto=tcp"),
+    ("attribute-times-mixed", "actimeo=60,acdirmin=10", MADE_NOW, None,
+     "acdirmin=10,acregmin=60,acregmax=60,acdirmax=60"),
+    ("attribute-times-mixed", "acregmin=3,actimeo=60", MADE_NOW, None, "actimeo=60"),
+    ("attribute-times-order", "acregmin=120", MADE_NOW, None, "acregmin=120,acregmax=120"),
+    ("attribute-times-order", "acdirmax=5,acdirmin=10", MADE_NOW, None, "acdirmin=10,acdirmax=10"),
+    ("noac-times", "noac,actimeo=30", MADE_NOW, None, "noac"),
+    ("noac-async", "noac,async", MADE_NOW, None, "noac"),
+    ("noac-price", "noac", MADE_NOW, None, "actimeo=0"),
+    ("sync", "rw,sync", MADE_NOW, None, "rw"),
+    ("timeo-seconds", "timeo=60", MADE_NOW, None, "timeo=600"),
+    ("timeo-limit", "timeo=9000", MADE_NOW, None, "timeo=6000"),
+    ("retry-minutes", "retry=10000", MADE_NOW, None, ""),
+    ("size-below-1024", "rsize=32", MADE_NOW, None, ""),
+    ("size-rounded", "wsize=100000", MADE_NOW, None, "wsize=98304"),
+    ("size-above-limit", "rsize=4194304", MADE_NOW, None, "rsize=1048576"),
+    ("size-of-old-guides", "rsize=8192", MADE_NOW, None, ""),
+    ("octal", "timeo=0600", MADE_NOW, None, "timeo=600"),
+    ("nconnect-taken", "nconnect=8", MADE_NOW, TWO, None),
+    ("nconnect-too-new", "nconnect=8", MADE_NOW, OLD_KERNEL, ""),
+    ("intr", "ro,nointr", MADE_NOW, None, "ro"),
+    ("posix", "posix", MADE_NOW, None, ""),
+    ("atime", "noatime,nodiratime", MADE_NOW, None, ""),
+    ("device-timeout", "x-systemd.device-timeout=5", MADE_NOW, None, ""),
+    ("pasted-address", "addr=192.0.2.7", MADE_NOW, None, ""),
+    ("default-lock-v4", "vers=4.2,local_lock=none", MADE_NOW, None, "vers=4.2"),
+    ("without-effect", "vers=4.2,noacl", MADE_NOW, None, "vers=4.2"),
+    ("without-effect", "vers=3,max_connect=4", MADE_NOW, None, "vers=3"),
+    ("sloppy", "sloppy", MADE_NOW, None, ""),
+    ("no-nofail", "_netdev", FSTAB, None, "_netdev,nofail"),
+    ("no-netdev", "nofail", FSTAB, None, "nofail,_netdev"),
+    ("bg-automount", "bg,x-systemd.automount", FSTAB, None, "x-systemd.automount"),
+    ("bg-systemd", "bg,_netdev", FSTAB, None, "bg,_netdev,nofail"),
+    ("idle-without-automount", "_netdev,nofail,x-systemd.idle-timeout=60", FSTAB, None, "_netdev,nofail"),
+    ("type-nfs4", "_netdev,nofail", NFS4, None, None),
+]  # fmt: skip
+
+#: Entries as careful people write them: nothing to complain about.
+SANE = [
+    "_netdev,nofail",
+    "_netdev,nofail,hard",
+    "defaults,_netdev,nofail",
+    "rw,hard,vers=4.2,_netdev,nofail",
+    "ro,soft,timeo=100,retrans=3,_netdev,nofail",
+    "rw,vers=3,proto=tcp,hard,timeo=600,retrans=2,_netdev,nofail",
+    "vers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,_netdev,nofail",
+    "vers=4.1,rsize=262144,wsize=262144,hard,nconnect=8,sec=sys,_netdev,nofail",
+    "noauto,x-systemd.automount,x-systemd.idle-timeout=10min,x-systemd.mount-timeout=30s,_netdev",
+    "noauto,user,vers=4.2",
+    "vers=3,nolock,proto=tcp,_netdev,nofail",
+    "vers=4.2,sec=krb5p,_netdev,nofail",
+    "vers=4.2,xprtsec=tls,_netdev,nofail",
+    "rw,nosuid,nodev,noexec,_netdev,nofail",
+    "vers=4.2,nocto,actimeo=600,_netdev,nofail,ro",
+    "vers=3,rsize=32768,wsize=32768,bg,hard,tcp,timeo=600,actimeo=0,nofail,_netdev",
+    'context="system_u:object_r:nfs_t:s0:c1,c2",_netdev,nofail',
+    "vers=3,mountport=635,port=2049,mountproto=tcp,_netdev,nofail",
+    "x-systemd.automount,x-systemd.requires=wg-quick@wg0.service,x-systemd.requires=tor.service,_netdev",
+    "proto=rdma,port=20049,vers=4.2,_netdev,nofail",
+    "vers=4.2,lookupcache=pos,nordirplus,fsc,_netdev,nofail",
+    "hard,nofail,_netdev,x-systemd.mount-timeout=60,retry=1,comment=backup,x-gvfs-show",
+]
+
+
+def ids(text: str, context: LintContext, facts: Facts | None = None) -> list[str]:
+    return [finding.rule for finding in lint(MountOptions.parse(text), context=context, facts=facts)]
+
+
+def the_finding(rule: str, text: str, context: LintContext, facts: Facts | None) -> Finding:
+    findings = lint(MountOptions.parse(text), context=context, facts=facts)
+    return next(finding for finding in findings if finding.rule == rule)
+
+
+@pytest.mark.parametrize(("rule", "text", "context", "facts", "fixed"), CASES)
+def test_a_rule_fires_on_its_case_and_its_fix_takes_it_away(
+    rule: str, text: str, context: LintContext, facts: Facts | None, fixed: str | None
+) -> None:
+    finding = the_finding(rule, text, context, facts)
+    assert finding.source
+    for sentence in (finding.title, finding.why):
+        assert sentence.endswith((".", "?", "”."))
+        assert "{" not in sentence
+    assert all(catalogue().find(name) or rule == "unknown-option" for name in finding.options)
+    if fixed is None:
+        assert finding.fix is None
+        return
+    after = apply_fix(MountOptions.parse(text), finding)
+    assert str(after) == fixed
+    assert rule not in ids(fixed, context, facts)
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case[0] for case in CASES} == set(lint_rules())
+
+
+def test_rules_name_finders_options_and_rules_that_exist() -> None:
+    for rule in lint_rules().values():
+        assert rule.find in FINDERS
+        assert all(name in {option.name for option in catalogue()} for name in rule.options)
+        assert set(rule.unless) <= set(lint_rules())
+        for pattern in (*rule.when.any, *rule.when.all, *rule.when.none):
+            assert catalogue().find(pattern.partition("=")[0]) is not None
+        assert set(rule.when.versions) <= {"3", "4.0", "4.1", "4.2"}
+
+
+def test_the_entry_that_the_program_itself_makes_is_clean() -> None:
+    for text in ("_netdev,nofail", "hard,_netdev,nofail"):
+        assert ids(text, FSTAB) == []
+        assert ids(text, FSTAB, NO_UDP) == []
+
+
+@pytest.mark.parametrize("text", SANE)
+def test_sane_entries_are_clean(text: str) -> None:
+    assert ids(text, FSTAB) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [("proto=udp", Facts(client=ClientFacts())), ("proto=udp", None)],
+)
+def test_an_unknown_fact_fires_nothing(text: str, facts: Facts | None) -> None:
+    assert ids(text, MADE_NOW, facts) == ["udp"]
+    assert ids("nconnect=4", MADE_NOW, facts) == []
+
+
+def test_small_sizes_are_right_for_slow_links_and_for_udp() -> None:
+    assert ids("rsize=8192", MADE_NOW, SLOW) == []
+    assert ids("rsize=8192,udp,timeo=7", MADE_NOW) == ["udp"]
+
+
+def test_noac_is_free_of_its_price_where_nothing_is_written() -> None:
+    assert ids("noac,ro", MADE_NOW) == []
+
+
+def test_the_price_of_noac_has_its_figures() -> None:
+    why = the_finding("noac-price", "noac", MADE_NOW, None).why
+    assert all(figure in why for figure in ("4 min 1 s", "18.8 s", "20.6 s", "24.4 s", "5.6 s", "6.2 s"))
+
+
+@pytest.mark.parametrize("text", ["noauto", "x-systemd.automount,noauto", "x-systemd.automount"])
+def test_only_a_mount_at_start_up_needs_nofail(text: str) -> None:
+    assert ids(text, FSTAB) == []
+    assert ids("hard", MADE_NOW) == []
+
+
+def test_a_root_file_system_on_nfs_must_not_be_optional() -> None:
+    assert ids("hard", LintContext(fstab=True, share="nas:/", mount_point="/")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "connections", "fires"),
+    [
+        ("nconnect=4", {"4.2": 4}, False),
+        ("nconnect=4", {"3": 1}, False),
+        ("nconnect=4,vers=3", {"3": 1}, True),
+        ("nconnect=4,vers=4.1", {"4.2": 1}, False),
+        ("vers=4.2", {"4.2": 1}, False),
+        ("nconnect=4", {}, False),
+    ],
+)
+def test_connections_are_fixed_for_each_version(text: str, connections: dict[str, int], fires: bool) -> None:
+    facts = Facts(client=ClientFacts(), server=ServerFacts(connections=connections))
+    assert ("nconnect-taken" in ids(text, MADE_NOW, facts)) is fires
+
+
+def test_an_option_that_cannot_be_respelled_safely_is_only_named() -> None:
+    assert the_finding("unknown-option", "quux", MADE_NOW, None).fix is None
+    assert the_finding("unknown-option", "nconect=99", MADE_NOW, None).fix is None
+    assert the_finding("unknown-option", "nconect=4,nconnect=2", MADE_NOW, None).fix is None
+
+
+def test_too_many_connections_become_the_most_that_there_are() -> None:
+    fix = the_finding("bad-value", "nconnect=32", MADE_NOW, None).fix
+    assert fix is not None
+    assert fix.set == ("nconnect=16",)
+    assert the_finding("bad-value", "timeo=0", MADE_NOW, None).fix is None
+
+
+def test_errors_come_first() -> None:
+    findings = lint(MountOptions.parse("intr,timeo=7,soft,noac"), context=FSTAB)
+    places = [SEVERITIES.index(finding.severity) for finding in findings]
+    assert places == sorted(places)
+    assert len(set(places)) == 3
+
+
+WORDS = sorted(
+    {case[1] for case in CASES}
+    | {item for case in CASES for item in case[1].split(",")}
+    | {"", "=", '"', 'context="a', "rsize=", "rsize=0", "hard=1", "x=\0", "vers=", "minorversion=x", "proto=",
+       "timeo=08", "rsize=0x1000", "nconnect=99999999999999999999999", "{name}", "\udcff", "softreval", "ro",
+       "acregmin=010", "acregmax=1"}
+)  # fmt: skip
+ITEMS = st.one_of(st.sampled_from(WORDS), st.text(max_size=8))
+CONTEXTS = st.sampled_from([MADE_NOW, FSTAB, NFS4, IPV6, IPV4])
+FACTS = st.sampled_from([None, NO_UDP, OLD_KERNEL, GIGABIT, SLOW, TWO])
+
+
+@given(st.lists(ITEMS, max_size=8).map(",".join), CONTEXTS, FACTS)
+def test_any_options_can_be_judged_and_mended(text: str, context: LintContext, facts: Facts | None) -> None:
+    options = MountOptions.parse(text)
+    for finding in lint(options, context=context, facts=facts):
+        assert finding.title
+        after = apply_fix(options, finding)
+        assert str(options) == text
+        assert apply_fix(after, finding) == after
+        if finding.fix is None:
+            assert after == options
+        else:
+            left = [(f.rule, f.options) for f in lint(after, context=context, facts=facts)]
+            assert (finding.rule, finding.options) not in left
