@@ -59,7 +59,6 @@ class ServerFacts:
         address: the address in use.
         reachable: whether TCP port 2049 answered.
         same_subnet: whether no router is between.
-        connections: version ("4.2") to the number of TCP connections that mounts in use have fixed for it.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -67,7 +66,6 @@ class ServerFacts:
     address: str | None = None
     reachable: bool | None = None
     same_subnet: bool | None = None
-    connections: dict[str, int] | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 

@@ -176,10 +176,9 @@ def _family(situation: Situation, _rule: Rule) -> Iterator[Match]:
 def _taken(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """A number of connections other than the one that mounts in use have fixed."""
     asked = kernel_number(situation.values.get("nconnect", ""))
-    server = situation.facts.server if situation.facts is not None else None
-    if asked is None or server is None or not server.connections:
+    if asked is None:
         return
-    for version, count in server.connections.items():
+    for version, count in situation.context.connections.items():
         # Without a version the newest one is negotiated, so only 4.2 is sure to be met.
         sure = situation.versions == frozenset({version}) or (
             version == "4.2" and version in situation.versions

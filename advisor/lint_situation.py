@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from advisor.options import NO, MountOptions, catalogue, check, implied_values
 from advisor.share import Share, ShareError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.facts import Facts
     from advisor.lint_rules import When
 
@@ -27,12 +29,15 @@ class LintContext:
         share: server:/export, or "" if it is not known.
         mount_point: or "" if it is not known.
         fstype: nfs or nfs4.
+        connections: version ("4.2") to the number of connections that other mounts of the server in use have
+            fixed for it; empty if there are none, or none is known.
     """
 
     fstab: bool = False
     share: str = ""
     mount_point: str = ""
     fstype: str = "nfs"
+    connections: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class Situation:
