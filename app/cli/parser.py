@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
+from app.cli.lint import add_arguments as add_lint
 from app.units import format_size, parse_size
 from app.version import VERSION
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = """Mount NFS shares, see what is really in use, and measure them honestly.
 Without a command it opens the window."""
 
-_EPILOG = """exit codes: 0 done, 1 it failed, 2 wrong usage, 70 a bug, 77 not authorized, 130 cancelled
+_EPILOG = """exit codes: 0 done, 1 it failed or lint found an error, 2 wrong usage, 70 a bug,
+            77 not authorized, 130 cancelled
 
 examples:
   mountwright list
@@ -71,6 +73,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
 
+    add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
+
     test = add("test", "copy to and from a directory and measure the speed")
     test.add_argument("path", nargs="?", default="", metavar="PATH", help="a directory; NFS or not")
     test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="with --lab: mount options")
@@ -117,6 +121,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     lab = args.lab is not None
     if args.command == "mount" and not lab and not (args.share and args.mount_point):
         parser.error("mount needs SHARE and MOUNTPOINT")
+    if args.command == "lint" and lab:
+        parser.error("lint judges options without mounting anything; leave --lab out")
     if args.command == "umount" and not lab and not args.mount_point:
         parser.error("umount needs MOUNTPOINT")
     if args.command == "test" and not lab:

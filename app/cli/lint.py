@@ -1,0 +1,226 @@
+"""The command "lint": a whole fstab or one option string, judged by the advisor's rules."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.facts import Facts
+from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
+from advisor.options import MountOptions
+from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
+from app.facts.client import client_facts
+from app.mounts import fstab
+from app.mounts.table import plain_path, printable, read_table
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from advisor.facts import ClientFacts
+    from app.mounts.model import Mount
+
+_ICONS = {"error": "✖ ", "warning": "⚠ ", "info": "• "}
+#: Longer files are no fstab.
+_MAX_BYTES = 16 * 2**20
+
+
+class LintedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One option set with its findings.
+
+    Attributes:
+        line: in the file, from 1; 0 if it is no file.
+        share: server:/export, "" if it is no file.
+        mount_point: likewise.
+        options: as written.
+        findings: errors first.
+    """
+
+    line: int
+    share: str
+    mount_point: str
+    options: str
+    findings: list[Finding]
+
+
+class LintReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of the command.
+
+    Attributes:
+        file: what was read, "" for an option string.
+        entries: NFS entries in the file's order.
+        warnings: lines that mount cannot read, one sentence each.
+    """
+
+    file: str
+    entries: list[LintedEntry]
+    warnings: list[str]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of findings of each severity."""
+        found = [finding.severity for entry in self.entries for finding in entry.findings]
+        return {severity: found.count(severity) for severity in SEVERITIES}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's arguments."""
+    parser.add_argument(
+        "what",
+        metavar="FILE|OPTIONS",
+        help="a file like /etc/fstab, - for standard input, or options as after mount -o",
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")
+    kind.add_argument("--options", dest="as_options", action="store_true", help="it is an option string")
+    parser.add_argument(
+        "--no-facts", action="store_true", help="leave out what is known of this computer: it is for another"
+    )
+
+
+def run_lint(args: argparse.Namespace) -> int:
+    """Judge, print, and return the exit code: 1 if there is an error among the findings, else 0.
+
+    Raises:
+        AppError: if the file cannot be read.
+    """
+    client = None if args.no_facts else client_facts()
+    mounts = [] if args.no_facts else read_table().mounts
+    if _is_file(args):
+        report = lint_file(args.what, _read(args.what), client, mounts)
+    else:
+        facts = Facts(client=client) if client is not None else None
+        report = lint_options(args.what, facts)
+    if args.json:
+        print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode(), flush=True)
+    else:
+        print(report_text(report, icons=sys.stdout.isatty()), flush=True)
+    return 1 if report.counts["error"] else 0
+
+
+def lint_options(text: str, facts: Facts | None) -> LintReport:
+    """Judge an option string, for a mount made now."""
+    text = printable(text)
+    findings = lint(MountOptions.parse(text), context=LintContext(), facts=facts)
+    entry = LintedEntry(line=0, share="", mount_point="", options=text, findings=findings)
+    return LintReport(file="", entries=[entry], warnings=[])
+
+
+def lint_file(name: str, raw: bytes, client: ClientFacts | None, mounts: Sequence[Mount]) -> LintReport:
+    """Judge the NFS entries of a file in the form of fstab.
+
+    Args:
+        name: of the file, for messages.
+        raw: what is in it.
+        client: what is known of this computer, None to judge for any.
+        mounts: mounts of this computer that are in use.
+    """
+    table = fstab.parse(raw)
+    facts = Facts(client=client) if client is not None else None
+    entries: list[LintedEntry] = []
+    for line, entry in table.nfs_lines():
+        share, point = printable(entry.source), plain_path(printable(entry.target))
+        options = printable(entry.options)
+        context = LintContext(
+            fstab=True,
+            share=share,
+            mount_point=point,
+            fstype=entry.fstype,
+            connections=_connections(mounts, share, point),
+        )
+        findings = lint(MountOptions.parse(options), context=context, facts=facts)
+        entries.append(
+            LintedEntry(line=line.number, share=share, mount_point=point, options=options, findings=findings)
+        )
+    name = "standard input" if name == "-" else printable(name)
+    return LintReport(file=name, entries=entries, warnings=[printable(w) for w in table.warnings(name)])
+
+
+def _connections(mounts: Sequence[Mount], share: str, point: str) -> dict[str, int]:
+    """Return version to the number of connections that other mounts of the share's server have fixed."""
+    host = _host(share)
+    connections: dict[str, int] = {}
+    for mount in mounts:
+        # What is mounted at the very place goes away before the entry is mounted anew.
+        if mount.active is None or mount.mount_point == point:
+            continue
+        values = MountOptions.parse(mount.active.options).values()
+        if host and host in {_host(mount.active.share), values.get("addr")} and mount.active.nconnect:
+            connections[values.get("vers", "")] = mount.active.nconnect
+    return connections
+
+
+def _host(share: str) -> str:
+    try:
+        return Share.parse(share).host
+    except ShareError:
+        return ""
+
+
+def _is_file(args: argparse.Namespace) -> bool:
+    """Whether a file is meant: said so, or it is there, or it looks like a path and not like options."""
+    if args.as_file or args.as_options:
+        return bool(args.as_file)
+    what: str = args.what
+    if what == "-" or ("/" in what and not set(what) & {",", "="}):
+        return True
+    try:
+        return Path(what).is_file()
+    except OSError:  # options can be longer than a file's name
+        return False
+
+
+def _read(name: str) -> bytes:
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(_MAX_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"{printable(name)} cannot be read: {error.strerror}.",
+            hint="If it is an option string and not a file, say so with --options.",
+        ) from error
+    if len(raw) > _MAX_BYTES:
+        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for an fstab.")
+    return raw
+
+
+def report_text(report: LintReport, *, icons: bool) -> str:
+    """Return the report for people; icons only beside the words, for a terminal."""
+    blocks = [f"{'⚠ ' if icons else ''}warning: {warning}" for warning in report.warnings]
+    for entry in report.entries:
+        blocks += _entry_blocks(report.file, entry, icons=icons)
+    counts = ", ".join(_counted(number, word) for word, number in report.counts.items() if number)
+    number = len(report.entries)
+    judged = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
+    blocks.append(f"{judged if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
+    return _shown("\n\n".join(blocks))
+
+
+def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str]:
+    place = f"{file}:{entry.line}: {entry.mount_point}: " if file else ""
+    for finding in entry.findings:
+        icon = _ICONS[finding.severity] if icons else ""
+        lines = [f"{icon}{finding.severity}: {place}{finding.title}", f"    Why: {finding.why}"]
+        if finding.fix is not None:
+            fixed = apply_fix(MountOptions.parse(entry.options), finding)
+            lines.append(f"    Fix: {finding.fix} → {fixed}" if len(fixed) else f"    Fix: {finding.fix}")
+        lines.append(f"    Source: {finding.source} [{finding.rule}]")
+        yield "\n".join(lines)
+
+
+def _shown(text: str) -> str:
+    """Return a text without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+
+
+def _counted(number: int, word: str) -> str:
+    word = {"info": "note"}.get(word, word)
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

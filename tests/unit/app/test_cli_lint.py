@@ -1,0 +1,181 @@
+"""The command "lint" on files and option strings."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from advisor.facts import ClientFacts
+from app.cli import lint as command
+from app.cli.main import main
+from app.mounts.model import Active, Mount, MountTable
+
+CLIENT = ClientFacts(hostname="h", kernel="6.1.0", udp=False, mount_nfs=True)
+ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
+
+
+def mounted(point: str, share: str, nconnect: int, options: str = "rw,vers=4.2") -> Mount:
+    active = Active(mount_id=1, device="0:50", share=share, fstype="nfs4", options=options, nconnect=nconnect)
+    return Mount(mount_point=point, share=share, state="mounted", active=active)
+
+
+@pytest.fixture(autouse=True)
+def this_computer(monkeypatch: pytest.MonkeyPatch) -> list[Mount]:
+    mounts: list[Mount] = []
+    monkeypatch.setattr(command, "client_facts", lambda: CLIENT)
+    monkeypatch.setattr(command, "read_table", lambda: MountTable(mounts=mounts, warnings=[]))
+    return mounts
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "fstab"
+    path.write_bytes(
+        b"UUID=1 / ext4 defaults,soft 0 1\n"
+        b"nas01:/a /mnt/a nfs soft,_netdev,nofail 0 0\n"
+        b"broken line\n"
+        b"nas01:/b /mnt/b\\040c nfs intr,_netdev,nofail 0 0\n"
+        b"nas01:/d /mnt/d nfs _netdev,nofail 0 0\n"
+    )
+    return path
+
+
+def test_a_whole_fstab_is_judged(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(file)]) == 1
+    text = capsys.readouterr().out
+    assert f"error: {file}:2: /mnt/a: A soft mount" in text
+    assert "Fix: set hard → hard,_netdev,nofail" in text
+    assert "Source: " in text
+    assert "Why: " in text
+    assert f"warning: Line 3 of {file} is ignored by mount: it has fewer than three fields." in text
+    assert f"info: {file}:4: /mnt/b c: “intr”" in text
+    assert f"3 NFS entries of {file}: 1 error, 1 note." in text
+    assert ":1: " not in text
+    assert ":5: " not in text
+    assert "✖" not in text
+
+
+def test_on_a_terminal_an_icon_stands_beside_the_word() -> None:
+    text = command.report_text(command.lint_options("soft,intr,timeo=7,udp", None), icons=True)
+    for words in ("✖ error: ", "⚠ warning: ", "• info: "):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["soft"], 1),
+        (["_netdev,nofail"], 0),
+        (["noac"], 0),
+        (["x-systemd.requires=/mnt/a,ro"], 0),
+        (["ro,soft", "--options"], 0),
+        (["hard", "--no-facts"], 0),
+        ([",".join(["ro"] * 500)], 0),
+    ],
+)
+def test_options_are_judged_as_for_a_mount_made_now(argv: list[str], code: int) -> None:
+    assert main(["lint", *argv]) == code
+
+
+def test_a_file_in_this_folder_needs_no_slash(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert main(["lint", "fstab"]) == 1
+    assert "fstab:2:" in capsys.readouterr().out
+    assert main(["lint", "fstab", "--options"]) == 1
+    assert "There is no mount option “fstab”." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argv", [["/no/such/fstab"], ["hard", "--file"], ["/"]])
+def test_a_file_that_cannot_be_read_is_wrong_usage(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", *argv]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_standard_input_is_read_as_a_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+    assert main(["lint", "-"]) == 1
+    assert "standard input:2: /mnt/a:" in capsys.readouterr().out
+
+
+def test_json_has_the_findings_with_their_fixes(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(file), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["file"] == str(file)
+    assert len(report["warnings"]) == 1
+    assert [entry["line"] for entry in report["entries"]] == [2, 4, 5]
+    finding = report["entries"][0]["findings"][0]
+    assert (finding["rule"], finding["severity"]) == ("soft-rw", "error")
+    assert finding["fix"] == {"remove": [], "set": ["hard"]}
+
+
+def test_what_is_known_of_this_computer_counts_unless_told_not_to(
+    this_computer: list[Mount], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    this_computer.append(mounted("/mnt/other", "nas01:/other", 2))
+    path = tmp_path / "fstab"
+    path.write_text(
+        "nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\nnas02:/a /mnt/b nfs nconnect=4,_netdev,nofail\n"
+    )
+    main(["lint", str(path), "--json"])
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [[finding["rule"] for finding in entry["findings"]] for entry in entries] == [
+        ["nconnect-taken"],
+        [],
+    ]
+    main(["lint", str(path), "--json", "--no-facts"])
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [entry["findings"] for entry in entries] == [[], []]
+
+
+def test_a_mount_at_the_entrys_own_place_fixes_nothing_for_it(this_computer: list[Mount]) -> None:
+    this_computer.append(mounted("/mnt/a", "nas01:/a", 1))
+    raw = b"nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
+    assert not command.lint_file("f", raw, CLIENT, this_computer).entries[0].findings
+
+
+def test_a_server_is_also_known_by_its_address() -> None:
+    live = mounted("/mnt/other", "nas01:/other", 2, "rw,vers=4.2,addr=192.0.2.7")
+    raw = b"192.0.2.7:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
+    findings = command.lint_file("f", raw, CLIENT, [live]).entries[0].findings
+    assert [finding.rule for finding in findings] == ["nconnect-taken"]
+
+
+def test_a_file_that_is_much_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "_MAX_BYTES", 10)
+    path = tmp_path / "big"
+    path.write_bytes(b"#" * 11)
+    assert main(["lint", str(path)]) == 2
+    assert "too long" in capsys.readouterr().err
+
+
+def test_the_lab_has_no_part_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["lint", "hard", "--lab", "gigabit"])
+    assert caught.value.code == 2
+    assert "leave --lab out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_every_file_of_the_zoo_is_read(
+    path: Path, form: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", str(path), *form]) in {0, 1}
+    assert capsys.readouterr().out
+
+
+def test_what_a_terminal_would_obey_is_not_printed() -> None:
+    raw = b"nas:/a /mnt/\\033[31m nfs soft,comment=\x1b[2J,_netdev,nofail\n"
+    text = command.report_text(command.lint_file("f", raw, None, []), icons=True)
+    assert "\x1b" not in text
+    assert "\\x1b[31m" in text
