@@ -17,6 +17,7 @@ from app.agent.protocol import (
     UnmountArgs,
 )
 from app.bench.result import TestEvent, TestSpec
+from app.cli.convert import run_convert
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
 from app.cli.text import facts_text, mounts_text, report_text, test_text
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the parsed command; messages go to standard error, results to standard output."""
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
+        if args.command == "convert":
+            return run_convert(args)
         if args.command == "lint":
             return run_lint(args)
         with open_host(args.lab) as host:

@@ -6,6 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
+from app.cli.convert import add_arguments as add_convert
+from app.cli.convert import take_trailing
 from app.cli.lint import add_arguments as add_lint
 from app.units import format_size, parse_size
 from app.version import VERSION
@@ -95,6 +97,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="how the client's cache is kept out of the read (fresh-mount: only with --lab)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
+
+    add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
     return parser
 
 
@@ -118,6 +122,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if args.command == "convert":
+        take_trailing(args)
+        if args.lab is not None:
+            parser.error("convert works on text alone; leave --lab out")
     lab = args.lab is not None
     if args.command == "mount" and not lab and not (args.share and args.mount_point):
         parser.error("mount needs SHARE and MOUNTPOINT")

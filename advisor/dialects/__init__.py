@@ -1,0 +1,146 @@
+"""The dialects in which an NFS mount is written: reading any of them, writing each of them.
+
+Entries are kept in Linux's words; what another system cannot say is listed, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.dialects import (
+    ansible,
+    autofs,
+    bsd_reading,
+    freebsd,
+    kubernetes,
+    linux_command,
+    linux_fstab,
+    macos,
+    nextstep,
+    nfsmount_conf,
+    openbsd,
+    systemd,
+)
+from advisor.dialects.commands import parse_command
+from advisor.dialects.entry import DialectError, Entry, OtherFormError, Reading, When, Written
+from advisor.options import MountOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["DIALECTS", "Dialect", "DialectError", "Entry", "Reading", "UnreadableError", "When", "Written",
+           "read_any"]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One way to write an entry.
+
+    Attributes:
+        name: for the command line.
+        label: for people.
+        write: returns the entry in it; raises DialectError if it cannot be written at all.
+    """
+
+    name: str
+    label: str
+    write: Callable[[Entry], Written]
+
+
+#: All dialects by name, in the order to offer them.
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("command", "Linux mount command", linux_command.write),
+        Dialect("fstab", "Linux fstab line", linux_fstab.write),
+        Dialect("systemd-mount", "systemd mount unit", systemd.write_mount),
+        Dialect("systemd-automount", "systemd automount unit", systemd.write_automount),
+        Dialect("autofs", "autofs direct map", autofs.write),
+        Dialect("nfsmount.conf", "section of nfsmount.conf", nfsmount_conf.write),
+        Dialect("ansible", "Ansible task", ansible.write),
+        Dialect("kubernetes", "Kubernetes PersistentVolume", kubernetes.write),
+        Dialect("openbsd", "OpenBSD mount_nfs command", openbsd.write),
+        Dialect("openbsd-fstab", "OpenBSD fstab line", openbsd.write_fstab),
+        Dialect("freebsd", "FreeBSD mount command", freebsd.write),
+        Dialect("freebsd-fstab", "FreeBSD fstab line", freebsd.write_fstab),
+        Dialect("macos", "macOS mount command", macos.write),
+        Dialect("macos-autofs", "macOS automounter map", macos.write_autofs),
+        Dialect("nextstep", "NeXTSTEP fstab line", nextstep.write),
+    )
+}
+
+
+class UnreadableError(DialectError):
+    """No form fits the text.
+
+    Attributes:
+        tried: what was tried, with the reason why it is not that.
+    """
+
+    def __init__(self, message: str, tried: list[tuple[str, str]]) -> None:
+        super().__init__(message)
+        self.tried = tried
+
+
+def read_any(text: str) -> Reading:
+    """Return what a pasted text says, with the form that it was recognised as.
+
+    A mount command, an fstab line, a systemd mount unit, an autofs map, or a command or fstab line of
+    OpenBSD, FreeBSD, macOS or NeXTSTEP.
+
+    Raises:
+        UnreadableError: if it is none of these, or is one and not complete.
+    """
+    tried: list[tuple[str, str]] = []
+    for form, read in _READERS:
+        try:
+            return read(text)
+        except OtherFormError as error:
+            tried.append((form, str(error)))
+        except DialectError as error:
+            tried.append((form, str(error)))
+            raise UnreadableError(f"This looks like {form}, but it cannot be read. {error}", tried) from error
+    raise UnreadableError("This is nothing that says how to mount NFS.", tried)
+
+
+def _read_bsd_command(text: str) -> Reading:
+    return bsd_reading.read_command(parse_command(text))
+
+
+def _read_command(text: str) -> Reading:
+    reading = linux_command.read(text)
+    if bsd_reading.is_bsd(reading.entry.options):
+        return bsd_reading.reread(reading, bsd_reading.FORM_MOUNT)
+    return reading
+
+
+def _read_map(text: str) -> Reading:
+    reading = autofs.read(text)
+    if not bsd_reading.is_bsd(reading.entry.options):
+        return reading
+    # What says "on demand" was added in reading; the rest is in the words of macOS or FreeBSD.
+    own = [item for item in reading.entry.options if not item.startswith("x-systemd.")]
+    added = [item for item in reading.entry.options if item.startswith("x-systemd.")]
+    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(own))
+    again = bsd_reading.reread(Reading(entry, reading.form, reading.untranslated), reading.form)
+    options = MountOptions([*again.entry.options, *added])
+    return Reading(Entry(entry.share, entry.mount_point, options), again.form, again.untranslated)
+
+
+def _read_fstab(text: str) -> Reading:
+    reading = linux_fstab.read(text)
+    if bsd_reading.is_next(reading.entry.options):
+        return bsd_reading.reread_next(reading)
+    if bsd_reading.is_bsd(reading.entry.options):
+        return bsd_reading.reread(reading, bsd_reading.FORM_FSTAB)
+    return reading
+
+
+_READERS: tuple[tuple[str, Callable[[str], Reading]], ...] = (
+    (systemd.FORM, systemd.read),
+    (bsd_reading.FORM_COMMAND, _read_bsd_command),
+    (linux_command.FORM, _read_command),
+    (autofs.FORM, _read_map),
+    (linux_fstab.FORM, _read_fstab),
+)

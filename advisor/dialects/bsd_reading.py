@@ -1,0 +1,171 @@
+"""What the words and flags of the BSDs, macOS and NeXTSTEP mean on Linux.
+
+From mount_nfs(8) of FreeBSD (2020), OpenBSD and macOS, OpenBSD's mount(8) for ``-o -r=32768``, and the
+parameter list of NeXT's NFS Manager (NFS Performance Tuning, 1993).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from advisor.dialects.commands import BSD_PROGRAM, Command, parse_flags
+from advisor.dialects.entry import Entry, OtherFormError, Reading
+from advisor.options import MountOptions
+
+FORM_COMMAND = "a mount_nfs command of a BSD or macOS"
+FORM_MOUNT = "a mount command of a BSD or macOS"
+FORM_FSTAB = "an fstab line of a BSD or macOS"
+FORM_NEXT = "an fstab line of NeXTSTEP"
+
+#: One-letter flags and the words for -o that say the same; those that end in = take a value.
+_FLAGS = {
+    "2": "nfsv2", "3": "nfsv3", "b": "bg", "c": "noconn", "d": "dumbtimer", "i": "intr", "l": "rdirplus",
+    "L": "nolockd", "N": "noresvport", "P": "resvport", "s": "soft", "T": "tcp", "U": "mntudp",
+    "a": "readahead=", "D": "deadthresh=", "g": "maxgroups=", "I": "readdirsize=", "R": "retrycnt=",
+    "r": "rsize=", "t": "timeout=", "w": "wsize=", "x": "retrans=",
+}  # fmt: skip
+#: Known to take no value or one, but not what they mean today: told as not understood.
+_UNKNOWN_FLAGS = "4Kqpvnm:"
+
+#: Words that Linux spells otherwise; "" where Linux does so anyway.
+_WORDS = {
+    "nfsv3": "vers=3", "nolockd": "nolock", "locallocks": "local_lock=all", "locks": "lock",
+    "noac": "actimeo=0",
+    "mntudp": "mountproto=udp", "tls": "xprtsec=tls", "failok": "nofail", "late": "_netdev", "net": "_netdev",
+    "rdonly": "ro", "nordonly": "rw", "proto=tcp4": "proto=tcp", "proto=udp4": "proto=udp", "conn": "",
+    "nodumbtimer": "", "nomntudp": "", "inet": "", "inet4": "", "nohard": "soft", "nosoft": "hard",
+}  # fmt: skip
+_KEYS = {"timeout": "timeo", "nfsvers": "vers"}
+#: They mean the same on Linux, with a value or without.
+_SAME = frozenset({
+    "ro", "rw", "bg", "fg", "hard", "soft", "intr", "nointr", "tcp", "udp", "proto", "port", "mountport",
+    "sec",
+    "rsize", "wsize", "timeo", "retrans", "acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac",
+    "resvport", "noresvport", "rdirplus", "nordirplus", "nocto", "cto", "sync", "async", "noauto", "auto",
+    "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "atime", "vers",
+})  # fmt: skip
+#: Words that no mount of Linux has: one of them tells the family.
+_TELLING = frozenset({
+    "nfsv2", "nfsv3", "nfsv4", "nolockd", "locallocks", "nolocks", "mntudp", "tls", "failok", "late",
+    "rdonly",
+    "dumbtimer", "noconn", "retrycnt", "readahead", "readdirsize", "dsize", "rwsize", "maxgroups",
+    "deadthresh",
+    "deadtimeout", "timeout", "wcommitsize", "noncontigwr", "oneopenown", "mutejukebox", "nobrowse", "net",
+})  # fmt: skip
+_FOREVER = 10_000
+_NEXT_WAIT_S = 20
+
+
+class _Options(NamedTuple):
+    items: list[str]
+    untranslated: list[str]
+
+
+def is_bsd(options: MountOptions) -> bool:
+    """Whether an option string has a word or a dash that only a BSD or macOS knows."""
+    return any(item.partition("=")[0] in _TELLING or item.startswith("-") for item in options)
+
+
+def is_next(options: MountOptions) -> bool:
+    """Whether it has NeXTSTEP's own word."""
+    return any(item.partition("=")[0] == "mnttimeo" for item in options)
+
+
+def read_command(command: Command) -> Reading:
+    """Return what a mount_nfs command says.
+
+    Raises:
+        OtherFormError: if the program is another.
+        DialectError: if it is not complete.
+    """
+    if command.program != BSD_PROGRAM:
+        raise OtherFormError("It does not begin with mount_nfs.")
+    valued = "".join(flag + (":" if word.endswith("=") else "") for flag, word in _FLAGS.items())
+    flags, share, mount_point = parse_flags(command, f"o:{valued}{_UNKNOWN_FLAGS}")
+    words: list[str] = []
+    untranslated: list[str] = []
+    for flag, value in flags:
+        word = _FLAGS.get(flag[1:])
+        if flag == "-o":
+            words += list(MountOptions.parse(value))
+        elif word is None:
+            untranslated.append(f"The flag {flag} {value}".rstrip() + " is not understood.")
+        else:
+            words.append(word + value)
+    options = translate(words)
+    untranslated += options.untranslated
+    transport = MountOptions(options.items).get("proto")
+    if transport is None:
+        untranslated.append("Without -T OpenBSD uses UDP; FreeBSD and macOS use TCP, as Linux does.")
+    if command.behind:
+        untranslated.append(f"What stands behind the command was left out: {command.behind}")
+    entry = Entry.make(share, mount_point, MountOptions(options.items))
+    return Reading(entry, FORM_COMMAND, untranslated)
+
+
+def reread(reading: Reading, form: str) -> Reading:
+    """Return a reading whose options were a BSD's all along, in Linux's words."""
+    options = translate(list(reading.entry.options))
+    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(options.items))
+    return Reading(entry, form, [*reading.untranslated, *options.untranslated])
+
+
+def reread_next(reading: Reading) -> Reading:
+    """Return a reading of NeXTSTEP's options: ``retry`` counts there, each try waits ``mnttimeo`` seconds."""
+    written = reading.entry.options
+    wait, tries = _number(written.get("mnttimeo"), _NEXT_WAIT_S), _number(written.get("retry"), 1)
+    words = [item for item in written if item.partition("=")[0] not in {"mnttimeo", "retry"}]
+    options = translate(words)
+    minutes = max(1, math.ceil(tries * wait / 60))
+    items = [*options.items, f"retry={minutes}"]
+    note = f"{tries} tries of {wait} s became retry={minutes}, which Linux counts in minutes."
+    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(items))
+    return Reading(entry, FORM_NEXT, [*reading.untranslated, *options.untranslated, note])
+
+
+def translate(words: list[str]) -> _Options:
+    """Return the items for Linux, and a sentence for each word that has none or another meaning."""
+    items: list[str] = []
+    untranslated: list[str] = []
+    words = [_undashed(word) for word in words if word]
+    minor = next((word.partition("=")[2] for word in words if word.startswith("minorversion=")), "0")
+    for word in words:
+        key, _, value = word.partition("=")
+        if word == "nfsv4" or (word in {"vers=4", "nfsvers=4"} and f"minorversion={minor}" in words):
+            items.append(f"vers=4.{minor}")
+        elif key == "retrycnt":
+            tries = _number(value, 1)
+            items.append(f"retry={tries or _FOREVER}")
+            if not tries:
+                untranslated.append(f"retrycnt=0 tries for ever; retry={_FOREVER} is a week.")
+        elif key == "rwsize":
+            items += [f"rsize={value}", f"wsize={value}"]
+        elif word in _WORDS or key in _SAME or key in _KEYS:
+            item = _WORDS.get(word, word.replace(key, _KEYS.get(key, key), 1))
+            items += [item] if item else []
+        elif key != "minorversion":
+            untranslated.append(_no_word(key, word))
+    return _Options(items, untranslated)
+
+
+def _undashed(word: str) -> str:
+    """Return the word for a flag written among the options, ``-r=32768`` or ``-T``."""
+    if not word.startswith("-"):
+        return word
+    flag, _, value = word[1:].partition("=")
+    return _FLAGS.get(flag, f"-{flag}") + value if flag in _FLAGS else word
+
+
+def _no_word(key: str, word: str) -> str:
+    if key == "readahead":
+        return f"“{word}” counts blocks of a read; Linux sets the readahead beside the mount, in KiB."
+    if key == "nfsv2":
+        return "Linux no longer speaks NFS version 2."
+    if key == "nolocks":
+        return "“nolocks” switches locks off; Linux can only keep them local (nolock)."
+    return f"“{word}” has no word on Linux."
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else default

@@ -1,0 +1,161 @@
+"""One NFS mount as every dialect tells it, and what reading and writing give back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from advisor.options import YES, MountOptions, catalogue, is_comment
+from advisor.share import Share, ShareError
+
+When = Literal["start-up", "on demand", "by hand"]
+
+_SPAN = re.compile(r"\s*([0-9]+)\s*([a-z]*)")
+#: Seconds of the units that systemd.time(7) knows, the long ones left out.
+_SPAN_UNITS = {
+    **dict.fromkeys(("", "s", "sec", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86400),
+}
+
+
+class DialectError(ValueError):
+    """The text cannot be read as this dialect; the message says why, one sentence."""
+
+
+class OtherFormError(DialectError):
+    """The text is of another form altogether, so another dialect may read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A share, where it is mounted, and how.
+
+    Attributes:
+        share: the export.
+        mount_point: absolute path.
+        options: every option as Linux writes it in fstab; the words that say when (noauto,
+            x-systemd.automount, x-systemd.idle-timeout) are among them.
+    """
+
+    share: Share
+    mount_point: str
+    options: MountOptions = field(default_factory=MountOptions)
+
+    @classmethod
+    def make(cls, share: str, mount_point: str, options: MountOptions | str = "") -> Entry:
+        """Return the entry of these texts.
+
+        Raises:
+            DialectError: if the share or the mount point is none.
+        """
+        try:
+            parsed = Share.parse(share)
+        except ShareError as error:
+            raise DialectError(f"“{share}” is not a share: {error}") from error
+        if not mount_point.startswith("/"):
+            raise DialectError(f"The mount point “{mount_point}” is not an absolute path.")
+        if any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in mount_point):
+            raise DialectError("The mount point contains a control character or a byte that is not UTF-8.")
+        made = MountOptions.parse(options) if isinstance(options, str) else options.copy()
+        return cls(parsed, mount_point, made)
+
+    @property
+    def when(self) -> When:
+        """When it is mounted, as mount -a and systemd read the options."""
+        if self.options.get("x-systemd.automount") == YES:
+            return "on demand"
+        return "by hand" if self.options.get("noauto") == YES else "start-up"
+
+    @property
+    def idle_timeout_s(self) -> int | None:
+        """Seconds after which an unused on-demand mount goes, None if it stays or the text is no time."""
+        return span_seconds(self.options.get("x-systemd.idle-timeout") or "") or None
+
+    def with_when(self, when: When) -> Entry:
+        """Return a copy that is mounted then; an idle time-out stays only where it means something."""
+        options = self.options.copy()
+        if when == "on demand":
+            options.remove("auto")
+            options.set("x-systemd.automount", YES)
+        else:
+            options.remove("x-systemd.automount")
+            options.remove("x-systemd.idle-timeout")
+            if when == "by hand":
+                options.set("noauto", YES)
+            else:
+                options.remove("auto")
+        return Entry(self.share, self.mount_point, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An entry in one dialect.
+
+    Attributes:
+        text: what to copy, with a line end.
+        file_name: where it belongs, "" for a command.
+        untranslated: what the dialect cannot say, one sentence each.
+        problems: what the other system limits or changes, one sentence each.
+    """
+
+    text: str
+    file_name: str = ""
+    untranslated: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says.
+
+    Attributes:
+        entry: in Linux's words.
+        form: what the text was recognised as, for example "an fstab line".
+        untranslated: what of it Linux cannot say or is not understood, one sentence each.
+    """
+
+    entry: Entry
+    form: str
+    untranslated: list[str] = field(default_factory=list[str])
+
+
+def span_seconds(text: str) -> int | None:
+    """Return the seconds of a time span such as ``90``, ``10min`` or ``1h 30s``, None if it is none."""
+    total = 0
+    place = 0
+    text = text.strip()
+    while place < len(text):
+        match = _SPAN.match(text, place)
+        if match is None or match[2] not in _SPAN_UNITS or len(match[1]) > 12:
+            return None
+        total += int(match[1]) * _SPAN_UNITS[match[2]]
+        place = match.end()
+    return total if text else None
+
+
+def split_items(options: MountOptions) -> tuple[list[str], list[str]]:
+    """Return the items that reach mount.nfs, and those that only fstab and systemd read."""
+    inner: list[str] = []
+    outer: list[str] = []
+    for item in options:
+        option = catalogue().read_item(item)[0] if item else None
+        if option.scope == "fstab" if option else is_comment(item):
+            outer.append(item)
+        elif item:
+            inner.append(item)
+    return inner, outer
+
+
+def set_nfs4(options: MountOptions) -> None:
+    """Say in an option what the file system type ``nfs4`` says (mount.nfs4(8)), unless a version is given."""
+    if options.get("vers") is None:
+        options.set("vers", "4")
+
+
+def control_problem(text: str, what: str) -> list[str]:
+    """Return a sentence if the text has a character that no line of a file can hold."""
+    bad = any(ord(c) < 0x20 or ord(c) in {0x7F, 0x85, 0x2028, 0x2029} for c in text)
+    return [f"The {what} contain a control character, which cannot be written here."] if bad else []

@@ -1,0 +1,249 @@
+r"""systemd mount and automount units (systemd.mount(5), systemd.automount(5), systemd-escape(1)).
+
+A value in a unit file is taken literally except for ``%``, which begins a specifier, a backslash at the
+line's end, which continues it, and blanks at both ends, which are lost. The words for fstab become
+settings, as systemd-fstab-generator makes them; ``nofail`` and ``_netdev`` stay, systemd reads them there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from advisor.dialects.entry import (
+    DialectError,
+    Entry,
+    OtherFormError,
+    Reading,
+    Written,
+    control_problem,
+    set_nfs4,
+)
+from advisor.options import YES, MountOptions, catalogue
+
+FORM = "a systemd mount unit"
+DIRECTORY = "/etc/systemd/system/"
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
+_TARGET = "remote-fs.target"
+#: A word for fstab and the settings that say the same, section first.
+_SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
+    "x-systemd.mount-timeout": (("Mount", "TimeoutSec"),),
+    "x-systemd.requires": (("Unit", "Requires"), ("Unit", "After")),
+    "x-systemd.after": (("Unit", "After"),),
+    "x-systemd.before": (("Unit", "Before"),),
+    "x-systemd.requires-mounts-for": (("Unit", "RequiresMountsFor"),),
+    "x-systemd.wanted-by": (("Install", "WantedBy"),),
+    "x-systemd.required-by": (("Install", "RequiredBy"),),
+}
+#: What a mount of NFS has anyway, or what only people read.
+_GOES_WITHOUT_SAYING = {
+    ("Unit", "After"): frozenset({"network-online.target", "network.target", "remote-fs-pre.target"}),
+    ("Unit", "Wants"): frozenset({"network-online.target", "network.target"}),
+    ("Unit", "Requires"): frozenset({"network-online.target", "network.target"}),
+    ("Unit", "Before"): frozenset({_TARGET}),
+    ("Install", "RequiredBy"): frozenset({_TARGET}),
+}
+#: Their values are lists of unit names with blanks between.
+_LISTS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
+_MAX_NAME = 255
+
+Settings = list[tuple[str, str, str]]
+
+
+def unit_name(path: str, suffix: str = "mount") -> str:
+    """Return the name that the unit of this path must have, as ``systemd-escape --path`` gives it.
+
+    Raises:
+        DialectError: if the path has a part ``..``, or the name gets too long.
+    """
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if ".." in parts:
+        raise DialectError("systemd mounts nothing at a path with a part “..”.")
+    name = "-".join(_escape(part) for part in parts) or "-"
+    if name.startswith("."):
+        name = "\\x2e" + name[1:]
+    name += f".{suffix}"
+    if len(name) > _MAX_NAME:
+        raise DialectError("The mount point is too long for the name of a unit.")
+    return name
+
+
+def write_mount(entry: Entry) -> Written:
+    """Return the .mount unit.
+
+    Raises:
+        DialectError: if no unit can have the name of the mount point.
+    """
+    file_name = DIRECTORY + unit_name(entry.mount_point)
+    options, settings, untranslated = _split(entry.options)
+    by_itself = entry.when == "start-up"
+    problems = _text_problems(entry, options)
+    if options.get("bg") == "bg":
+        problems.append("systemd takes a mount that goes on in the background for failed: leave out bg.")
+    lines: Settings = [("Unit", "Description", f"{entry.share} on {entry.mount_point}")]
+    lines += [line for line in settings if line[0] == "Unit"]
+    lines += [
+        ("Mount", "What", str(entry.share)),
+        ("Mount", "Where", entry.mount_point),
+        ("Mount", "Type", "nfs"),
+    ]
+    lines += [("Mount", "Options", str(options))] if str(options) else []
+    lines += [line for line in settings if line[0] == "Mount"]
+    if by_itself:
+        install = [line for line in settings if line[0] == "Install"]
+        wanted = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
+        lines += install or [("Install", wanted, _TARGET)]
+    else:
+        untranslated += [f"{key}={value}: this unit is not enabled by itself."
+                         for section, key, value in settings if section == "Install"]  # fmt: skip
+    note = {"on demand": "# Started by the .automount unit of the same name.\n"}.get(entry.when, "")
+    return Written(note + _print(lines), file_name, untranslated, problems)
+
+
+def write_automount(entry: Entry) -> Written:
+    """Return the .automount unit that goes beside the .mount unit.
+
+    Raises:
+        DialectError: as in :func:`write_mount`.
+    """
+    file_name = DIRECTORY + unit_name(entry.mount_point, "automount")
+    lines: Settings = [
+        ("Unit", "Description", f"{entry.share} on {entry.mount_point}, on demand"),
+        ("Automount", "Where", entry.mount_point),
+    ]
+    idle = entry.options.get("x-systemd.idle-timeout")
+    lines += [("Automount", "TimeoutIdleSec", idle)] if idle else []
+    lines.append(("Install", "WantedBy", _TARGET))
+    problems = _text_problems(entry, MountOptions())
+    if entry.when != "on demand":
+        problems.append(
+            f"The entry is to be mounted {_AT[entry.when]}; with this unit it is mounted on demand."
+        )
+    note = f"# Goes with {unit_name(entry.mount_point)}, which has the share and the options.\n"
+    return Written(note + _print(lines), file_name, [], problems)
+
+
+_AT = {"start-up": "at start-up", "by hand": "by hand"}
+
+
+def read(text: str) -> Reading:
+    """Return what a .mount unit says, with the .automount unit if that stands in the same text.
+
+    Raises:
+        DialectError: if there is no [Mount] section with What and Where, or if it is no NFS mount.
+    """
+    settings = _parse(text)
+    sections = {section for section, _, _ in settings}
+    if "Mount" not in sections:
+        if "Automount" in sections:
+            raise DialectError("An automount unit says only where; the .mount unit has the share.")
+        raise OtherFormError("It has no section [Mount].")
+    found = {key: value for section, key, value in settings if section == "Mount"}
+    if found.get("Type", "nfs") not in {"nfs", "nfs4"}:
+        raise DialectError(f"The unit mounts the type “{found['Type']}”, not nfs.")
+    if not found.get("What") or not found.get("Where"):
+        raise DialectError("The section [Mount] needs What= and Where=.")
+    options = MountOptions.parse(found.get("Options", ""))
+    if found.get("Type") == "nfs4":
+        set_nfs4(options)
+    items, untranslated = _read_settings(settings, options)
+    options = MountOptions([*options, *items])
+    if "Automount" in sections:
+        options.remove("auto")
+        options.set("x-systemd.automount", YES)
+    elif "Install" not in sections:
+        options.set("noauto", YES)
+    return Reading(Entry.make(found["What"], found["Where"], options), FORM, untranslated)
+
+
+def _escape(part: str) -> str:
+    return "".join(c if c in _SAFE else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in part)
+
+
+def _split(options: MountOptions) -> tuple[MountOptions, Settings, list[str]]:
+    """Return the options that stay in Options=, the settings for the others, and what is left over."""
+    kept: list[str] = []
+    settings: Settings = []
+    untranslated: list[str] = []
+    for item in options:
+        option, name, value = catalogue().read_item(item) if item else (None, "", "")
+        if name in _SETTINGS and value:
+            settings += [(section, key, value) for section, key in _SETTINGS[name]]
+        elif name in {"user", "comment"}:
+            untranslated.append(f"“{item}” means nothing in a unit.")
+        elif name not in {"auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults"} and item:
+            kept.append(item)
+            if option is None and item.startswith("x-systemd."):
+                untranslated.append(f"systemd reads “{item}” in fstab only.")
+    return MountOptions(kept), settings, untranslated
+
+
+def _text_problems(entry: Entry, options: MountOptions) -> list[str]:
+    problems = control_problem(str(options), "options")
+    values = [("share", str(entry.share)), ("mount point", entry.mount_point), ("options", str(options))]
+    for what, value in values:
+        if value.endswith("\\"):
+            problems.append(f"A unit file takes the backslash at the end of the {what} for a continued line.")
+        elif value != value.strip():
+            problems.append(f"A unit file loses the blanks at the ends of the {what}.")
+    if posixpath.normpath(entry.mount_point).lstrip("/") != entry.mount_point.strip("/"):
+        problems.append("systemd writes the mount point without doubled slashes and dots.")
+    return problems
+
+
+def _print(lines: Settings) -> str:
+    text = ""
+    current = ""
+    for section, key, value in lines:
+        if section != current:
+            text += ("\n" if current else "") + f"[{section}]\n"
+            current = section
+        text += f"{key}={value.replace('%', '%%')}\n"
+    return text
+
+
+def _parse(text: str) -> Settings:
+    settings: Settings = []
+    section = ""
+    for raw in text.replace("\r\n", "\n").replace("\\\n", " ").split("\n"):
+        line = raw.strip()
+        if line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+        elif line and not line.startswith(("#", ";")) and "=" in line and section:
+            key, _, value = line.partition("=")
+            key, value = key.strip(), value.strip().replace("%%", "%")
+            values = value.split() if key in _LISTS else [value]
+            settings += [(section, key, one) for one in values]
+    return settings
+
+
+def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str], list[str]]:
+    """Return the items that say what the settings say, and a sentence for each that has no word."""
+    items: list[str] = []
+    untranslated: list[str] = []
+    required = {value for section, key, value in settings if (section, key) == ("Unit", "Requires")}
+    automounted = any(section == "Automount" for section, _, _ in settings)
+    for section, key, value in settings:
+        place = (section, key)
+        if key == "Description" or (section == "Mount" and key in {"What", "Where", "Type", "Options"}):
+            continue
+        if place == ("Automount", "Where") or value in _GOES_WITHOUT_SAYING.get(place, frozenset()):
+            continue
+        if place == ("Install", "WantedBy") and value == _TARGET:
+            items += ["nofail"] if options.get("nofail") is None and not automounted else []
+        elif place != ("Unit", "After") or value not in required:
+            item = _read_setting(place, value)
+            items += [item] if item else []
+            untranslated += [] if item else [f"{key}={value} in [{section}] has no word in fstab."]
+    return items, untranslated
+
+
+def _read_setting(place: tuple[str, str], value: str) -> str:
+    """Return the item for one setting, "" if there is none."""
+    if place == ("Mount", "SloppyOptions") and value in {"yes", "true", "on", "1"}:
+        return "sloppy"
+    words = [word for word, places in _SETTINGS.items() if places[0] == place]
+    words += ["x-systemd.idle-timeout"] if place == ("Automount", "TimeoutIdleSec") else []
+    if not words or "," in value or '"' in value or value != value.strip() or not value:
+        return ""
+    return f"{words[0]}={value}"

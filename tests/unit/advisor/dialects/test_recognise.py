@@ -1,0 +1,166 @@
+"""Texts as people paste them, and what they are read as."""
+
+import pytest
+
+from advisor.dialects import Entry, UnreadableError, read_any
+
+PLAIN = ("nas01:/export/home", "/home")
+
+
+def told(entry: Entry) -> tuple[str, str]:
+    return str(entry.share), entry.mount_point
+
+
+@pytest.mark.parametrize(("text", "options"), [
+    ("mount nas01:/export/home /home", ""),
+    ("mount -t nfs nas01:/export/home /home", ""),
+    ("sudo mount -t nfs -o ro,vers=3 nas01:/export/home /home", "ro,vers=3"),
+    ("$ sudo -E mount -o ro -o vers=3 nas01:/export/home /home", "ro,vers=3"),
+    ("root@pc:~# mount nas01:/export/home /home -o ro,vers=3", "ro,vers=3"),
+    ("# mount -t nfs -o soft nas01:/export/home /home", "soft"),
+    ("sudo -u root /sbin/mount.nfs nas01:/export/home /home -o rsize=8192", "rsize=8192"),
+    ("mount.nfs4 nas01:/export/home /home", "vers=4"),
+    ("mount -t nfs4 nas01:/export/home /home -o hard", "hard,vers=4"),
+    ("mount -t nfs4 -o vers=4.1 nas01:/export/home /home", "vers=4.1"),
+    ("mount --types nfs --options=ro --source nas01:/export/home --target /home", "ro"),
+    ("mount -vt nfs -onolock 'nas01:/export/home' \"/home\"", "nolock"),
+    ("mount -r -m nas01:/export/home /home", "ro,X-mount.mkdir"),
+    ("mount -t nfs \\\n  -o ro \\\n  nas01:/export/home /home\n", "ro"),
+])  # fmt: skip
+def test_mount_commands(text: str, options: str) -> None:
+    reading = read_any(text)
+    assert reading.form == "a mount command"
+    assert told(reading.entry) == PLAIN
+    assert str(reading.entry.options) == options
+    assert reading.untranslated == []
+
+
+def test_what_stands_behind_is_told() -> None:
+    reading = read_any("mount nas01:/export/home /home && df -h")
+    assert reading.untranslated == ["What stands behind the command was left out: && df -h"]
+    assert "-f" in read_any("mount -f nas01:/export/home /home").untranslated[0]
+
+
+@pytest.mark.parametrize(("text", "options"), [
+    ("nas01:/export/home\t/home\tnfs\tdefaults\t0\t0\n", ""),
+    ("# my server\n\n  nas01:/export/home /home nfs ro,noauto 0 0", "ro,noauto"),
+    ("nas01:/export/home /home nfs4 rw", "rw,vers=4"),
+    ("nas01:/export/home /home nfs\r\n", ""),
+    ("nas01:/export/h\\157me /home nfs a\\040b", "a b"),
+])  # fmt: skip
+def test_fstab_lines(text: str, options: str) -> None:
+    reading = read_any(text)
+    assert reading.form == "an fstab line"
+    assert told(reading.entry) == PLAIN
+    assert str(reading.entry.options) == options
+    assert reading.untranslated == []
+
+
+def test_the_other_lines_are_told() -> None:
+    reading = read_any("UUID=1 / ext4 defaults 0 1\nnas01:/export/home /home nfs ro 0 2\nb:/c /d nfs\n")
+    assert told(reading.entry) == PLAIN
+    assert len(reading.untranslated) == 3
+    assert any("0 2" in note for note in reading.untranslated)
+
+
+UNIT = """[Unit]
+Description=Home
+After=network-online.target openvpn.service
+Requires=wg0.service
+After=wg0.service
+
+[Mount]
+What=nas01:/export/home
+Where=/home
+Type=nfs
+Options=vers=4.2,made=100%%
+TimeoutSec=30
+DirectoryMode=0700
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def test_units() -> None:
+    reading = read_any(UNIT)
+    assert reading.form == "a systemd mount unit"
+    assert told(reading.entry) == PLAIN
+    assert str(reading.entry.options) == (
+        "vers=4.2,made=100%,x-systemd.after=openvpn.service,x-systemd.requires=wg0.service,"
+        "x-systemd.mount-timeout=30,x-systemd.wanted-by=multi-user.target"
+    )
+    assert reading.untranslated == ["DirectoryMode=0700 in [Mount] has no word in fstab."]
+    assert reading.entry.when == "start-up"
+    assert read_any(UNIT.partition("[Install]")[0]).entry.when == "by hand"
+    both = UNIT.partition("[Install]")[0] + "[Automount]\nWhere=/home\nTimeoutIdleSec=90\n"
+    assert read_any(both).entry.when == "on demand"
+    assert read_any(both).entry.idle_timeout_s == 90
+
+
+@pytest.mark.parametrize(("text", "options"), [
+    ("mount_nfs -T -3 -s -i nas01:/export/home /home", "proto=tcp,vers=3,soft,intr"),
+    ("mount_nfs -r 32768 -w16384 -t 10 -x 4 -T nas01:/export/home /home",
+     "rsize=32768,wsize=16384,timeo=10,retrans=4,tcp"),
+    ("doas mount_nfs -lTb -R 5 nas01:/export/home /home", "rdirplus,tcp,bg,retry=5"),
+    ("mount_nfs -o nfsv4,minorversion=1,nolockd,tcp nas01:/export/home /home", "vers=4.1,nolock,tcp"),
+    ("mount_nfs -T -U -P -o rdonly,port=20049 nas01:/export/home /home",
+     "tcp,mountproto=udp,resvport,ro,port=20049"),
+])  # fmt: skip
+def test_mount_nfs(text: str, options: str) -> None:
+    reading = read_any(text)
+    assert "mount_nfs" in reading.form
+    assert told(reading.entry) == PLAIN
+    assert str(reading.entry.options).replace("proto=tcp", "tcp") == options.replace("proto=tcp", "tcp")
+    assert reading.untranslated == []
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    ("-4", "-4"), ("-a 4", "readahead=4"), ("-I 8192", "readdirsize=8192"), ("-2", "version 2"),
+    ("-d", "dumbtimer"), ("-K", "-K"), ("-g 8", "maxgroups=8"), ("-o nobrowse", "nobrowse"),
+    ("-R 0", "for ever"), ("-s", "OpenBSD uses UDP"),
+])  # fmt: skip
+def test_what_linux_cannot_say_is_told(flags: str, said: str) -> None:
+    reading = read_any(f"mount_nfs {flags} nas01:/export/home /home")
+    assert any(said in note for note in reading.untranslated)
+
+
+@pytest.mark.parametrize(("text", "form", "options"), [
+    ("nas01:/export/home /home nfs rw,-T,-r=32768,-i 0 0", "BSD", "rw,tcp,rsize=32768,intr"),
+    ("nas01:/export/home /home nfs rw,nfsv3,late,failok 0 0", "BSD", "rw,vers=3,_netdev,nofail"),
+    ("mount -t nfs -o resvport,locallocks,rwsize=65536 nas01:/export/home /home", "macOS",
+     "resvport,local_lock=all,rsize=65536,wsize=65536"),
+    ("mount -t nfs -o noac,timeout=20,tls nas01:/export/home /home", "BSD", "actimeo=0,timeo=20,xprtsec=tls"),
+    ("nas01:/export/home /home nfs rw,bg,noac,mnttimeo=30,retry=3 0 0", "NeXTSTEP",
+     "rw,bg,actimeo=0,retry=2"),
+    ("/- auto_nfs\n/home -fstype=nfs,resvport,nolocks nas01:/export/home", "autofs",
+     "resvport,x-systemd.automount"),
+    ("/home -fstype=nfs4,ro nas01:/export/home", "autofs", "ro,vers=4,x-systemd.automount"),
+])  # fmt: skip
+def test_words_of_others(text: str, form: str, options: str) -> None:
+    reading = read_any(text)
+    assert form in reading.form
+    assert told(reading.entry) == PLAIN
+    assert str(reading.entry.options) == options
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("", "nothing that says"),
+    ("hello world", "nothing that says"),
+    ("mount -t nfs nas01:/export/home", "one share and one mount point"),
+    ("mount -t ext4 /dev/sda1 /mnt", "not nfs"),
+    ("mount -t nfs 'nas01:/x /y", "quotation mark"),
+    ("mount -t nfs nas01:/x relative", "absolute"),
+    ("mount --frobnicate nas01:/x /y", "frobnicate"),
+    ("nas01 /home nfs defaults", "not a share"),
+    ("nas01:/x /home nfs defaults 0 # mine", "not a number"),
+    ("[Mount]\nWhere=/x\n", "What="),
+    ("[Mount]\nWhat=/dev/sda1\nWhere=/x\nType=ext4\n", "ext4"),
+    ("[Automount]\nWhere=/x\n", "only where"),
+    ("mount_nfs -Z nas:/x /y", "-Z"),
+])  # fmt: skip
+def test_refusals_say_why(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read_any(text)
+    assert reason in str(caught.value)
+    assert caught.value.tried

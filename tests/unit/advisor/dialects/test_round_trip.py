@@ -1,0 +1,180 @@
+"""What Linux's own forms write, they read back the same, whatever the names are."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from advisor.dialects import (
+    DIALECTS,
+    DialectError,
+    Entry,
+    UnreadableError,
+    autofs,
+    linux_command,
+    linux_fstab,
+    read_any,
+    systemd,
+)
+from advisor.dialects.bsd_reading import is_bsd, is_next
+from advisor.options import MountOptions
+
+# Anything that a path can hold and a share takes; no control characters.
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12)
+PART = TEXT.map(lambda text: text.replace("/", "x")).filter(lambda text: text not in {".", ".."})
+PATHS = st.lists(PART, min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
+HOSTS = st.sampled_from(["nas01", "10.9.0.1", "[2001:db8::7]", "[fe80::1%eth0]", "nas.example.org", "büro"])
+ITEMS = st.sampled_from([
+    "ro", "rw", "vers=4.2", "nfsvers=3", "rsize=32768", "timeo=600", "soft", "hard", "noac", "proto=tcp",
+    'context="system_u:object_r:nfs_t:s0:c1,c2"', "bg", "sec=krb5p", "made_up=1%2", "nofail", "_netdev",
+    "x-my.tool", "noatime", "nconnect=4", "clientaddr=10.0.0.9", "comment=a b",
+])  # fmt: skip
+OPTIONS = st.lists(ITEMS, max_size=6).map(lambda items: MountOptions.parse(",".join(items)))
+WORDS = st.lists(
+    st.sampled_from([
+        "x-systemd.idle-timeout=10min", "x-systemd.requires=wg0.service", "x-systemd.mount-timeout=30s",
+        "x-systemd.after=b.service",
+    ]), max_size=3, unique=True,
+)  # fmt: skip
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> Entry:
+    return Entry.make(draw(HOSTS) + ":" + draw(PATHS), draw(PATHS), draw(OPTIONS))
+
+
+AWKWARD = Entry.make("[2001:db8::7]:/päth with  50% #1", '/mnt/it\'s "here" \\040%h', 'context="a,b",ro')
+
+
+@given(entries())
+@example(AWKWARD)
+@settings(max_examples=60, deadline=None)
+def test_command(entry: Entry) -> None:
+    reading = linux_command.read(linux_command.write(entry).text)
+    assert reading.entry == entry
+    assert reading.untranslated == []
+
+
+@given(entries())
+@example(AWKWARD)
+@settings(max_examples=60, deadline=None)
+def test_fstab(entry: Entry) -> None:
+    reading = linux_fstab.read(linux_fstab.write(entry).text)
+    assert reading.entry == entry
+    assert reading.untranslated == []
+
+
+@given(entries(), WORDS, st.sampled_from(["start-up", "on demand", "by hand"]))
+@example(AWKWARD, [], "by hand")
+@settings(max_examples=80, deadline=None)
+def test_systemd(entry: Entry, words: list[str], when: str) -> None:
+    plain = [item for item in entry.options if not item.startswith("comment=")]
+    wanted = Entry(entry.share, entry.mount_point, MountOptions([*plain, *words])).with_when(when)  # type: ignore[arg-type]
+    try:
+        mount = systemd.write_mount(wanted)
+        automount = systemd.write_automount(wanted) if when == "on demand" else None
+    except DialectError:
+        assume(False)  # the name would be too long
+        raise
+    assume(not [problem for problem in mount.problems if "bg" not in problem])
+    reading = systemd.read(mount.text + "\n" + (automount.text if automount else ""))
+    assert reading.entry.share == wanted.share
+    assert reading.entry.mount_point == wanted.mount_point
+    assert reading.entry.when == when
+    assert list(reading.entry.options)[: len(plain)] == plain
+    lost = {"auto"} if when != "by hand" else set()
+    expected = {name: value for name, value in wanted.options.values().items() if name not in lost}
+    assert reading.entry.options.values() == expected
+    assert reading.untranslated == []
+
+
+@given(entries())
+@example(Entry.make("nas01:/ends in a blank ", "/0"))
+@settings(max_examples=60, deadline=None)
+def test_autofs(entry: Entry) -> None:
+    wanted = entry.with_when("on demand")
+    written = autofs.write(wanted)
+    assume(not [problem for problem in written.problems if "bg" not in problem])
+    reading = autofs.read(written.text)
+    assert (reading.entry.share, reading.entry.mount_point) == (wanted.share, wanted.mount_point)
+    told = {item for item in wanted.options if f"“{item}” means nothing to autofs." in written.untranslated}
+    kept = [item for item in wanted.options if item not in told | {"nofail", "_netdev"}]
+    assert list(reading.entry.options) == kept
+
+
+@given(entries(), st.sampled_from(["command", "fstab"]))
+@example(AWKWARD, "fstab")
+@settings(max_examples=40, deadline=None)
+def test_read_any_recognises_them(entry: Entry, name: str) -> None:
+    assert not is_bsd(entry.options)
+    assert not is_next(entry.options)
+    assert read_any(DIALECTS[name].write(entry).text).entry == entry
+
+
+@given(entries())
+@example(AWKWARD)
+@settings(max_examples=60, deadline=None)
+def test_every_dialect_writes_every_entry(entry: Entry) -> None:
+    for dialect in DIALECTS.values():
+        try:
+            written = dialect.write(entry)
+        except DialectError:
+            assert dialect.name.startswith("systemd-")
+            continue
+        assert written.text.endswith("\n")
+        assert all(note.strip() for note in [*written.untranslated, *written.problems])
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        read_any(text)
+    except UnreadableError as error:
+        refused = error
+    else:
+        return
+    assert str(refused)
+    assert refused.tried
+
+
+NAMES = {
+    "/": "-",
+    "/home": "home",
+    "/mnt/with space": "mnt-with\\x20space",
+    "/mnt/a-b": "mnt-a\\x2db",
+    "/.hidden/x": "\\x2ehidden-x",
+    "/mnt//twice/": "mnt-twice",
+    "/größe": "gr\\xc3\\xb6\\xc3\\x9fe",
+    "/mnt/100%": "mnt-100\\x25",
+    "/a/b:c_d.e": "a-b:c_d.e",
+    "/back\\slash": "back\\x5cslash",
+}
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_unit_names(path: str) -> None:
+    assert systemd.unit_name(path) == NAMES[path] + ".mount"
+
+
+@pytest.mark.skipif(not shutil.which("systemd-escape"), reason="systemd-escape is not installed")
+@given(st.lists(PATHS.filter(lambda path: len(path.encode()) < 60), min_size=10, max_size=10))
+@example(list(NAMES))
+@settings(max_examples=5, deadline=None)
+def test_unit_names_are_those_of_systemd(paths: list[str]) -> None:
+    # One call takes many paths, all short enough for a name.
+    command = ["systemd-escape", "--path", "--suffix=mount", "--", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0].split(" ") == [systemd.unit_name(path) for path in paths]
+
+
+def test_unit_name_refuses_parents() -> None:
+    with pytest.raises(DialectError, match=r"“\.\.”"):
+        systemd.unit_name("/mnt/../etc")
+
+
+def test_unit_name_refuses_long_names() -> None:
+    with pytest.raises(DialectError, match="too long"):
+        systemd.unit_name("/" + "é" * 200)
