@@ -11,6 +11,8 @@ from advisor.dialects.entry import (
     Reading,
     Written,
     control_problem,
+    put,
+    set_nfs4,
     split_items,
 )
 from advisor.options import YES, MountOptions, catalogue
@@ -88,11 +90,11 @@ def read(text: str) -> Reading:
     if fstypes and fstypes[-1] not in {"nfs", "nfs4"}:
         raise DialectError(f"The map mounts the type “{fstypes[-1]}”, not nfs.")
     options = MountOptions([item for item in items if not item.startswith("fstype=")])
-    if fstypes and fstypes[-1] == "nfs4" and options.get("vers") is None:
-        options.set("vers", "4")
-    options.set("x-systemd.automount", YES)
+    if fstypes and fstypes[-1] == "nfs4":
+        set_nfs4(options)
+    put(options, "x-systemd.automount", YES)
     if idle and idle != "0":
-        options.set("x-systemd.idle-timeout", idle)
+        put(options, "x-systemd.idle-timeout", idle)
     return Reading(Entry.make(_unescape(found[2]), _unescape(found[0]), options), FORM, left)
 
 

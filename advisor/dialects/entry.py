@@ -75,16 +75,20 @@ class Entry:
         return span_seconds(self.options.get("x-systemd.idle-timeout") or "") or None
 
     def with_when(self, when: When) -> Entry:
-        """Return a copy that is mounted then; an idle time-out stays only where it means something."""
+        """Return a copy that is mounted then; an idle time-out stays only where it means something.
+
+        Raises:
+            DialectError: if the options are broken, so that nothing can be added.
+        """
         options = self.options.copy()
         if when == "on demand":
             options.remove("auto")
-            options.set("x-systemd.automount", YES)
+            put(options, "x-systemd.automount", YES)
         else:
             options.remove("x-systemd.automount")
             options.remove("x-systemd.idle-timeout")
             if when == "by hand":
-                options.set("noauto", YES)
+                put(options, "noauto", YES)
             else:
                 options.remove("auto")
         return Entry(self.share, self.mount_point, options)
@@ -149,10 +153,26 @@ def split_items(options: MountOptions) -> tuple[list[str], list[str]]:
     return inner, outer
 
 
+def put(options: MountOptions, name: str, value: str) -> None:
+    """Give an option a value.
+
+    Raises:
+        DialectError: if the options are broken, so that nothing can be added.
+    """
+    try:
+        options.set(name, value)
+    except ValueError as error:
+        raise DialectError("A quotation mark in the options is not closed.") from error
+
+
 def set_nfs4(options: MountOptions) -> None:
-    """Say in an option what the file system type ``nfs4`` says (mount.nfs4(8)), unless a version is given."""
+    """Say in an option what the file system type ``nfs4`` says (mount.nfs4(8)), unless a version is given.
+
+    Raises:
+        DialectError: as :func:`put`.
+    """
     if options.get("vers") is None:
-        options.set("vers", "4")
+        put(options, "vers", "4")
 
 
 def control_problem(text: str, what: str) -> list[str]:

@@ -16,6 +16,7 @@ from advisor.dialects.entry import (
     Reading,
     Written,
     control_problem,
+    put,
     set_nfs4,
 )
 from advisor.options import YES, MountOptions, catalogue
@@ -150,9 +151,9 @@ def read(text: str) -> Reading:
     options = MountOptions([*options, *items])
     if "Automount" in sections:
         options.remove("auto")
-        options.set("x-systemd.automount", YES)
+        put(options, "x-systemd.automount", YES)
     elif "Install" not in sections:
-        options.set("noauto", YES)
+        put(options, "noauto", YES)
     return Reading(Entry.make(found["What"], found["Where"], options), FORM, untranslated)
 
 

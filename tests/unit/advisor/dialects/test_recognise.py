@@ -158,6 +158,9 @@ def test_words_of_others(text: str, form: str, options: str) -> None:
     ("[Mount]\nWhat=/dev/sda1\nWhere=/x\nType=ext4\n", "ext4"),
     ("[Automount]\nWhere=/x\n", "only where"),
     ("mount_nfs -Z nas:/x /y", "-Z"),
+    ('nas:/x /m nfs4 context="a', "quotation mark"),
+    ('/m -fstype=nfs,context="a nas:/x', "quotation mark"),
+    ('[Mount]\nWhat=nas:/x\nWhere=/m\nOptions=context="a\n', "quotation mark"),
 ])  # fmt: skip
 def test_refusals_say_why(text: str, reason: str) -> None:
     with pytest.raises(UnreadableError) as caught:
