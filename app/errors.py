@@ -44,6 +44,9 @@ class ErrorKind(StrEnum):
     PERMISSION = "permission"
     IO = "io"  # any other failure of a read or write
     NOT_RESPONDING = "not-responding"  # a mount that does not answer
+    FSTAB_CHANGED = "fstab-changed"  # since it was read
+    FSTAB_REFUSED = "fstab-refused"  # it is not a file that may be replaced, or the entry is not clear
+    FSTAB_FAILED = "fstab-failed"  # the disk refused; the file is as it was
     LAB_MISSING = "lab-missing"  # user-mode-linux or a server tool is not installed
     LAB_FAILED = "lab-failed"
     LINK_INVALID = "link-invalid"  # a link profile that does not parse

@@ -51,6 +51,10 @@ _HINTS = {
     ErrorKind.NOT_MOUNTED: "It may have been unmounted meanwhile. The list shows what is mounted now.",
     ErrorKind.BUSY: "Close the programs named in the details, or leave the directory in terminals, and "
     "try again. Detaching (lazy) hides the mount at once and lets them finish.",
+    ErrorKind.FSTAB_CHANGED: "Look at the change again and repeat it: it is then made to the newer file.",
+    ErrorKind.FSTAB_REFUSED: "fstab is as it was. Change it in the way this system is managed.",
+    ErrorKind.FSTAB_FAILED: "fstab is as it was, unless the message says otherwise. Look at the free "
+    "space and the health of the disk.",
     ErrorKind.NOT_RESPONDING: "The server does not answer. Force the unmount: what was not written yet "
     "is lost.",
 }

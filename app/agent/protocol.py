@@ -15,7 +15,7 @@ import msgspec
 from advisor.facts import Facts, LinkFacts
 from app.bench.result import TestEvent, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
-from app.mounts.model import MountReport, MountTable
+from app.mounts.model import FstabReport, MountReport, MountTable
 
 PROTOCOL = 1
 #: A longer line is refused; results with 20 samples a second for an hour stay well below.
@@ -114,6 +114,36 @@ class UnmountResult(msgspec.Struct, frozen=True, kw_only=True):
     removed_directory: bool = False
 
 
+class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.persist``: write an NFS entry to fstab, or change one.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: as in fstab; None gives a new entry its defaults and leaves those of an old one.
+        fstype: nfs or nfs4.
+        replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
+        preview: only tell what would be written.
+        expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
+    """
+
+    share: str
+    mount_point: str
+    options: str | None = None
+    fstype: str = "nfs"
+    replaces: str = ""
+    preview: bool = False
+    expected_sha256: str = ""
+
+
+class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.forget``: take the NFS entry of a mount point out of fstab; see PersistArgs."""
+
+    mount_point: str
+    preview: bool = False
+    expected_sha256: str = ""
+
+
 class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``facts.get``: for a share, a mount point, or (both empty) the client alone."""
 
@@ -199,6 +229,8 @@ VERBS: dict[str, Verb] = {
     "mounts.list": Verb(ListArgs, MountTable, MountTable),
     "mounts.mount": Verb(MountArgs, MountReport),
     "mounts.unmount": Verb(UnmountArgs, UnmountResult),
+    "mounts.persist": Verb(PersistArgs, FstabReport),
+    "mounts.forget": Verb(ForgetArgs, FstabReport),
     "facts.get": Verb(FactsArgs, Facts),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),
     "test.run": Verb(TestSpec, TestResult, TestEvent),
@@ -210,8 +242,8 @@ VERBS: dict[str, Verb] = {
     "lab.power-off": Verb(Empty, Empty),
 }
 
-#: Kept for the persist, bench and tune roles of the helper; answered with "unavailable" until they exist.
-RESERVED_VERBS = frozenset({"mounts.persist", "mounts.forget", "mounts.tune", "mounts.try"})
+#: Kept for the bench and tune roles of the helper; answered with "unavailable" until they exist.
+RESERVED_VERBS = frozenset({"mounts.tune", "mounts.try"})
 
 
 def to_body(error: AppError) -> ErrorBody:

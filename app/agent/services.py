@@ -16,9 +16,11 @@ from app.agent.protocol import (
     PROTOCOL,
     Empty,
     FactsArgs,
+    ForgetArgs,
     HelloResult,
     ListArgs,
     MountArgs,
+    PersistArgs,
     StatsSample,
     UnmountArgs,
     UnmountResult,
@@ -29,7 +31,8 @@ from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.mounts.command import mount_command
 from app.mounts.effective import compare
-from app.mounts.model import Mount, MountReport, MountTable
+from app.mounts.model import FstabReport, Mount, MountReport, MountTable
+from app.mounts.persist import Persistence
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
@@ -70,6 +73,7 @@ class Services:
     def __init__(self, lab: LabInfo | None = None) -> None:
         self._lab = lab
         self._helper = HelperClient("mount")
+        self._fstab = Persistence(HelperClient("persist"))
         #: Mount id to the option string asked for, of mounts made here: utab may be absent or stale.
         self._asked: dict[int, str] = {}
 
@@ -80,6 +84,8 @@ class Services:
             "mounts.list": self.list_mounts,
             "mounts.mount": self.mount,
             "mounts.unmount": self.unmount,
+            "mounts.persist": self.persist,
+            "mounts.forget": self.forget,
             "facts.get": self.get_facts,
             "stats.watch": self.watch_stats,
             "test.run": self.run_test,
@@ -89,6 +95,7 @@ class Services:
         """End the helper and wait a little for test files to be removed."""
         wait_for_cleanups(_CLEANUP_WAIT_S)
         self._helper.close()
+        self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:
         """Say who answers."""
@@ -158,6 +165,14 @@ class Services:
             timeout_s=30,
         )
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
+
+    def persist(self, args: PersistArgs, context: Context) -> FstabReport:
+        """Write an entry to fstab, or show what would be written."""
+        return self._fstab.persist(args, context.token)
+
+    def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
+        """Take an entry out of fstab, or show what would be taken out."""
+        return self._fstab.forget(args, context.token)
 
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
         """Return the facts of a share, of a mount point, or of the client alone."""

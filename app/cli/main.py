@@ -20,6 +20,8 @@ from app.bench.result import TestEvent, TestSpec
 from app.cli.convert import run_convert
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
+from app.cli.persist import report_text as fstab_text
+from app.cli.persist import run_persist
 from app.cli.text import facts_text, mounts_text, report_text, test_text
 from app.errors import AppError
 from app.tasks import CancelledError
@@ -137,6 +139,11 @@ def _umount(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else f"Unmounted {mount_point}."
 
 
+def _persist(host: Host, args: argparse.Namespace) -> str:
+    result = run_persist(lambda verb, query: ask(host, verb, query), args)
+    return _json(result) if args.json else fstab_text(result)
+
+
 def _test(host: Host, args: argparse.Namespace) -> str:
     if args.lab is None or args.path:
         result = ask(host, "test.run", _spec(args, args.path), _progress(args))
@@ -208,5 +215,7 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "facts": _facts,
     "mount": _mount,
     "umount": _umount,
+    "persist": _persist,
+    "forget": _persist,
     "test": _test,
 }

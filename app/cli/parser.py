@@ -9,6 +9,7 @@ from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.lint import add_arguments as add_lint
+from app.cli.persist import add_forget, add_persist
 from app.units import format_size, parse_size
 from app.version import VERSION
 
@@ -76,6 +77,9 @@ def build_parser() -> argparse.ArgumentParser:
     umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
 
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
+
+    add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
+    add_forget(add("forget", "take a mount out of /etc/fstab, after a yes"))
 
     test = add("test", "copy to and from a directory and measure the speed")
     test.add_argument("path", nargs="?", default="", metavar="PATH", help="a directory; NFS or not")

@@ -11,6 +11,7 @@ CODES = frozenset({
     "mount-point-system", "mount-point-busy",
     "not-mounted", "busy", "not-responding",
     "mount-failed", "mount-nfs-missing",
+    "fstab-changed", "fstab-refused", "fstab-failed",
 })  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
+from app.helper.fstab_writer import FstabWriter
 from app.helper.mounting import Mounting
 from app.helper.session import PROTOCOL, ROLES, Session
 from app.helper.targets import Caller
@@ -153,8 +154,10 @@ def _serve(role: str, caller: Caller, wakeup: int) -> int:
     def hello(_args: dict[str, object], _session: Session) -> dict[str, object]:
         return {"protocol": PROTOCOL, "role": role, "uid": caller.uid}
 
+    writer = FstabWriter()
     verbs: dict[str, dict[str, Handler]] = {
-        "mount": {"hello": hello, "mount": mounting.mount, "unmount": mounting.unmount}
+        "mount": {"hello": hello, "mount": mounting.mount, "unmount": mounting.unmount},
+        "persist": {"hello": hello, "add": writer.add, "change": writer.change, "remove": writer.remove},
     }
     syslog.openlog("mountwright-helper", syslog.LOG_PID, syslog.LOG_AUTHPRIV)
 

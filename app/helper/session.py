@@ -55,12 +55,29 @@ SCHEMAS: dict[str, dict[str, Field]] = {
         "lazy": Field(bool, default=False),
         "timeout_ms": Field(int),
     },
+    "add": {
+        "share": Field(str),
+        "target": Field(str),
+        "fstype": Field(str),
+        "options": Field(list),
+        "sha256": Field(str),
+    },
+    "change": {
+        "old_share": Field(str),
+        "old_target": Field(str),
+        "share": Field(str),
+        "target": Field(str),
+        "fstype": Field(str),
+        "options": Field(list),
+        "sha256": Field(str),
+    },
+    "remove": {"share": Field(str), "target": Field(str), "sha256": Field(str)},
     "cancel": {"id": Field(str)},
 }
-#: Every verb belongs to exactly one role. The other roles have their place here and no verbs yet.
+#: Every verb but hello and cancel belongs to exactly one role; the last roles have no verbs yet.
 ROLES: dict[str, frozenset[str]] = {
     "mount": frozenset({"hello", "mount", "unmount", "cancel"}),
-    "persist": frozenset(),
+    "persist": frozenset({"hello", "add", "change", "remove", "cancel"}),
     "bench": frozenset(),
     "tune": frozenset(),
 }

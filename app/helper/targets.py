@@ -92,8 +92,8 @@ def _is_system(path: str) -> bool:
     return path == "/" or top in _FORBIDDEN or top in _SYSTEM
 
 
-def permit_mount(caller: Caller, share: str, path: str) -> None:
-    """Check that this share may be mounted there.
+def permit_entry(path: str) -> None:
+    """Check that fstab may declare an NFS mount there: nowhere where the system itself lives.
 
     Raises:
         Refusal: with code mount-point-system.
@@ -101,6 +101,15 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
     top = "/" + path.split("/")[1]
     if path == "/" or top in _FORBIDDEN or path in _SYSTEM:
         raise Refusal("mount-point-system", f"“{path}” is a directory of the system.")
+
+
+def permit_mount(caller: Caller, share: str, path: str) -> None:
+    """Check that this share may be mounted there.
+
+    Raises:
+        Refusal: with code mount-point-system.
+    """
+    permit_entry(path)
     if _is_own(caller, path) or (share, path) in read_fstab():
         return
     if _is_system(path) or path in _SHARED:

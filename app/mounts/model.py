@@ -113,3 +113,23 @@ class MountReport(msgspec.Struct, frozen=True, kw_only=True):
     values: list[OptionValue]
     command: str
     messages: list[str] = []
+
+
+class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of fstab, shown or made.
+
+    Attributes:
+        diff: unified diff, "" if nothing changes.
+        line: the entry's line, "" if it is taken out.
+        sha256: of the file that the diff starts from.
+        written: whether it was made.
+        backup: where the file as it was is kept, "" in a preview.
+        warnings: what a person should know, one sentence each.
+    """
+
+    diff: str
+    line: str
+    sha256: str
+    written: bool = False
+    backup: str = ""
+    warnings: list[str] = []

@@ -59,7 +59,7 @@ def test_hello():
 
 
 @as_root
-@pytest.mark.parametrize("role", ["persist", "bench", "tune"])
+@pytest.mark.parametrize("role", ["bench", "tune"])
 def test_the_other_roles_have_their_place(role):
     answers, done = ask([("hello", {}), mount()], role)
     assert [answer["error"]["code"] for answer in answers] == ["unavailable"] * 2

@@ -152,8 +152,12 @@ ARGS = {
     "hello": {},
     "mount": {"share": "a:/b", "target": "/mnt/x", "options": [], "create": False, "timeout_ms": 1000},
     "unmount": {"target": "/mnt/x", "timeout_ms": 1000},
+    "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},
+    "change": {"old_share": "a:/b", "old_target": "/mnt/x", "share": "a:/b", "target": "/mnt/x",
+               "fstype": "nfs", "options": [], "sha256": ""},
+    "remove": {"share": "a:/b", "target": "/mnt/x", "sha256": ""},
     "cancel": {"id": "a"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
@@ -171,7 +175,7 @@ def test_a_role_has_its_own_verbs_and_no_others(role, verb):
 
 
 def test_every_verb_belongs_to_one_role():
-    for verb in SCHEMAS:
+    for verb in set(SCHEMAS) - {"hello", "cancel"}:
         assert sum(verb in verbs for verbs in ROLES.values()) == 1
 
 

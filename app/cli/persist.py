@@ -1,0 +1,85 @@
+"""The commands "persist" and "forget": fstab is shown as it would be, and changed after a yes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from app.agent.protocol import ForgetArgs, PersistArgs
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.mounts.model import FstabReport
+
+    Ask = Callable[[str, Any], FstabReport]
+
+
+def add_persist(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "persist"."""
+    command.add_argument(
+        "-o", dest="options", default=None, metavar="OPTIONS",
+        help="as in fstab (default for a new entry: _netdev,nofail; an old entry keeps its own)",
+    )  # fmt: skip
+    command.add_argument("share", metavar="SHARE", help="server:/export")
+    command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
+    _add_consent(command)
+
+
+def add_forget(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "forget"."""
+    command.add_argument("mount_point", metavar="MOUNTPOINT", help="as fstab has it")
+    _add_consent(command)
+
+
+def _add_consent(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
+    command.add_argument("--yes", action="store_true", help="write without asking")
+
+
+def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
+    """Show the change, ask, make it; the text of the change goes to standard error."""
+    query: PersistArgs | ForgetArgs
+    if args.command == "persist":
+        query = PersistArgs(
+            share=args.share, mount_point=args.mount_point, options=args.options, preview=True
+        )
+        verb = "mounts.persist"
+    else:
+        query = ForgetArgs(mount_point=args.mount_point, preview=True)
+        verb = "mounts.forget"
+    report = ask(verb, query)
+    if args.dry_run or not report.diff:
+        return report
+    if not args.yes:
+        _get_consent(report.diff)
+    # The file has to be the one that was shown.
+    return ask(verb, msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256))
+
+
+def _get_consent(diff: str) -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AppError(
+            ErrorKind.USAGE,
+            "fstab is not changed without a yes, and there is no terminal to ask on.",
+            hint="Look at the change with --dry-run, then give --yes.",
+        )
+    print(diff, end="", file=sys.stderr)
+    print("Write this to /etc/fstab? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise AppError(ErrorKind.CANCELLED, "Nothing was written.")
+
+
+def report_text(report: FstabReport) -> str:
+    """Return the report for a person."""
+    if not report.diff:
+        return "fstab says so already; nothing was written."
+    if not report.written:
+        return report.diff.rstrip("\n")
+    told = [f"Wrote: {report.line}" if report.line else "The entry was taken out of /etc/fstab."]
+    told += [f"The file as it was: {report.backup}", *report.warnings]
+    return "\n".join(told)

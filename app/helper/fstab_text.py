@@ -1,0 +1,221 @@
+r"""fstab as bytes: one NFS entry is added, changed or removed, and no other byte moves.
+
+The grammar is libmount's (libmount/src/tab_parse.c). Everything here is pure, so that a preview without
+root shows exactly the line that the helper will write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.helper import table, targets, validate
+from app.helper.errors import Refusal
+from app.helper.options import ALWAYS
+
+if TYPE_CHECKING:
+    from app.helper.options import Catalogue
+
+#: glibc loses lines of more than about 4 KiB.
+MAX_LINE = 4000
+_BLANKS = re.compile(rb"[ \t]+")
+_NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
+_SPAN = re.compile(r"[0-9]{1,6}(ms|s|sec|min|m|h)?\Z")
+#: What mount(8) and systemd read in fstab, beside the words for mount.nfs (systemd.mount(5), nfs(5)).
+_WORDS = frozenset({"_netdev", "nofail", "noauto", "auto", "bg", "x-systemd.automount"})
+_SPANS = frozenset({"x-systemd.idle-timeout", "x-systemd.mount-timeout"})
+
+
+class Entry(NamedTuple):
+    """The fields of an entry, escapes read, and its place: the number of its line from 1."""
+
+    number: int
+    share: str
+    target: str
+    fstype: str
+    options: str
+    freq: int
+    passno: int
+
+
+class Wanted(NamedTuple):
+    """An entry to be written: the words of its options are not checked yet."""
+
+    share: str
+    target: str
+    fstype: str
+    words: tuple[str, ...]
+
+
+class Edit(NamedTuple):
+    """One change of the file.
+
+    Attributes:
+        old: share and mount point of the entry to change or remove; None to add one.
+        new: what to write; None to remove.
+    """
+
+    old: tuple[str, str] | None
+    new: Wanted | None
+
+
+class Edited(NamedTuple):
+    """The file after an edit, and the line that was written ("" when one was removed)."""
+
+    data: bytes
+    line: str
+
+
+def lines(data: bytes) -> list[bytes]:
+    """Return the lines with their ends; the last may have none."""
+    pieces = data.split(b"\n")
+    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+
+
+def entries(data: bytes) -> list[Entry]:
+    """Return the entries that mount reads; comments, blank and broken lines are none."""
+    found = (_entry(line, number) for number, line in enumerate(lines(data), 1))
+    return [entry for entry in found if entry is not None]
+
+
+def _entry(line: bytes, number: int) -> Entry | None:
+    text = line.removesuffix(b"\n").removesuffix(b"\r").strip(b" \t")
+    fields = _BLANKS.split(text)
+    if text.startswith(b"#") or len(fields) < 3 or any(b"\0" in field for field in fields):
+        return None
+    if not all(_NUMBER.fullmatch(field) for field in fields[4:6]):
+        return None
+    words = [table.unescaped(field) for field in fields[:4]]
+    numbers = [int(field) for field in fields[4:6]] + [0, 0]
+    options = words[3] if len(words) > 3 else ""
+    return Entry(number, words[0], words[1], words[2], options, numbers[0], numbers[1])
+
+
+def escaped(text: str) -> bytes:
+    r"""Return a field as it is written: space, tab, newline, backslash and a leading # in octal."""
+    raw = re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % m[0][0], os.fsencode(text))
+    return b"\\043" + raw[1:] if raw.startswith(b"#") else raw
+
+
+def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
+    """Return the file with the edit made, checked by reading it again.
+
+    Raises:
+        Refusal: if the entry is not there (or twice), the new one is not allowed, or its place is taken.
+    """
+    old = _find(data, edit.old) if edit.old is not None else None
+    fields = _fields(edit.new, old, catalogue) if edit.new is not None else None
+    if edit.new is not None:
+        _check_free(data, edit.new.target, old)
+    parts = lines(data)
+    written = b""
+    if old is None:
+        end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
+        written = b"\t".join(fields or []) + b"\t0\t0"
+        open_end = bool(parts) and not parts[-1].endswith(b"\n")
+        # A file without a final newline stays one.
+        parts += [end, written] if open_end else [written + end]
+    elif fields is None:
+        parts[old.number - 1] = b""
+    else:
+        written = _replaced(parts[old.number - 1], fields)
+        parts[old.number - 1] = written
+    if len(written) > MAX_LINE:
+        raise Refusal("option-invalid", "The entry is too long for fstab.")
+    result = b"".join(parts)
+    _prove(data, result, old, fields)
+    return Edited(result, os.fsdecode(written.rstrip(b"\r\n")))
+
+
+def _find(data: bytes, key: tuple[str, str]) -> Entry:
+    found = [e for e in entries(data) if (e.share, e.target) == key and e.fstype in table.NFS_TYPES]
+    if not found:
+        raise Refusal("not-mounted", f"fstab has no NFS entry for “{key[1]}” with this share.")
+    if len(found) > 1:
+        raise Refusal("fstab-refused", f"fstab has this entry twice: lines {found[0].number} "
+                      f"and {found[1].number}.")  # fmt: skip
+    return found[0]
+
+
+def _check_free(data: bytes, target: str, old: Entry | None) -> None:
+    for entry in entries(data):
+        if (entry.target.rstrip("/") or "/") == target and (old is None or entry.number != old.number):
+            raise Refusal(
+                "mount-point-busy", f"Line {entry.number} of fstab already has an entry for “{target}”."
+            )
+
+
+def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]:
+    validate.share(new.share)
+    validate.target(new.target)
+    if new.fstype not in table.NFS_TYPES:
+        raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
+    # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
+    same = old is not None and (old.share, old.target) == (new.share, new.target)
+    kept = set(split(old.options)) if old is not None and same else set[str]()
+    if not same:
+        targets.permit_entry(new.target)
+    words = [word for word in new.words if word]
+    _check_words([word for word in words if word not in kept], words, catalogue)
+    if not same:
+        words += [word for word in ALWAYS if word not in words]
+    return [escaped(field) for field in (new.share, new.target, new.fstype, ",".join(words) or "defaults")]
+
+
+def split(options: str) -> list[str]:
+    """Return the words of an option string; a comma between double quotes does not divide."""
+    return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
+
+
+def _check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) -> None:
+    if len(set(all_words)) != len(all_words):
+        raise Refusal("option-invalid", "An option is given twice.")
+    for word in all_words:
+        if validate.has_control(word) or ("," in word and word in fresh):
+            raise Refusal("option-invalid", "An option contains a character that cannot be written.")
+    for word in [word for word in fresh if word.partition("=")[0] in _SPANS]:
+        if not _SPAN.match(word.partition("=")[2]):
+            raise Refusal("option-invalid", f"“{word.partition('=')[0]}” takes a time such as 30s.")
+    for_mount: list[str] = []
+    for word in fresh:
+        key, equals, _value = word.partition("=")
+        if word in _WORDS or key in _SPANS or word in ALWAYS:
+            continue
+        if word == "defaults" or key + equals in catalogue.elsewhere:
+            raise Refusal("option-invalid", f"The option “{key}” is not written to fstab by this program.")
+        for_mount.append(word)
+    catalogue.build(for_mount)
+
+
+def _replaced(line: bytes, fields: list[bytes]) -> bytes:
+    """Return the line with its first four fields replaced; blanks between them and the rest stay."""
+    body = line.rstrip(b"\r\n")
+    end = line[len(body) :]
+    pieces = re.split(rb"([ \t]+)", body)
+    first = 2 if pieces[0] == b"" else 0
+    while len(pieces) < first + 7 or (len(pieces) == first + 7 and pieces[first + 6] == b""):
+        # The line ended before its options: add a gap like those it has.
+        pieces = [*pieces[: first + 5], pieces[first + 3], b"defaults"]
+    for index, field in enumerate(fields):
+        pieces[first + 2 * index] = field
+    return b"".join(pieces) + end
+
+
+def _prove(before: bytes, after: bytes, old: Entry | None, fields: list[bytes] | None) -> None:
+    """Check that exactly this entry changed, by reading both files again.
+
+    Raises:
+        Refusal: if not; that would be a bug, and nothing is written.
+    """
+    rest = [e[1:] for e in entries(before) if old is None or e.number != old.number]
+    now = [e[1:] for e in entries(after)]
+    if fields is not None:
+        share, target, fstype, options = (table.unescaped(field) for field in fields)
+        freq, passno = (old.freq, old.passno) if old is not None else (0, 0)
+        expected = (share, target, fstype, options, freq, passno)
+        if expected not in now:
+            raise Refusal("fstab-refused", "The new entry would not be read back as it was meant.")
+        now.remove(expected)
+    if sorted(now) != sorted(rest):
+        raise Refusal("fstab-refused", "The change would have altered another entry.")

@@ -1,0 +1,155 @@
+"""Mounts that last: entries of fstab are previewed here and written by the helper.
+
+The preview is made by the helper's own code, so it is the very line that is written. The helper gets the
+checksum of the file that was read: if somebody changed it meanwhile, nothing is written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.errors import AppError, ErrorKind
+from app.helper import fstab_text
+from app.helper.errors import Refusal
+from app.helper.options import load
+from app.helper.table import NFS_TYPES
+from app.mounts.model import FstabReport
+from app.privileged import HelperClient, explain_refusal
+
+if TYPE_CHECKING:
+    from app.agent.protocol import ForgetArgs, PersistArgs
+    from app.helper.fstab_text import Edit, Entry
+    from app.tasks import CancelToken
+
+#: An absent server must not keep the computer from starting.
+DEFAULT_OPTIONS = "_netdev,nofail"
+#: The helper's own children have 5, 5 and 15 seconds.
+_TIMEOUT_S = 60.0
+_FSTAB = "/etc/fstab"
+
+
+class Persistence:
+    """Previews and makes changes of fstab.
+
+    Args:
+        helper: of the role "persist".
+        path: the file to preview; tests have their own.
+    """
+
+    def __init__(self, helper: HelperClient, path: str = _FSTAB) -> None:
+        self._helper = helper
+        self._path = Path(path)
+
+    def close(self) -> None:
+        """End the helper."""
+        self._helper.close()
+
+    def persist(self, args: PersistArgs, token: CancelToken) -> FstabReport:
+        """Add an entry, or change the one at ``replaces`` or at the mount point.
+
+        Raises:
+            AppError: fstab is as it was then.
+        """
+        data = self._read(args.expected_sha256)
+        old = _entry_at(data, args.replaces or args.mount_point)
+        if old is None and args.replaces:
+            raise _not_there(args.replaces)
+        options = args.options
+        if options is None:
+            options = DEFAULT_OPTIONS if old is None else old.options
+        words = tuple(fstab_text.split(options))
+        new = fstab_text.Wanted(args.share, args.mount_point, args.fstype, words)
+        wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": args.fstype}
+        wire["options"] = list(words)
+        if old is None:
+            return self._carry_out(data, fstab_text.Edit(None, new), ("add", wire), token, args.preview)
+        wire |= {"old_share": old.share, "old_target": old.target}
+        edit = fstab_text.Edit((old.share, old.target), new)
+        return self._carry_out(data, edit, ("change", wire), token, args.preview)
+
+    def forget(self, args: ForgetArgs, token: CancelToken) -> FstabReport:
+        """Take out the entry of a mount point.
+
+        Raises:
+            AppError: fstab is as it was then.
+        """
+        data = self._read(args.expected_sha256)
+        old = _entry_at(data, args.mount_point)
+        if old is None:
+            raise _not_there(args.mount_point)
+        edit = fstab_text.Edit((old.share, old.target), None)
+        wire: dict[str, Any] = {"share": old.share, "target": old.target}
+        return self._carry_out(data, edit, ("remove", wire), token, args.preview)
+
+    def _read(self, expected: str) -> bytes:
+        try:
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise explain_refusal(
+                "fstab-refused", f"“{self._path}” cannot be read.", error.strerror or ""
+            ) from error
+        if expected and hashlib.sha256(data).hexdigest() != expected:
+            raise explain_refusal("fstab-changed", "fstab was changed since it was shown.")
+        return data
+
+    def _carry_out(
+        self,
+        data: bytes,
+        edit: Edit,
+        request: tuple[str, dict[str, Any]],
+        token: CancelToken,
+        preview: bool,  # noqa: FBT001 - as it came
+    ) -> FstabReport:
+        try:
+            edited = fstab_text.apply(data, edit, load())
+        except Refusal as refusal:
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        sha256 = hashlib.sha256(data).hexdigest()
+        diff = _diff(data, edited.data, str(self._path))
+        if preview or not diff:
+            return FstabReport(diff=diff, line=edited.line, sha256=sha256)
+        verb, wire = request
+        answer = self._helper.call(verb, {**wire, "sha256": sha256}, token, _TIMEOUT_S)
+        return FstabReport(
+            diff=diff,
+            line=str(answer["line"]),
+            sha256=sha256,
+            written=True,
+            backup=str(answer["backup"]),
+            warnings=[str(text) for text in answer["warnings"]],
+        )
+
+
+def _entry_at(data: bytes, mount_point: str) -> Entry | None:
+    wanted = mount_point.rstrip("/") or "/"
+    for entry in fstab_text.entries(data):
+        if (entry.target.rstrip("/") or "/") == wanted and entry.fstype in NFS_TYPES:
+            return entry
+    return None
+
+
+def _not_there(mount_point: str) -> AppError:
+    return AppError(
+        ErrorKind.NOT_MOUNTED,
+        f"fstab has no NFS entry for {mount_point}.",
+        hint="“list” shows the mounts of this computer and where they are configured.",
+    )
+
+
+def _diff(before: bytes, after: bytes, name: str) -> str:
+    """Return a unified diff; bytes that are not text are shown as escapes."""
+    old, new = ([_shown(line) for line in fstab_text.lines(data)] for data in (before, after))
+    lines = difflib.unified_diff(old, new, name, f"{name} (new)")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="backslashreplace")
+    body = text.removesuffix("\n")
+    shown = "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in body)
+    return shown + text[len(body) :]

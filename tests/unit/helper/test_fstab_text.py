@@ -1,0 +1,154 @@
+"""One entry changes, and no other byte; what is written is read back as it was meant."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.helper import fstab_text
+from app.helper.errors import Refusal
+from app.helper.fstab_text import Edit, Wanted, apply, entries
+from app.helper.options import load
+
+ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
+CATALOGUE = load()
+KEY = ("new.example.org:/export/some where", "/mnt/new one")
+NEW = Wanted(*KEY, "nfs4", ("_netdev", "nofail"))
+
+
+def edit(data, old, new):
+    return apply(data, Edit(old, new), CATALOGUE).data
+
+
+def code(data, old, new):
+    with pytest.raises(Refusal) as caught:
+        edit(data, old, new)
+    return caught.value.code
+
+
+def test_the_zoo_is_large():
+    assert len(ZOO) >= 40
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_added_changed_and_removed_every_other_byte_stays(path):
+    data = path.read_bytes()
+    added = edit(data, None, NEW)
+    assert added.startswith(data)
+    assert entries(added)[-1][1:] == (*KEY, "nfs4", "_netdev,nofail,nosuid,nodev", 0, 0)
+    changed = edit(added, KEY, NEW._replace(words=("ro",)))
+    assert changed.startswith(data)
+    assert b"\tro" in changed[len(data) :]
+    # A final line break that had to be made for the entry stays; nothing else does.
+    assert edit(changed, KEY, None) in {data, data + b"\n", data + b"\r\n"}
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_entries_are_those_of_the_application(path):
+    from app.mounts import fstab
+
+    data = path.read_bytes()
+    theirs = [
+        (line.number, e.source, e.target, e.fstype, e.options, e.freq, e.passno)
+        for line in fstab.parse(data).lines
+        if (e := line.entry)
+    ]
+    assert [tuple(entry) for entry in entries(data)] == theirs
+
+
+def test_the_layout_of_a_changed_line_stays():
+    data = b"  nas:/a   /mnt/a\t\tnfs   ro  1 2  # mine\r\n#x\r\n"
+    new = Wanted("nas:/a", "/mnt/a", "nfs4", ("rw", "hard"))
+    assert edit(data, ("nas:/a", "/mnt/a"), new) == (
+        b"  nas:/a   /mnt/a\t\tnfs4   rw,hard  1 2  # mine\r\n#x\r\n"
+    )
+
+
+@pytest.mark.parametrize("line", [b"nas:/a /mnt/a nfs", b"nas:/a /mnt/a nfs ", b"nas:/a /mnt/a nfs\t\n"])
+def test_options_are_added_to_a_short_line(line):
+    data = edit(line, ("nas:/a", "/mnt/a"), Wanted("nas:/a", "/mnt/a", "nfs", ("ro",)))
+    assert entries(data)[0].options == "ro"
+
+
+def test_crlf_is_kept_for_a_new_line():
+    assert edit(b"# a\r\n", None, NEW).endswith(b"\t0\t0\r\n")
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["suid", "dev", "user", "x-systemd.requires=a.service", "context=a", "bogus", "rsize=x", "a b", "bind",
+     "x-systemd.idle-timeout=-1", "x-systemd.mount-timeout=1;2", "comment=x", "X-mount.mkdir", "ro,suid",
+     "addr=1.2.3.4", "nofail\n/dev/sda"],
+)  # fmt: skip
+def test_a_word_that_is_not_allowed_is_refused(word):
+    assert code(b"", None, NEW._replace(words=(word,))) == "option-invalid"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["bg", "noauto", "x-systemd.automount", "x-systemd.idle-timeout=600", "x-systemd.mount-timeout=30s",
+     "rsize=65536", "vers=4.2", "soft"],
+)  # fmt: skip
+def test_a_word_of_fstab_is_allowed(word):
+    assert word in entries(edit(b"", None, NEW._replace(words=(word,))))[0].options.split(",")
+
+
+def test_what_root_wrote_may_stay_at_its_place_and_goes_nowhere_else():
+    data = b'nas:/a /mnt/a nfs suid,x-systemd.requires=a.service,context="a,b" 0 0\n'
+    words = ("suid", "x-systemd.requires=a.service", 'context="a,b"', "ro")
+    kept = edit(data, ("nas:/a", "/mnt/a"), Wanted("nas:/a", "/mnt/a", "nfs", words))
+    assert entries(kept)[0].options == ",".join(words)
+    moved = Wanted("evil:/a", "/mnt/a", "nfs", words)
+    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"
+
+
+def test_what_is_not_clear_is_refused():
+    data = b"nas:/a /mnt/a nfs ro 0 0\nnas:/a /mnt/a nfs rw 0 0\n/dev/sda1 / ext4 ro 0 1\n"
+    assert code(data, ("nas:/a", "/mnt/a"), None) == "fstab-refused"
+    assert code(data, ("/dev/sda1", "/"), None) == "not-mounted"
+    assert code(data, None, NEW._replace(target="/")) == "mount-point-system"
+    assert code(data, None, NEW._replace(target="/usr")) == "mount-point-system"
+    assert code(data, None, NEW._replace(target="/etc/x")) == "mount-point-system"
+    assert code(data, None, NEW._replace(target="/mnt/a")) == "mount-point-busy"
+    assert code(data, None, NEW._replace(share="nas")) == "share-invalid"
+    assert code(data, None, NEW._replace(fstype="ext4")) == "option-invalid"
+
+
+PATHS = st.lists(
+    st.text(
+        st.characters(exclude_characters="/,:\0", exclude_categories=("Cc", "Cs")), min_size=1, max_size=9
+    ),
+    min_size=1,
+    max_size=3,
+).filter(lambda parts: not {".", ".."} & set(parts))
+
+
+@settings(max_examples=100)
+@given(PATHS, PATHS)
+def test_any_path_is_written_so_that_it_is_read_back(export, target):
+    share, point = "nas:/" + "/".join(export), "/" + "/".join(target)
+    data = edit(b"# x\n", None, Wanted(share, point, "nfs", ()))
+    assert [(e.share, e.target) for e in entries(data)] == [(share, point)]
+    assert edit(data, (share, point), None) == b"# x\n"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/findmnt").exists(), reason="needs util-linux")
+def test_libmount_reads_what_is_written(tmp_path):
+    keys = [("nas:/a b\\c", f"/mnt/{name}") for name in ("a b", "a\\b", "#a", "ä", "a#b", "a\\040b")]
+    data = b""
+    for share, target in keys:
+        data = edit(data, None, Wanted(share, target, "nfs", ()))
+    path = tmp_path / "fstab"
+    path.write_bytes(data)
+    done = subprocess.run(["/usr/bin/findmnt", "--tab-file", path, "--json"], capture_output=True, check=True)
+    rows = json.loads(done.stdout)["filesystems"]
+    assert [(row["source"], row["target"]) for row in rows] == keys
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read(data):
+    assert b"".join(fstab_text.lines(data)) == data
+    entries(data)

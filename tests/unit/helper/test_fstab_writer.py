@@ -1,0 +1,281 @@
+"""fstab is the old file or the new one, whatever fails and whenever the writer is killed."""
+
+import errno
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.helper import fstab_writer
+from app.helper.errors import Refusal
+from app.helper.fstab_writer import KEEP, FstabWriter, System
+from app.helper.options import load
+
+OLD = b"# head\n/dev/sda1 / ext4 ro 0 1\nbroken\n\n\tnas:/a\t/mnt/a  nfs ro 0 0"
+CATALOGUE = load()
+
+
+class Quiet:
+    """A Waiter for calls without children."""
+
+    cancelled = False
+
+
+class Seam(System):
+    """Counts the calls, and does something instead of one."""
+
+    def __init__(self, instead=None, at=-1, *, forever=False):
+        self.calls, self.instead, self.at, self.forever = [], instead, at, forever
+
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        if name not in vars(System) or name.startswith("_"):
+            return found
+
+        def call(*args, **kwargs):
+            number = len(self.calls)
+            self.calls.append(name)
+            if number == self.at or (self.forever and number > self.at >= 0):
+                self.instead()
+            return found(*args, **kwargs)
+
+        return call
+
+
+@pytest.fixture(autouse=True)
+def no_findmnt(request, monkeypatch):
+    if "findmnt" not in request.node.name:
+        monkeypatch.setattr(fstab_writer, "_FINDMNT", ())
+
+
+def make(tmp_path, system=None, data=OLD):
+    folder = tmp_path / "etc"
+    folder.mkdir(exist_ok=True)
+    (folder / "fstab").write_bytes(data)
+    (folder / "fstab").chmod(0o640)
+    return FstabWriter(str(folder), str(tmp_path / "state" / "fstab"), system, CATALOGUE)
+
+
+def names(folder):
+    return [path.name for path in folder.iterdir()]
+
+
+def add(writer):
+    """Return the code of the refusal, or "" if it was carried out."""
+    try:
+        writer.add(request(), Quiet())
+    except Refusal as refusal:
+        return refusal.code
+    return ""
+
+
+def request(data=OLD, **changes):
+    plain = {
+        "share": "nas:/b c",
+        "target": "/mnt/b c",
+        "fstype": "nfs",
+        "options": ["nofail"],
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    return {**plain, **changes}
+
+
+NEW = OLD + b"\nnas:/b\\040c\t/mnt/b\\040c\tnfs\tnofail,nosuid,nodev\t0\t0"
+
+
+def test_it_writes_and_keeps_a_backup_mode_and_owner(tmp_path):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    with_xattr = True
+    try:
+        os.setxattr(path, "user.mountwright-test", b"label")
+    except OSError:
+        with_xattr = False
+    answer = writer.add(request(), Quiet())
+    assert path.read_bytes() == NEW
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert not with_xattr or os.getxattr(path, "user.mountwright-test") == b"label"
+    backup = Path(answer["backup"])
+    assert backup.read_bytes() == OLD
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert names(path.parent) == ["fstab"]
+    writer.remove(request(NEW), Quiet())
+    assert path.read_bytes() == OLD + b"\n"
+
+
+def test_it_changes_in_place(tmp_path):
+    writer = make(tmp_path)
+    args = request(old_share="nas:/a", old_target="/mnt/a", share="nas:/a", target="/mnt/a")
+    writer.change(args, Quiet())
+    assert (tmp_path / "etc" / "fstab").read_bytes() == OLD.replace(b"nfs ro", b"nfs nofail")
+
+
+def test_it_keeps_twenty_backups(tmp_path):
+    for _number in range(KEEP + 3):
+        make(tmp_path).add(request(), Quiet())
+    assert len(list((tmp_path / "state" / "fstab").iterdir())) == KEEP
+
+
+def calls(tmp_path):
+    seam = Seam()
+    make(tmp_path, seam).add(request(), Quiet())
+    return seam.calls
+
+
+def check_whole(tmp_path, *, answered):
+    """The old file unless it was answered well; the backup is there before the file is new."""
+    path = tmp_path / "etc" / "fstab"
+    now = path.read_bytes()
+    assert now == NEW if answered else now in {OLD, NEW}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    if now == NEW:
+        assert OLD in {file.read_bytes() for file in (tmp_path / "state" / "fstab").iterdir()}
+
+
+@pytest.mark.parametrize("forever", [False, True])
+@pytest.mark.parametrize("name", ["EIO", "ENOSPC", "EPERM", "EINTR", "EROFS", "EDQUOT", "ENOSYS", "EINVAL"])
+def test_any_call_may_fail(tmp_path, name, forever):
+    (tmp_path / "count").mkdir()
+    total = len(calls(tmp_path / "count"))
+    number = getattr(errno, name)
+
+    def fail():
+        raise OSError(number, os.strerror(number))
+
+    for at in range(total):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        code = add(make(folder, Seam(fail, at, forever=forever)))
+        assert code in {"", "fstab-failed", "fstab-refused", "fstab-changed"}
+        check_whole(folder, answered=not code)
+        if not forever:
+            assert names(folder / "etc") == ["fstab"] or at >= total - 2
+        # The next attempt is not hindered by what was left.
+        make(folder).add(request(), Quiet())
+        check_whole(folder, answered=True)
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = sys.argv[1].split(":")
+import test_fstab_writer as t
+from pathlib import Path
+t.fstab_writer._FINDMNT = ()
+for at in range(int(sys.argv[3])):
+    folder = Path(sys.argv[2], str(at))
+    folder.mkdir()
+    child = os.fork()
+    if child == 0:
+        t.make(folder, t.Seam(lambda: os.kill(os.getpid(), signal.SIGKILL), at)).add(t.request(), t.Quiet())
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+"""
+
+
+def test_it_may_be_killed_before_any_call(tmp_path):
+    (tmp_path / "count").mkdir()
+    total = len(calls(tmp_path / "count"))
+    assert total >= 15
+    here = Path(__file__)
+    path = f"{here.parent}:{here.parents[3]}"
+    subprocess.run([sys.executable, "-c", KILLED, path, tmp_path, str(total)], check=True, timeout=100)
+    for at in range(total):
+        check_whole(tmp_path / str(at), answered=False)
+        make(tmp_path / str(at)).add(request(), Quiet())
+        check_whole(tmp_path / str(at), answered=True)
+
+
+def test_a_change_since_it_was_read_is_refused(tmp_path):
+    writer = make(tmp_path, data=OLD + b"\n")
+    with pytest.raises(Refusal) as caught:
+        writer.add(request(), Quiet())
+    assert caught.value.code == "fstab-changed"
+    assert (tmp_path / "etc" / "fstab").read_bytes() == OLD + b"\n"
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_another_editor_at_any_moment_loses_nothing(tmp_path, replace):
+    (tmp_path / "count").mkdir()
+    total = len(calls(tmp_path / "count"))
+    for at in range(total):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        path = folder / "etc" / "fstab"
+
+        def edit(path=path):
+            theirs = path.read_bytes() + b"\n# theirs\n"
+            if replace:
+                other = path.with_name("theirs")
+                other.write_bytes(theirs)
+                other.replace(path)
+            else:
+                path.write_bytes(theirs)
+
+        code = add(make(folder, Seam(edit, at)))
+        assert code in {"", "fstab-changed"}
+        assert path.read_bytes() == (OLD if code else NEW) + b"\n# theirs\n"
+
+
+def test_a_file_system_without_exchange_is_served_too(tmp_path):
+    def cannot():
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    (tmp_path / "count").mkdir()
+    at = calls(tmp_path / "count").index("exchange")
+    make(tmp_path, Seam(cannot, at)).add(request(), Quiet())
+    check_whole(tmp_path, answered=True)
+
+
+@pytest.mark.parametrize("kind", ["link", "hard", "folder", "fifo", "missing", "large"])
+def test_what_is_no_plain_file_is_refused(tmp_path, kind):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    before = path.read_bytes()
+    if kind == "hard":
+        os.link(path, tmp_path / "other")
+    elif kind == "large":
+        path.write_bytes(b"#" * (fstab_writer.MAX_BYTES + 1))
+        before = path.read_bytes()
+    else:
+        path.rename(tmp_path / "real")
+        make_it = {"link": lambda: path.symlink_to(tmp_path / "real"), "folder": path.mkdir,
+                   "fifo": lambda: os.mkfifo(path), "missing": lambda: None}  # fmt: skip
+        make_it[kind]()
+    with pytest.raises(Refusal) as caught:
+        writer.add(request(before), Quiet())
+    assert caught.value.code == "fstab-refused"
+    if kind in {"link", "hard", "large"}:
+        assert path.read_bytes() == before
+
+
+class Waits(Quiet):
+    """A Waiter that waits."""
+
+    def wait(self, fds, timeout_s):
+        import select
+
+        return set(select.select(list(fds), [], [], timeout_s)[0])
+
+
+@pytest.mark.skipif(not Path("/usr/bin/findmnt").exists(), reason="needs util-linux")
+def test_findmnt_is_asked_and_its_new_complaints_are_told(tmp_path):
+    answer = make(tmp_path).add(request(options=["ro"]), Waits())
+    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW.replace(b"nofail", b"ro")
+    assert all("/mnt/b c" in text for text in answer["warnings"])
+    # What it says of other entries was there before.
+    assert not any("broken" in text or "sda1" in text for text in answer["warnings"])
+
+
+def test_cancelled_before_the_exchange_nothing_is_written(tmp_path):
+    waiter = Quiet()
+    waiter.cancelled = True
+    with pytest.raises(Refusal) as caught:
+        make(tmp_path).add(request(), waiter)
+    assert caught.value.code == "cancelled"
+    check_whole(tmp_path, answered=False)
+    assert (tmp_path / "etc" / "fstab").read_bytes() == OLD
