@@ -1,20 +1,25 @@
 """Paired runs of our copy engine and fio in one directory, and what their ratio says.
 
-Both write a new file of the same size with the same block size from memory and end with fsync, or read one
-back after its pages were dropped with fadvise. The order within a pair alternates, so that what warms up or
-wears out meets both alike. Each program's own clock counts: its start-up does not.
+Both write a new file of the same size with the same block size from memory and end with fsync; or both read
+the same file, after its pages were dropped with fadvise. The order within a pair alternates, so that what
+warms up or wears out meets both alike. Each program's own clock counts: its start-up does not.
+
+On a memory file system the speed of a read depends by a quarter on which process wrote the file and how long
+ago (the processor's caches), so that reading two files would compare those.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import statistics
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from app.bench.result import TestSpec
+from app.bench.result import TestSpec, Transfer
 from app.bench.run import run_test
 from app.process import find_program, run
 from app.tasks import CancelToken
@@ -22,6 +27,7 @@ from app.tasks import CancelToken
 Direction = Literal["write", "read"]
 RESAMPLES = 10_000
 DEADLINE_S = 600.0
+FIO_FILE = "mountwright-fio"
 
 
 class PairArgs(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +58,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(args: PairArgs) -> Comparison:
     """Run the pairs."""
-    ours: list[float] = []
-    theirs: list[float] = []
-    for number in range(args.pairs + 1):
-        for mine in (True, False) if number % 2 else (False, True):
-            (ours if mine else theirs).append(our_speed(args) if mine else fio_speed(args))
-    ours, theirs = ours[1:], theirs[1:]
+    pair = write_pair if args.direction == "write" else read_pair
+    speeds = [pair(args, bool(number % 2)) for number in range(args.pairs + 1)][1:]
+    ours, theirs = [mine for mine, _ in speeds], [fios for _, fios in speeds]
     low, high = interval(ours, theirs)
     return Comparison(
         direction=args.direction, size=args.size, block_size=args.block_size, ours=ours, fio=theirs,
@@ -65,25 +68,69 @@ def compare(args: PairArgs) -> Comparison:
     )  # fmt: skip
 
 
-def our_speed(args: PairArgs) -> float:
-    """Run our engine once, sampler and worker included, and return its headline figure."""
-    spec = TestSpec(path=args.path, direction=args.direction, size=args.size, block_size=args.block_size)
-    result = run_test(spec, CancelToken(), lambda _event: None)
-    transfer = result.write if args.direction == "write" else result.read
+def write_pair(args: PairArgs, ours_first: bool) -> tuple[float, float]:
+    """Write with both; return our speed and fio's."""
+    spec = TestSpec(path=args.path, direction="write", size=args.size, block_size=args.block_size)
+
+    def ours() -> float:
+        return headline(run_test(spec, CancelToken(), lambda _event: None).write)
+
+    if ours_first:
+        return ours(), fio_speed(args)
+    theirs = fio_speed(args)
+    return ours(), theirs
+
+
+def read_pair(args: PairArgs, ours_first: bool) -> tuple[float, float]:
+    """Read one file with both; return our speed and fio's."""
+    spec = TestSpec(
+        path=args.path, direction="read", size=args.size, block_size=args.block_size, cache="fresh-mount"
+    )
+    theirs: list[float] = []
+
+    def between(_where: object) -> None:
+        # Our engine has written its file and will read it; fio gets it under a name of its own.
+        (data,) = Path(args.path).glob(".mountwright-*/data")
+        Path(args.path, FIO_FILE).hardlink_to(data)
+        if not ours_first:
+            theirs.append(fio_speed(args, unlink=False))
+        drop(data)
+
+    try:
+        result = run_test(spec, CancelToken(), lambda _event: None, remount=between)
+        if ours_first:
+            theirs.append(fio_speed(args, unlink=False))
+    finally:
+        Path(args.path, FIO_FILE).unlink(missing_ok=True)
+    return headline(result.read), theirs[0]
+
+
+def drop(path: Path) -> None:
+    """Drop a file's pages from the client's cache, as fio's invalidate does."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def headline(transfer: Transfer | None) -> float:
+    """Return the engine's figure, sampler and worker included."""
     if transfer is None or transfer.cached:
-        raise RuntimeError(f"not a fair run: {result.notes}")
+        raise RuntimeError("not a fair run")
     return transfer.bytes_per_s
 
 
-def fio_speed(args: PairArgs) -> float:
+def fio_speed(args: PairArgs, *, unlink: bool = True) -> float:
     """Run fio once and return its figure."""
     program = find_program("fio")
     if program is None:
         raise RuntimeError("fio is not installed; it is in the package fio.")
     command = [
-        program, "--name=copy", f"--directory={args.path}", "--filename=mountwright-fio",
+        program, "--name=copy", f"--directory={args.path}", f"--filename={FIO_FILE}",
         f"--rw={args.direction}", f"--bs={args.block_size}", f"--size={args.size}", "--ioengine=psync",
-        "--fallocate=none", "--unlink=1", "--invalidate=1", "--create_fsync=1", "--end_fsync=1",
+        "--fallocate=none", f"--unlink={int(unlink)}", "--invalidate=1", "--create_fsync=1", "--end_fsync=1",
         "--fsync_on_close=1", "--output-format=json",
     ]  # fmt: skip
     outcome = run(command, timeout=DEADLINE_S)
