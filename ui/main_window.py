@@ -125,6 +125,7 @@ class MainWindow(QMainWindow):
         self._detail.began.connect(self._banner.dismiss)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
+        self._detail.stuck.connect(self._on_stuck)
         self._empty.mount_clicked.connect(self._on_new)
         self._empty.lab_clicked.connect(self._on_host_chosen)
         self._starting.retry_clicked.connect(lambda: session.open(session.key))
@@ -239,6 +240,14 @@ class MainWindow(QMainWindow):
     def _on_unmounted(self, mount_point: str) -> None:
         self._banner.show_information(self.tr("{path} is unmounted.").format(path=mount_point))
         self.session.refresh()
+
+    def _on_stuck(self, mount_point: str, error: AppError) -> None:
+        """Offer the way on that fits: a busy mount is detached, one with a dead server is forced off."""
+        if error.kind is ErrorKind.BUSY:
+            text, ask = self.tr("De&tach…"), self._detail.ask_detach
+        else:
+            text, ask = self.tr("&Force…"), self._detail.ask_force
+        self._banner.show_error(error, text, partial(ask, mount_point))
 
     def _draft(self, share: str, mount_point: str) -> None:
         self._drafting = True

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall
 
 
+#: Failures of an unmount that the person may overrule.
+_STUCK = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """A mount as the person spelled it: share, mount point and option string."""
@@ -39,12 +43,14 @@ class Mounting(QObject):
         mounted: the Wish and its MountReport.
         unmounted: the mount point.
         failed: the AppError.
+        stuck: the mount point and the AppError of an unmount that can be forced.
     """
 
     busy = Signal(str)
     mounted = Signal(object, object)
     unmounted = Signal(str)
     failed = Signal(object)
+    stuck = Signal(str, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
@@ -60,13 +66,14 @@ class Mounting(QObject):
         """Mount the share."""
         self._mount(wish, self._fail_plainly)
 
-    def unmount(self, mount_point: str) -> None:
-        """Unmount."""
-        self._unmount(mount_point, partial(self._on_unmounted, mount_point))
+    def unmount(self, mount_point: str, *, force: bool = False, lazy: bool = False) -> None:
+        """Unmount; ``force`` gives up what waits for the server, ``lazy`` detaches at once."""
+        args = UnmountArgs(mount_point=mount_point, force=force, lazy=lazy)
+        self._unmount(args, partial(self._on_unmounted, mount_point))
 
     def mount_again(self, old: Wish, new: Wish) -> None:
         """Unmount and mount with other options; if that fails, put the old mount back."""
-        self._unmount(old.mount_point, partial(self._after_unmount, old, new))
+        self._unmount(UnmountArgs(mount_point=old.mount_point), partial(self._after_unmount, old, new))
 
     def cancel(self) -> None:
         """Cancel what is being done."""
@@ -101,12 +108,12 @@ class Mounting(QObject):
             call.succeeded.connect(partial(self._on_mounted, wish))
             call.failed.connect(on_failure)
 
-    def _unmount(self, mount_point: str, then: Callable[[], None]) -> None:
-        text = self.tr("Unmounting {path}…").format(path=mount_point)
-        call = self._start("mounts.unmount", UnmountArgs(mount_point=mount_point), text)
+    def _unmount(self, args: UnmountArgs, then: Callable[[], None]) -> None:
+        text = self.tr("Unmounting {path}…").format(path=args.mount_point)
+        call = self._start("mounts.unmount", args, text)
         if call is not None:
             call.succeeded.connect(partial(self._then, then))
-            call.failed.connect(self._fail_plainly)
+            call.failed.connect(partial(self._on_unmount_failed, args))
 
     def _then(self, then: Callable[[], None], _result: object) -> None:
         then()
@@ -118,6 +125,13 @@ class Mounting(QObject):
     def _on_unmounted(self, mount_point: str) -> None:
         self._end()
         self.unmounted.emit(mount_point)
+
+    def _on_unmount_failed(self, args: UnmountArgs, error: AppError) -> None:
+        self._end()
+        if error.kind in _STUCK and not (args.force or args.lazy):
+            self.stuck.emit(args.mount_point, error)
+        else:
+            self.failed.emit(error)
 
     def _fail_plainly(self, error: AppError) -> None:
         self._end()

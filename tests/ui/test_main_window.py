@@ -300,12 +300,33 @@ def test_unmount_asks_first(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: "unmounted" in driver.message())
 
 
-def test_a_busy_mount_is_told(driver: Driver, fake: FakeHost) -> None:
+@pytest.mark.parametrize(("kind", "flag"), [(ErrorKind.BUSY, "lazy"), (ErrorKind.NOT_RESPONDING, "force")])
+def test_an_unmount_that_is_stuck_offers_a_way_on_and_asks(
+    driver: Driver, fake: FakeHost, kind: ErrorKind, flag: str
+) -> None:
     driver.open()
-    fake.unmount_error = AppError(ErrorKind.BUSY, "It is in use.", hint="Close it.")
+    fake.unmount_error = AppError(kind, "It does not go.", hint="Close it.")
     driver.click("unmount")
     driver.agree()
-    driver.wait(lambda: driver.message() == "It is in use.")
+    driver.wait(lambda: driver.message() == "It does not go.")
+    driver.click("banner-action")
+    assert len(fake.asked("mounts.unmount")) == 1
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
+    # If that does not help either, nothing more is offered.
+    driver.agree()
+    driver.wait(lambda: len(fake.asked("mounts.unmount")) == 2)
+    assert getattr(fake.asked("mounts.unmount")[1], flag)
+    driver.wait(lambda: driver.message() == "It does not go.")
+    assert not driver.sees("banner-action")
+
+
+def test_another_failure_offers_nothing(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    fake.unmount_error = AppError(ErrorKind.NOT_AUTHORIZED, "Refused.")
+    driver.click("unmount")
+    driver.agree()
+    driver.wait(lambda: driver.message() == "Refused.")
+    assert not driver.sees("banner-action")
 
 
 def test_mount_again_with_other_values(driver: Driver, fake: FakeHost) -> None:

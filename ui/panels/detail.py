@@ -31,6 +31,7 @@ class DetailPanel(QWidget):
         failed: something did not work (AppError).
         mounted: a mount succeeded (MountReport).
         unmounted: the mount point.
+        stuck: the mount point and the AppError of an unmount that can be forced.
         began: something was started; what was said of the last thing is over.
     """
 
@@ -38,6 +39,7 @@ class DetailPanel(QWidget):
     began = Signal()
     mounted = Signal(object)
     unmounted = Signal(str)
+    stuck = Signal(str, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -47,6 +49,7 @@ class DetailPanel(QWidget):
         self._mounting.mounted.connect(self._on_mounted)
         self._mounting.unmounted.connect(self.unmounted)
         self._mounting.failed.connect(self.failed)
+        self._mounting.stuck.connect(self.stuck)
         self._title = ElidedLabel()
         enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
@@ -166,6 +169,32 @@ class DetailPanel(QWidget):
             self.tr("&Unmount"),
             lambda: self._mounting.unmount(mount.mount_point),
         )
+
+    def ask_detach(self, mount_point: str) -> None:
+        """Ask, then take a busy mount out of sight and let its users finish."""
+        if self.busy:
+            return
+        confirm(
+            self.window(),
+            self.tr("Detach {path} although it is in use?").format(path=mount_point),
+            self.tr("It disappears at once. Programs that have files open there keep them until they close "
+                    "them, and until then a new mount of the same share may keep the old settings."),
+            self.tr("&Detach"),
+            lambda: self._mounting.unmount(mount_point, lazy=True),
+        )  # fmt: skip
+
+    def ask_force(self, mount_point: str) -> None:
+        """Ask, then give up on a server that does not answer."""
+        if self.busy:
+            return
+        confirm(
+            self.window(),
+            self.tr("Force {path} off although its server does not answer?").format(path=mount_point),
+            self.tr("What programs have written there and the server has not confirmed is lost, and programs "
+                    "that use files there get errors."),
+            self.tr("&Force"),
+            lambda: self._mounting.unmount(mount_point, force=True),
+        )  # fmt: skip
 
     def _on_submitted(self) -> None:
         if self._mount_button.isVisible() and self._mount_button.isEnabled():

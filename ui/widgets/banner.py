@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
@@ -9,6 +11,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, 
 from app.errors import AppError, ErrorKind
 from ui import theme
 from ui.widgets.labels import enlarge, plain_label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: How long a note stays, milliseconds.
 _NOTE_MS = 8000
@@ -47,6 +52,10 @@ class Banner(QFrame):
         self._details_button.toggled.connect(self._on_details)
         self._copy_button = QPushButton(self.tr("&Copy details"))
         self._copy_button.clicked.connect(self._on_copy)
+        self._action_button = QPushButton()
+        self._action_button.setObjectName("banner-action")
+        self._action_button.clicked.connect(self._on_action)
+        self._action: Callable[[], None] | None = None
         close_button = QPushButton(self.tr("C&lose"))
         close_button.setObjectName("banner-close")
         close_button.clicked.connect(self.dismiss)
@@ -64,6 +73,7 @@ class Banner(QFrame):
         texts.addWidget(self._message)
         texts.addWidget(self._hint)
         buttons = QHBoxLayout()
+        buttons.addWidget(self._action_button)
         buttons.addWidget(self._details_button)
         buttons.addWidget(self._copy_button)
         buttons.addWidget(close_button)
@@ -85,12 +95,23 @@ class Banner(QFrame):
         layout.addWidget(self._bar)
         layout.addLayout(inner, 1)
 
-    def show_error(self, error: AppError) -> None:
-        """Show an error; a cancellation is told as information."""
+    def show_error(
+        self, error: AppError, action_text: str = "", action: Callable[[], None] | None = None
+    ) -> None:
+        """Show an error; a cancellation is told as information.
+
+        Args:
+            error: what to show.
+            action_text: of a button that offers a way on; no button if empty.
+            action: what it does, once.
+        """
         if error.kind is ErrorKind.CANCELLED:
             self._show("info", self.tr("Cancelled"), error)
         else:
             self._show("error", self.tr("Error"), error)
+        self._action = action
+        self._action_button.setText(action_text)
+        self._action_button.setVisible(action is not None)
 
     def show_warning(self, message: str) -> None:
         """Show a warning."""
@@ -124,6 +145,8 @@ class Banner(QFrame):
         self._detail.setFixedHeight(self._detail.fontMetrics().lineSpacing() * lines + margins + 4)
         self._details_button.setChecked(False)
         self._details_button.setVisible(bool(error.detail))
+        self._action = None
+        self._action_button.hide()
         self._on_details(shown=False)
         self.setAccessibleName(f"{word}: {error.message} {error.hint}".strip())
         self._colour()
@@ -137,6 +160,12 @@ class Banner(QFrame):
     def _on_details(self, shown: bool) -> None:  # noqa: FBT001 - a slot
         self._detail.setVisible(shown)
         self._copy_button.setVisible(shown)
+
+    def _on_action(self) -> None:
+        action = self._action
+        self.dismiss()
+        if action is not None:
+            action()
 
     def _on_copy(self) -> None:
         text = "\n".join(part for part in (self._message.text(), self._hint.text(),
