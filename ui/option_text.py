@@ -78,3 +78,10 @@ def help_text(option: Option) -> str:
     if option.default_note:
         lines.append(_tr("Default: {text}.").format(text=option.default_note))
     return "\n".join(lines)
+
+
+def spelling(option: Option) -> str:
+    """Return how an option is written in an option string, in short: ``rsize``, ``hard/soft``, ``ac/noac``."""
+    if option.words:
+        return "/".join(option.values[:2])
+    return f"{option.name}/{option.negation}" if option.negation else option.name

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from ui import theme
-from ui.option_text import default_text, help_text, value_text
-from ui.widgets.labels import ElidedLabel, plain_label
+from ui.option_text import default_text, help_text, spelling, value_text
+from ui.widgets.labels import ElidedLabel, MutedLabel, plain_label
 from ui.widgets.option_editor import make_editor
 
 if TYPE_CHECKING:
@@ -36,6 +36,13 @@ class OptionRow(QObject):
         tip = help_text(option)
         label = QLabel(option.label)
         label.setBuddy(self.editor)
+        name = MutedLabel(spelling(option))
+        title = QWidget()
+        title_layout = QHBoxLayout(title)
+        title_layout.setContentsMargins(0, 0, 0, 0)
+        title_layout.addWidget(label)
+        title_layout.addStretch(1)
+        title_layout.addWidget(name)
         short, comma, _rest = default_text(option).partition(", ")
         text = short if comma and option.default is None else default_text(option)
         self._default = ElidedLabel(text, mode=Qt.TextElideMode.ElideRight)
@@ -62,11 +69,11 @@ class OptionRow(QObject):
         in_use_layout.addWidget(self._used)
         in_use_layout.addWidget(self._note)
         self._differs = False
-        for widget in (label, self._default, self.editor):
+        for widget in (title, self._default, self.editor):
             widget.setToolTip(tip)
         self.editor.changed.connect(self._on_changed)
         cells: tuple[tuple[int, QWidget], ...] = (
-            (COLUMN_LABEL, label), (COLUMN_DEFAULT, self._default), (COLUMN_ASKED, self.editor),
+            (COLUMN_LABEL, title), (COLUMN_DEFAULT, self._default), (COLUMN_ASKED, self.editor),
             (COLUMN_RESET, self._reset), (COLUMN_USED, in_use),
         )  # fmt: skip
         for column, cell in cells:
