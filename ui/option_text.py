@@ -81,7 +81,7 @@ def help_text(option: Option) -> str:
 
 
 def spelling(option: Option) -> str:
-    """Return how an option is written in an option string, in short: ``rsize``, ``hard/soft``, ``ac/noac``."""
+    """Return how an option is written, in short: ``rsize``, ``hard/soft``, ``ac/noac``."""
     if option.words:
         return "/".join(option.values[:2])
     return f"{option.name}/{option.negation}" if option.negation else option.name

@@ -18,12 +18,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from advisor.lint import LintContext, apply_fix, lint
 from advisor.options import MountOptions, catalogue
 from app.errors import AppError, ErrorKind
 from app.mounts.command import mount_command
 from app.mounts.effective import compare
 from ui.models.option_form import OptionForm, asked_options
 from ui.mounting import Wish
+from ui.widgets.findings import FindingsPanel
 from ui.widgets.labels import MutedLabel, heading
 from ui.widgets.option_row import (
     COLUMN_ASKED,
@@ -36,6 +38,7 @@ from ui.widgets.option_row import (
 
 if TYPE_CHECKING:
     from advisor.catalogue import Group
+    from advisor.lint import Finding
     from app.mounts.model import Mount, MountReport
 
 
@@ -71,6 +74,8 @@ class SettingsPanel(QWidget):
             self.tr("Every other option of mount, as it is written after -o, with commas between.\n"
                     "Nothing that is written here is lost or changed.")
         )  # fmt: skip
+        self._findings = FindingsPanel()
+        self._findings.fix_chosen.connect(self._on_fix)
         self._command = QLabel()
         self._command.setObjectName("command")
         self._rows: dict[str, OptionRow] = {}
@@ -166,6 +171,7 @@ class SettingsPanel(QWidget):
         bottom.addWidget(copy_button)
         below = QVBoxLayout()
         below.setContentsMargins(16, 4, 16, 14)
+        below.addWidget(self._findings)
         below.addWidget(box)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -203,6 +209,7 @@ class SettingsPanel(QWidget):
         for row in self._rows.values():
             row.set_enabled(enabled=not busy)
         self._others.setEnabled(not busy)
+        self._findings.setEnabled(not busy)
         for field in (self._share, self._point):
             field.setEnabled(not busy)
 
@@ -286,6 +293,24 @@ class SettingsPanel(QWidget):
         text = mount_command(share, point, MountOptions.parse(self._options_text()))
         # Long option lists may break at their commas.
         self._command.setText(text)
+        self._show_findings()
+
+    def _show_findings(self) -> None:
+        mount = self._mount
+        context = LintContext(
+            fstab=mount is not None and mount.configured is not None,
+            share=self._share.text().strip(),
+            mount_point=self._point.text().strip(),
+            fstype=mount.configured.fstype if mount is not None and mount.configured is not None else "nfs",
+        )
+        self._findings.show_findings(lint(MountOptions.parse(self._options_text()), context=context))
+
+    def _on_fix(self, finding: Finding) -> None:
+        """Put a finding's fix into the form; nothing is mounted by that."""
+        original = self._original
+        self._load(str(apply_fix(MountOptions.parse(self._options_text()), finding)))
+        self._original = original
+        self.edited.emit()
 
     def _on_edited(self) -> None:
         if not self._loading:
