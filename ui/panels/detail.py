@@ -16,6 +16,7 @@ from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
+from ui.widgets.tab_bar import TabBar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +76,7 @@ class DetailPanel(QWidget):
         self.quick_test.running_changed.connect(self._on_running)
         self._tabs = QTabWidget()
         self._tabs.setObjectName("tabs")
+        self._tabs.setTabBar(TabBar())
         self._tabs.setDocumentMode(True)
         self._tabs.addTab(self.settings, self.tr("Settings"))
         self._tabs.addTab(self.quick_test, self.tr("Quick test"))

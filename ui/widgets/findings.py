@@ -12,6 +12,8 @@ from ui import theme
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from advisor.lint import Finding, Severity
 
 #: At most this many lines of text are shown at once; more are scrolled to.
@@ -90,12 +92,21 @@ class FindingsPanel(QScrollArea):
     def sizeHint(self) -> QSize:
         """Qt: as high as the findings, up to a limit."""
         page = self.widget()
-        wanted = page.heightForWidth(self.width()) if page is not None else 0
+        layout = page.layout() if page is not None else None
+        if layout is None:
+            return QSize(0, 0)
+        wanted = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
         return QSize(super().sizeHint().width(), min(wanted, self.fontMetrics().lineSpacing() * _LINES))
 
     def minimumSizeHint(self) -> QSize:
         """Qt: never less than the hint: what is wrong must not be squeezed away."""
         return QSize(0, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width breaks the lines elsewhere."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
