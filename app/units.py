@@ -38,20 +38,19 @@ def format_size(value: float) -> str:
 
 def format_speed(bytes_per_s: float) -> str:
     """Return a speed for people, decimal: ``11.7 MB/s``."""
-    for power, unit in enumerate(("B/s", "kB/s", "MB/s", "GB/s")):
-        scaled = bytes_per_s / 1000**power
-        if scaled < 999.5 or unit == "GB/s":
-            return f"{scaled:.3g} {unit}"
-    raise AssertionError("unreachable")
+    return _decimal(bytes_per_s, 3, ("B/s", "kB/s", "MB/s", "GB/s"))
 
 
 def format_rate(bits_per_s: float) -> str:
     """Return a line rate for people: ``100 Mbit/s``."""
-    for power, unit in enumerate(("bit/s", "kbit/s", "Mbit/s", "Gbit/s")):
-        scaled = bits_per_s / 1000**power
-        if scaled < 999.5 or unit == "Gbit/s":
-            return f"{scaled:.4g} {unit}"
-    raise AssertionError("unreachable")
+    return _decimal(bits_per_s, 4, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+
+
+def _decimal(value: float, digits: int, units: tuple[str, ...]) -> str:
+    power = 0
+    while value >= 999.5 * 1000**power and power < len(units) - 1:
+        power += 1
+    return f"{value / 1000**power:.{digits}g} {units[power]}"
 
 
 def format_duration(seconds: float) -> str:
