@@ -24,12 +24,17 @@ _AS_OPTION = {
 _QUIET = frozenset({"-v", "--verbose", "-n", "--no-mtab", "--source", "--target"})
 
 
-def write(entry: Entry) -> Written:
-    """Return the command, quoted for a shell; mount(8) passes over the words meant for fstab."""
+def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
+    """Return the command line, quoted for a shell; mount(8) passes over the words meant for fstab."""
     words = ["mount", "-t", "nfs"]
-    if str(entry.options):
-        words += ["-o", str(entry.options)]
-    return Written(shlex.join([*words, str(entry.share), entry.mount_point]) + "\n")
+    if str(options):
+        words += ["-o", str(options)]
+    return shlex.join([*words, share, mount_point])
+
+
+def write(entry: Entry) -> Written:
+    """Return the command."""
+    return Written(mount_command(str(entry.share), entry.mount_point, entry.options) + "\n")
 
 
 def read(text: str) -> Reading:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, check, to_mount
 from advisor.share import Share, ShareError
 from app.agent.protocol import (
@@ -29,7 +30,6 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
-from app.mounts.command import mount_command
 from app.mounts.effective import compare
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence

@@ -6,12 +6,16 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
+from driver import Driver
+from fake_host import FakeHost, configured, mounted
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QStandardPaths, QThread, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytestqt.qtbot import QtBot
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,3 +60,19 @@ def nothing_left_of_qt(request: pytest.FixtureRequest) -> Iterator[None]:
     left += [f"running {t!r} of {t.parent()!r}" for t in _running() if id(t) not in running]
     if left:
         pytest.fail("The test left behind: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture
+def fake() -> FakeHost:
+    return FakeHost([mounted(), configured()])
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, fake: FakeHost) -> Iterator[Driver]:
+    made = Driver(qtbot, fake)
+    yield made
+    made.fake.hold.set()
+    made.window.close()
+    made.window.deleteLater()
+    QApplication.sendPostedEvents(made.window)
+    QApplication.processEvents()

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from advisor.dialects.linux_command import mount_command
 from advisor.lint import LintContext, apply_fix, lint
 from advisor.options import MountOptions, catalogue
 from app.errors import AppError, ErrorKind
-from app.mounts.command import mount_command
 from app.mounts.effective import compare
 from ui.models.option_form import OptionForm, asked_options
 from ui.mounting import Wish

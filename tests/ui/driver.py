@@ -1,0 +1,78 @@
+"""Drives the whole window against a scripted agent, by the names of what a person sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QMessageBox,
+    QPushButton,
+    QTabWidget,
+    QWidget,
+)
+
+from ui.hosts import LabLink
+from ui.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fake_host import FakeHost
+    from pytestqt.qtbot import QtBot
+
+LINKS = [LabLink("fast-ethernet", "100 Mbit/s Ethernet"), LabLink("gigabit", "1 Gbit/s Ethernet")]
+
+
+class Driver:
+    """Clicks and looks, as a person would."""
+
+    def __init__(self, qtbot: QtBot, fake: FakeHost) -> None:
+        self.qtbot = qtbot
+        self.fake = fake
+        self.window = MainWindow(fake.opener, LINKS)
+        self.window.resize(1100, 800)
+        self.window.show()
+
+    def open(self, key: str = "") -> None:
+        self.window.open_host(key)
+        self.wait(lambda: self.window.session.hello is not None and self.window._table is not None)
+
+    def wait(self, fact: Callable[[], bool]) -> None:
+        self.qtbot.waitUntil(fact, timeout=8000)
+
+    def find(self, kind: type[QWidget], name: str) -> QWidget:
+        widget = self.window.findChild(kind, name)
+        assert widget is not None, name
+        return widget
+
+    def sees(self, name: str) -> bool:
+        widget = self.window.findChild(QWidget, name)
+        return widget is not None and widget.isVisible()
+
+    def click(self, name: str) -> None:
+        button = self.find(QPushButton, name)
+        assert button.isVisible(), name
+        assert button.isEnabled(), name
+        self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def agree(self) -> None:
+        self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is not None)
+        box = self.window.findChild(QMessageBox, "confirm")
+        assert box is not None
+        button = box.findChild(QPushButton, "confirm-action")
+        assert button is not None
+        self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is None)
+
+    def message(self) -> str:
+        return self.window._banner.message()
+
+    def tab(self, index: int) -> None:
+        tabs = self.find(QTabWidget, "tabs")
+        assert isinstance(tabs, QTabWidget)
+        tabs.setCurrentIndex(index)
+
+    def text_of(self, name: str) -> str:
+        widget = self.find(QWidget, name)
+        return widget.text()  # type: ignore[attr-defined, no-any-return]
