@@ -25,6 +25,7 @@ class ErrorKind(StrEnum):
     SERVER_UNKNOWN = "server-unknown"  # the name does not resolve
     SERVER_SILENT = "server-silent"  # no answer in time
     SERVER_REFUSED = "server-refused"  # connection refused
+    SERVER_GARBLED = "server-garbled"  # it answered with something that is not the protocol
     ACCESS_DENIED = "access-denied"  # the export is refused
     EXPORT_MISSING = "export-missing"
     VERSION_UNSUPPORTED = "version-unsupported"

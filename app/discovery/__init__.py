@@ -1,0 +1,1 @@
+"""What servers offer, asked without root and without mounting: exports, versions, services, names."""

@@ -1,0 +1,198 @@
+"""The answers of discovery, and the questions that its child process is asked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from app.errors import AppError, ErrorKind
+
+#: From the moment that the server's address is asked for, in seconds.
+DEADLINE_S = 3.0
+NFS_PORT = 2049
+RPCBIND_PORT = 111
+
+Kind = Literal["exports", "probe"]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a part of an answer is unknown: an AppError as data."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    detail: str = ""
+
+    @classmethod
+    def of(cls, error: AppError) -> Problem:
+        """Return the error as data."""
+        return cls(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
+
+    def error(self) -> AppError:
+        """Return it as the error that it was."""
+        return AppError(ErrorKind(self.kind), self.message, hint=self.hint, detail=self.detail)
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child is asked, one JSON object on its standard input.
+
+    Attributes:
+        kind: what is wanted.
+        server: the name, for messages.
+        addresses: the server's, numeric, in the resolver's order.
+        port: of NFS.
+        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
+        rpcbind_port: of rpcbind.
+        seconds: the deadline.
+    """
+
+    kind: Kind
+    server: str
+    addresses: list[str]
+    port: int = NFS_PORT
+    mount_port: int = 0
+    rpcbind_port: int = RPCBIND_PORT
+    seconds: float = DEADLINE_S
+
+
+class Export(msgspec.Struct, frozen=True, kw_only=True):
+    """One export, as the MOUNT service lists it.
+
+    Attributes:
+        path: on the server.
+        clients: who may mount it: names, networks, patterns; empty for everyone.
+    """
+
+    path: str
+    clients: list[str] = []
+
+
+class RootEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One directory below version 4's root.
+
+    Attributes:
+        path: from that root.
+        export: whether another file system begins there: what is exported.
+        note: why it could not be looked at, or "".
+    """
+
+    path: str
+    export: bool
+    note: str = ""
+
+
+class ExportsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server exports, from two sources; each is None where it is unknown, and a problem says why.
+
+    Attributes:
+        server: the name.
+        address: the one that answered.
+        exports: what the MOUNT service lists, [] if it exports nothing.
+        exports_problem: why that is unknown.
+        root: directories of version 4's root and below, as an ordinary user sees them without mounting.
+        root_complete: False if there are more than were read.
+        root_problem: why that is unknown.
+    """
+
+    server: str
+    address: str
+    exports: list[Export] | None = None
+    exports_problem: Problem | None = None
+    root: list[RootEntry] | None = None
+    root_complete: bool = True
+    root_problem: Problem | None = None
+
+
+class VersionOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether one NFS version is offered over one transport.
+
+    Attributes:
+        transport: tcp or udp.
+        version: 3, 4.0, 4.1 or 4.2.
+        offered: None if it could not be found out.
+        note: how that is known, or why it is not.
+    """
+
+    transport: str
+    version: str
+    offered: bool | None
+    note: str = ""
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of rpcbind's list.
+
+    Attributes:
+        program: RPC program number.
+        name: its usual name, or "".
+        version: of the program.
+        transport: tcp or udp.
+        port: where it listens.
+        answers: whether it answered just now; None if it could not be asked in time.
+        note: why it did not.
+    """
+
+    program: int
+    name: str
+    version: int
+    transport: str
+    port: int
+    answers: bool | None = None
+    note: str = ""
+
+
+class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Which NFS versions a server offers, and which RPC services answer.
+
+    Attributes:
+        server: the name.
+        address: the one that answered.
+        port: where NFS was asked.
+        versions: every version over every transport.
+        services: rpcbind's list, None if it is unknown.
+        services_problem: why.
+        notes: what is to be said beside it, one sentence each.
+    """
+
+    server: str
+    address: str
+    port: int
+    versions: list[VersionOffer]
+    services: list[Service] | None = None
+    services_problem: Problem | None = None
+    notes: list[str] = []
+
+
+class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
+    """A name for the server field.
+
+    Attributes:
+        name: as a share spells it, without brackets.
+        sources: where it is known from: fstab, mounted.
+        exports: its exports that are known from there.
+    """
+
+    name: str
+    sources: list[str]
+    exports: list[str]
+
+
+class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Servers known to this computer.
+
+    Attributes:
+        servers: in alphabetical order.
+        warnings: what could not be read, one sentence each.
+    """
+
+    servers: list[KnownServer]
+    warnings: list[str] = []
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child prints: exactly one of its fields is set."""
+
+    exports: ExportsResult | None = None
+    probe: ProbeResult | None = None
+    problem: Problem | None = None

@@ -1,0 +1,170 @@
+"""A change of a mount: what is asked for, what it would take, and what became of it.
+
+Every change goes the same way: plan, verify (a private test mount), back up, change, re-read, and keep or
+revert. A failure anywhere goes back to what was, by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from app.mounts.model import MountReport  # noqa: TC001 - msgspec reads it at run time
+
+#: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
+Keeper = Literal["nowhere", "fstab", "systemd"]
+
+#: What a changed option takes: nothing but a write to a running kernel, a remount, unmounting and mounting,
+#: a change for the whole host, or the next start of the computer.
+Takes = Literal["live", "remount", "mount", "host", "boot"]
+
+#: What to do when programs use the mount: fail and say which; wait for them; change what is kept and leave
+#: the mount as it is until the next start; end the programs; detach the mount from under them.
+BusyChoice = Literal["ask", "wait", "next-boot", "stop", "lazy"]
+
+StepKind = Literal["verify", "back-up", "write", "reload", "tune", "remount", "unmount", "mount", "check",
+                   "keep", "revert"]  # fmt: skip
+StepState = Literal["begun", "done", "failed", "skipped"]
+
+
+class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.plan`` and ``mounts.apply``.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: as in fstab, with what says when to mount (noauto, x-systemd.automount, nofail).
+        fstype: nfs or nfs4.
+        keeper: where the mount is to be kept.
+        replaces: mount point of the kept entry to change; "" for the one at ``mount_point``, if any.
+        mount: whether it is to be mounted now (or mounted again with the new options, if it is).
+        read_ahead_kb: readahead of the mount, None to leave it.
+        expected_sha256: of the kept file that the plan showed; another one is refused. "" takes any.
+        busy: what to do when programs use the mount.
+        wait_s: with ``busy`` "wait": for how long.
+        keep_s: after the change of a live mount: time to say ``mounts.keep``; 0 keeps it unasked.
+        timeout_s: deadline of each mount.
+    """
+
+    share: str
+    mount_point: str
+    options: str = ""
+    fstype: str = "nfs"
+    keeper: Keeper = "nowhere"
+    replaces: str = ""
+    mount: bool = True
+    read_ahead_kb: int | None = None
+    expected_sha256: str = ""
+    busy: BusyChoice = "ask"
+    wait_s: float = 60.0
+    keep_s: float = 0.0
+    timeout_s: float = 20.0
+
+
+class OptionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One option that changes; ``before`` and ``after`` are plain values, None for “not given”."""
+
+    name: str
+    before: str | None
+    after: str | None
+    takes: Takes
+    note: str = ""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step: a sentence, and the exact command it stands for ("" where none says it)."""
+
+    kind: StepKind
+    text: str
+    command: str = ""
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that uses a mount.
+
+    Attributes:
+        pid: its process id.
+        command: its name.
+        user: whose it is, "" if unknown.
+        use: how it uses the mount: working directory, an open file, …
+        own: whether the person may end it without being root.
+    """
+
+    pid: int
+    command: str
+    user: str
+    use: str
+    own: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change would do; nothing is touched by it.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        changes: the options that change, in the catalogue's order.
+        steps: in the order in which they are done; empty if there is nothing to do.
+        diff: of the kept file (fstab, or the units), "" if it stays.
+        sha256: of the kept file, for ``expected_sha256``.
+        away: what cannot be used for how long meanwhile, one sentence; "" if nothing.
+        sharing: mount points that share the server's connections, and so keep what belongs to them.
+        holders: processes that use the mount now.
+        warnings: what a person should know, one sentence each.
+    """
+
+    share: str
+    mount_point: str
+    changes: list[OptionChange]
+    steps: list[Step]
+    diff: str = ""
+    sha256: str = ""
+    away: str = ""
+    sharing: list[str] = []
+    holders: list[Holder] = []
+    warnings: list[str] = []
+
+
+class ApplyEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a change is.
+
+    Attributes:
+        step: index in the plan's steps; of a revert, the last one that was done.
+        kind: of the step, or "revert".
+        state: of the step.
+        text: a sentence, for example why it failed.
+        holders: while programs that use the mount are waited for.
+        keep_s: with kind "keep": seconds until the change is reverted.
+    """
+
+    step: int
+    kind: StepKind
+    state: StepState
+    text: str = ""
+    holders: list[Holder] = []
+    keep_s: float = 0.0
+
+
+class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a change that was kept. A failed one is an AppError that says what is as it was.
+
+    Attributes:
+        plan: what was done.
+        report: the mount as it is now, requested against effective; None if nothing is mounted.
+        backup: of the kept file as it was, "" if it stays.
+        diff: what was written, "" if nothing.
+        warnings: one sentence each.
+    """
+
+    plan: Plan
+    report: MountReport | None = None
+    backup: str = ""
+    diff: str = ""
+    warnings: list[str] = []
+
+
+class KeepArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.keep``: the person has said that the change of this request is to stay."""
+
+    id: int
