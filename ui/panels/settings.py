@@ -25,6 +25,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.effective import compare
 from ui.models.option_form import OptionForm, asked_options
 from ui.mounting import Wish
+from ui.widgets.copy_as_button import CopyAsButton
 from ui.widgets.findings import FindingsPanel
 from ui.widgets.labels import MutedLabel, heading
 from ui.widgets.option_row import (
@@ -48,10 +49,12 @@ class SettingsPanel(QWidget):
     Signals:
         edited: something is another value now.
         submitted: Enter was pressed in the share or the mount point.
+        dialect_chosen: the mount is wanted as this dialect writes it.
     """
 
     edited = Signal()
     submitted = Signal()
+    dialect_chosen = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -169,6 +172,9 @@ class SettingsPanel(QWidget):
         bottom.addWidget(MutedLabel(self.tr("Command")))
         bottom.addWidget(self._command, 1)
         bottom.addWidget(copy_button)
+        copy_as = CopyAsButton()
+        copy_as.dialect_chosen.connect(self.dialect_chosen)
+        bottom.addWidget(copy_as)
         below = QVBoxLayout()
         below.setContentsMargins(16, 4, 16, 14)
         below.addWidget(self._findings)
