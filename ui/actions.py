@@ -20,6 +20,7 @@ class Command(StrEnum):
     """The commands."""
 
     NEW = "new"
+    PASTE = "paste"
     REFRESH = "refresh"
     UNMOUNT = "unmount"
     DISMISS = "dismiss"
@@ -39,6 +40,7 @@ def _mark(source: str) -> str:
 
 _SPECS = {
     Command.NEW: _Spec(_mark("&New mount"), ("Ctrl+N",)),
+    Command.PASTE: _Spec(_mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
     Command.REFRESH: _Spec(_mark("&Refresh"), ("F5",)),
     Command.UNMOUNT: _Spec(_mark("&Unmount…"), ()),
     Command.DISMISS: _Spec(_mark("&Close the message"), ("Esc",)),
@@ -77,7 +79,7 @@ def make_menu(
 ) -> QMenu:
     """Return the menu, with the choice between light and dark."""
     menu = QMenu(window)
-    for command in (Command.NEW, Command.REFRESH, Command.UNMOUNT):
+    for command in (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT):
         menu.addAction(actions[command])
     appearance_menu = menu.addMenu(_text("&Appearance"))
     group = QActionGroup(window)

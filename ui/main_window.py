@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.agent.protocol import FactsArgs
 from app.cli.main import LAB_MOUNT_POINT
 from app.errors import AppError, ErrorKind
 from ui.actions import Command, make_actions, make_menu
 from ui.bridge import Bridge, BridgeCall
+from ui.dialogs.copy_as import CopyAsDialog
 from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
 from ui.panels.starting import StartingPanel
+from ui.pasting import Pasting
 from ui.session import LOCAL, HostSession
 from ui.theme import Appearance
 from ui.widgets.banner import Banner
@@ -27,6 +29,7 @@ from ui.widgets.labels import Line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from advisor.dialects import Entry
     from advisor.facts import Facts, LinkFacts
     from app.agent.protocol import HelloResult
     from app.mounts.model import Mount, MountReport, MountTable
@@ -65,12 +68,18 @@ class MainWindow(QMainWindow):
         self._closed = False
         self._actions = make_actions(self, {
             Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
-            Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit,
+            Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
         })  # fmt: skip
         menu = make_menu(self, self._actions, appearance, choose_appearance)
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
         self._mounts = MountsPanel()
         self._detail = DetailPanel(self.session.submit)
+        self._detail.settings.dialect_chosen.connect(self._on_copy_as)
+        self._pasting = Pasting(self)
+        self._pasting.chosen.connect(self._on_pasted)
+        share_field = self._detail.settings.findChild(QLineEdit, "share")
+        if share_field is not None:
+            self._pasting.watch(share_field)
         self._empty = EmptyPanel(links)
         self._starting = StartingPanel()
         self._banner = Banner()
@@ -281,6 +290,22 @@ class MainWindow(QMainWindow):
         share = hello.share if hello.lab else ""
         self._draft(share, "")
 
+    def _on_paste(self) -> None:
+        if self.session.hello is not None and not self._detail.busy:
+            self._pasting.ask()
+
+    def _on_pasted(self, entry: Entry) -> None:
+        """Fill the form of the mount that is there, or of a new one."""
+        share = str(entry.share)
+        if not self._mounts.choose(share, entry.mount_point):
+            self._draft(share, entry.mount_point)
+        self._detail.settings.load_entry(share, entry.mount_point, str(entry.options))
+
+    def _on_copy_as(self, dialect: str) -> None:
+        wish = self._detail.settings.wish()
+        place = (wish.share, wish.mount_point, wish.options)
+        CopyAsDialog(self, place, dialect, self.bridge.run).open()
+
     def _on_refresh(self) -> None:
         self.session.refresh()
         self._ask_facts()
@@ -306,6 +331,7 @@ class MainWindow(QMainWindow):
         self._pages.setCurrentWidget(page)
         self._mounts.setVisible(bool(self._table and self._table.mounts) and page is not self._starting)
         self._actions[Command.NEW].setEnabled(page is not self._starting)
+        self._actions[Command.PASTE].setEnabled(page is not self._starting)
         self._actions[Command.REFRESH].setEnabled(page is not self._starting)
         mount = self._mounts.current()
         self._actions[Command.UNMOUNT].setEnabled(mount is not None and mount.active is not None)

@@ -5,6 +5,7 @@ Entries are kept in Linux's words; what another system cannot say is listed, nev
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["DIALECTS", "Dialect", "DialectError", "Entry", "Reading", "UnreadableError", "When", "Written",
-           "read_any"]  # fmt: skip
+           "read_any", "read_every"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class Dialect:
     label: str
     write: Callable[[Entry], Written]
 
+
+#: A unit's section: its lines belong together.
+_SECTION = re.compile(r"^\s*\[\w+\]\s*$", re.MULTILINE)
+#: A line that goes on behind a backslash.
+_CONTINUED = re.compile(r"\\\n")
 
 #: All dialects by name, in the order to offer them.
 DIALECTS: dict[str, Dialect] = {
@@ -102,6 +108,25 @@ def read_any(text: str) -> Reading:
             tried.append((form, str(error)))
             raise UnreadableError(f"This looks like {form}, but it cannot be read. {error}", tried) from error
     raise UnreadableError("This is nothing that says how to mount NFS.", tried)
+
+
+def read_every(text: str) -> list[Reading]:
+    """Return every mount that a pasted text says: a line each, or one for all of it.
+
+    Lines of other file systems, comments and what is no mount are passed over where at least two lines say
+    one; a text that says a single mount is read as a whole, so that what it leaves out is told.
+
+    Raises:
+        UnreadableError: as :func:`read_any`.
+    """
+    found: list[Reading] = []
+    if not _SECTION.search(text):
+        for line in _CONTINUED.sub(" ", text).splitlines():
+            try:
+                found.append(read_any(line))
+            except UnreadableError:
+                continue
+    return found if len(found) > 1 else [read_any(text)]
 
 
 def _read_bsd_command(text: str) -> Reading:

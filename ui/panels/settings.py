@@ -206,6 +206,17 @@ class SettingsPanel(QWidget):
             self._load(self._asked_for(mount))
         self._show_used()
 
+    def load_entry(self, share: str, mount_point: str, options: str) -> None:
+        """Put an entry into the form; a mount keeps its own place."""
+        original = self._original
+        if self._mount is None:
+            self._share.setText(share)
+            self._point.setText(mount_point)
+        self._load(options)
+        if self._mount is not None:
+            self._original = original
+        self.edited.emit()
+
     def remember(self, wish: Wish, report: MountReport) -> None:
         """Keep what was asked for: the kernel does not tell it."""
         self._asked[report.mount.share, report.mount.mount_point] = wish.options

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.dialects import Entry, UnreadableError, read_any
+from advisor.dialects import Entry, UnreadableError, read_any, read_every
 
 PLAIN = ("nas01:/export/home", "/home")
 
@@ -167,3 +167,33 @@ def test_refusals_say_why(text: str, reason: str) -> None:
         read_any(text)
     assert reason in str(caught.value)
     assert caught.value.tried
+
+
+def test_every_line_of_an_fstab_is_a_mount_to_choose_from() -> None:
+    text = """# <file system> <mount point> <type> <options>
+UUID=1234 / ext4 defaults 0 1
+nas01:/a /mnt/a nfs ro 0 0
+# nas01:/old /mnt/old nfs ro 0 0
+nas01:/b\t/mnt/b\tnfs4\thard\t0\t0
+"""
+    assert [told(reading.entry) for reading in read_every(text)] == [
+        ("nas01:/a", "/mnt/a"), ("nas01:/b", "/mnt/b")]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [
+    "mount -t nfs \\\n  -o ro \\\n  nas01:/export/home /home\n",
+    "nas01:/export/home /home nfs ro 0 0\nUUID=1 / ext4 defaults 0 1",
+    "[Unit]\nDescription=x\n[Mount]\nWhat=nas01:/export/home\nWhere=/home\nOptions=ro\n",
+])  # fmt: skip
+def test_a_single_mount_is_read_as_a_whole(text: str) -> None:
+    assert read_every(text) == [read_any(text)]
+
+
+def test_several_commands() -> None:
+    text = "mount nas01:/a /a\nmount -o ro \\\n nas01:/b /b\n"
+    assert [str(reading.entry.options) for reading in read_every(text)] == ["", "ro"]
+
+
+def test_nothing_is_said_as_read_any_says_it() -> None:
+    with pytest.raises(UnreadableError):
+        read_every("Dear all,\nthe server is down.")
