@@ -29,6 +29,14 @@ class LinkFacts:
         jitter_s: emulated links: how much the delay varies.
         loss: fraction of packets lost, 0 to 1; only an emulated link knows it.
         emulated: whether this is the lab's link.
+        card: the adapter's id in resources/cards.toml, if it is one of those.
+        via: what lies between the interface and its physical port, outermost first: bond, team, vlan, bridge,
+            vpn, container, ….
+        members: physical ports in use together, 1 without a bond.
+        path_mtu: the largest packet that reached the server whole, bytes.
+        receive_ring: packets that the adapter can hold for the kernel.
+        errors: receive errors of the port since it came up, collisions and late ones among them.
+        drops: packets that the port or the kernel had no room for.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -47,6 +55,13 @@ class LinkFacts:
     jitter_s: float | None = None
     loss: float | None = None
     emulated: bool = False
+    card: str | None = None
+    via: tuple[str, ...] | None = None
+    members: int | None = None
+    path_mtu: int | None = None
+    receive_ring: int | None = None
+    errors: int | None = None
+    drops: int | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -59,6 +74,11 @@ class ServerFacts:
         address: the address in use.
         reachable: whether TCP port 2049 answered.
         same_subnet: whether no router is between.
+        kind: what it is, an id of resources/servers.toml: efs, ontap, linux, ….
+        implementation: what it calls itself (NFS 4.1 and later tell it), or "".
+        tcp_versions: NFS versions offered over TCP.
+        udp_versions: likewise over UDP.
+        card: the id in resources/cards.toml of the adapter that it receives with; only a person knows it.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -66,6 +86,11 @@ class ServerFacts:
     address: str | None = None
     reachable: bool | None = None
     same_subnet: bool | None = None
+    kind: str | None = None
+    implementation: str | None = None
+    tcp_versions: tuple[str, ...] | None = None
+    udp_versions: tuple[str, ...] | None = None
+    card: str | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -80,6 +105,10 @@ class ClientFacts:
         udp: whether the kernel's client still speaks NFS over UDP.
         memory_bytes: installed memory.
         mount_nfs: whether mount.nfs is installed.
+        tcp_slots: sunrpc's greatest number of requests at once on one connection.
+        session_slots: the NFS module's greatest number of requests at once in one session.
+        tcp_window_bytes: greatest receive buffer of a TCP connection (the third value of tcp_rmem).
+        sharing: mount points that use the server's connections already.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -89,6 +118,10 @@ class ClientFacts:
     udp: bool | None = None
     memory_bytes: int | None = None
     mount_nfs: bool = False
+    tcp_slots: int | None = None
+    session_slots: int | None = None
+    tcp_window_bytes: int | None = None
+    sharing: tuple[str, ...] | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 

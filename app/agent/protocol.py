@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 
 from advisor.facts import Facts, LinkFacts
+from app.advice import AdviceArgs, AdviceResult
 from app.bench.result import TestEvent, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
 from app.mounts.model import FstabReport, MountReport, MountTable
 
 PROTOCOL = 1
@@ -231,7 +233,11 @@ VERBS: dict[str, Verb] = {
     "mounts.unmount": Verb(UnmountArgs, UnmountResult),
     "mounts.persist": Verb(PersistArgs, FstabReport),
     "mounts.forget": Verb(ForgetArgs, FstabReport),
+    "mounts.plan": Verb(ApplyArgs, Plan),
+    "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
+    "mounts.keep": Verb(KeepArgs, Empty),
     "facts.get": Verb(FactsArgs, Facts),
+    "advice.get": Verb(AdviceArgs, AdviceResult),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),
     "test.run": Verb(TestSpec, TestResult, TestEvent),
     "cancel": Verb(CancelArgs, CancelResult),

@@ -13,6 +13,7 @@ import msgspec
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, check, to_mount
 from advisor.share import Share, ShareError
+from app.advice import advise
 from app.agent.protocol import (
     PROTOCOL,
     Empty,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import Facts, LinkFacts
+    from app.advice import AdviceArgs, AdviceResult
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
     from app.bench.where import Where
@@ -87,6 +89,7 @@ class Services:
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
             "facts.get": self.get_facts,
+            "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
             "test.run": self.run_test,
         }
@@ -182,6 +185,13 @@ class Services:
             share = _find(read_table(), args.mount_point).share
         link = self._lab.link() if self._lab is not None else None
         return gather_facts(share, link_override=link)
+
+    def get_advice(self, args: AdviceArgs, context: Context) -> AdviceResult:
+        """Return what to change on a mount and why; also for a machine that is described by hand."""
+        context.token.check()
+        mount = _find(self._table(), args.mount_point) if args.mount_point else None
+        link = self._lab.link() if self._lab is not None else None
+        return advise(args, lambda share: gather_facts(share, link_override=link), mount)
 
     def watch_stats(self, args: WatchArgs, context: Context) -> Empty:
         """Send rates until cancelled."""

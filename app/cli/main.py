@@ -17,6 +17,8 @@ from app.agent.protocol import (
     UnmountArgs,
 )
 from app.bench.result import TestEvent, TestSpec
+from app.cli.advise import advice_text
+from app.cli.advise import query as advise_query
 from app.cli.convert import run_convert
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
@@ -124,6 +126,13 @@ def _facts(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else facts_text(result)
 
 
+def _advise(host: Host, args: argparse.Namespace) -> str:
+    if args.lab is not None and not args.where:
+        args.where = _lab_share(host)
+    result = ask(host, "advice.get", advise_query(args))
+    return _json(result) if args.json else advice_text(result)
+
+
 def _mount(host: Host, args: argparse.Namespace) -> str:
     share = args.share or _lab_share(host)
     mount_point = args.mount_point or LAB_MOUNT_POINT
@@ -213,6 +222,7 @@ def _complain(error: AppError) -> None:
 _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "list": _list,
     "facts": _facts,
+    "advise": _advise,
     "mount": _mount,
     "umount": _umount,
     "persist": _persist,

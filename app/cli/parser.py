@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
+from app.cli.advise import add_arguments as add_advise
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.lint import add_arguments as add_lint
@@ -63,6 +64,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     facts = add("facts", "show what is known of the client, and of a share's link and server")
     facts.add_argument("where", nargs="?", default="", metavar="SHARE|MOUNTPOINT")
+
+    add_advise(add("advise", "recommend options for a mount, with reasons"))
 
     mount = add("mount", "mount a share and show requested against effective options")
     mount.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="as for mount(8)")

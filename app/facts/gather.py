@@ -15,6 +15,8 @@ from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
 from app.mounts.probe import resolve
 
 _BUDGET_S = 2.7
+#: What a person can say of a server, but is not asked of it here.
+_NOT_ASKED = ("kind", "implementation", "tcp_versions", "udp_versions", "card")
 #: The name service gets this much of it, so that something is left for the server.
 _RESOLVE_S = 1.4
 
@@ -113,6 +115,7 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
             "address": "the share" if address == host else "name service",
             "reachable": reached,
             "same_subnet": subnet,
+            **dict.fromkeys(_NOT_ASKED, "not asked"),
         },
     )
 

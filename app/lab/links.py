@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from advisor.cards import identify_card
 from advisor.facts import LinkFacts
 from app.errors import AppError, ErrorKind
 from resources import read_toml
@@ -70,6 +71,9 @@ class Link:
             driver=self.stands_for.get("driver", "veth"),
             bus=self.stands_for.get("bus", "virtual"),
             bus_id=self.stands_for.get("bus_id"),
+            card=identify_card(
+                product=self.stands_for.get("adapter", ""), driver=self.stands_for.get("driver", "")
+            ),
             duplex=self.stands_for.get("duplex", "full"),
             rate_bps=max(self.rate_bps, self.up_bps),
             mtu=self.mtu,

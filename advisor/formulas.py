@@ -1,0 +1,75 @@
+"""Values that rules compute from facts: ``@name`` in resources/rules/advice-*.toml."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from advisor.facts import payload_rate_bps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.facts import Facts
+
+#: The kernel's default readahead, and the 15 times rsize that kernels before 5.4 gave (fs/nfs/super.c), KiB.
+_READ_AHEAD_KB = (128, 15360)
+#: A reading program waits for this much besides the round trip: the server's own time for a request, seconds.
+_SERVICE_S = 0.2e-3
+#: A single request should not keep a slow wire to itself for longer, seconds.
+_REQUEST_S = 0.1
+
+
+def compute(value: str, facts: Facts) -> str | None:
+    """Return the value of a rule for these facts, or None if a fact that it needs is unknown.
+
+    Raises:
+        KeyError: if there is no such formula.
+    """
+    return _FORMULAS[value[1:]](facts) if value.startswith("@") else value
+
+
+def _read_ahead_kb(facts: Facts) -> str | None:
+    """Twice what the link carries in a round trip, as a power of two; None if the kernel's default will do.
+
+    Two windows of readahead are under way at once, so once would do for a server that answers at once.
+    """
+    link = facts.link
+    if link is None or link.rate_bps is None or link.rtt_s is None:
+        return None
+    rate = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8
+    wanted_kb = 2 * rate * (link.rtt_s + _SERVICE_S) / 1024
+    default, most = _READ_AHEAD_KB
+    if wanted_kb <= default:
+        return None
+    return str(min(most, 2 ** math.ceil(math.log2(wanted_kb))))
+
+
+def _connections(facts: Facts) -> str | None:
+    """Eight connections for 100 Gbit/s, as VAST's client guide counts them; at least two above 5 Gbit/s."""
+    link = facts.link
+    if link is None or link.rate_bps is None:
+        return None
+    return str(min(16, max(2, math.ceil(8 * link.rate_bps / 100e9))))
+
+
+def _members(facts: Facts) -> str | None:
+    """One connection for each port of a bond (nfs(5), nconnect)."""
+    link = facts.link
+    return str(min(16, link.members)) if link is not None and link.members is not None else None
+
+
+def _request_size(facts: Facts) -> str | None:
+    """The largest power of two that the wire carries within a tenth of a second."""
+    link = facts.link
+    if link is None or link.rate_bps is None:
+        return None
+    return str(min(2**20, max(1024, 2 ** int(math.log2(link.rate_bps / 8 * _REQUEST_S)))))
+
+
+_FORMULAS: dict[str, Callable[[Facts], str | None]] = {
+    "read-ahead": _read_ahead_kb,
+    "connections": _connections,
+    "members": _members,
+    "request-size": _request_size,
+}

@@ -1,0 +1,275 @@
+"""What to change on a mount, and why: the rules' advice, with conflicts resolved in a stated order.
+
+The order is: a measurement of one's own, the server, the workload, the link, seed. Where two rules name
+the same option, the stronger layer's value is proposed and the other one is listed as not recommended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from advisor.formulas import compute
+from advisor.lint_situation import LintContext, Situation
+from advisor.options import catalogue, implied_values
+from advisor.rules import LAYERS, Rule, evidence, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from advisor.facts import Facts
+    from advisor.options import MountOptions
+    from advisor.rules import Confidence, Layer, Scope, Workload
+
+Status = Literal["untested", "confirmed", "refuted"]
+
+#: Proposed instead of a value: take the option out, and client and server negotiate.
+NEGOTIATE = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a test on this mount found of one option.
+
+    Attributes:
+        option: its name.
+        value: canonical, None for “not given”.
+        status: whether it was found better (confirmed) or not (refuted) than what was there.
+        text: the finding, one sentence with its figures.
+    """
+
+    option: str
+    value: str | None
+    status: Status
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """One proposed change.
+
+    Attributes:
+        option: canonical name, or a tunable's (resources/tunables.toml).
+        current: value in force, None if it is not given.
+        proposed: value to set, None to take the option out.
+        rule: id of the rule, "" for a measurement.
+        layer: whose word it is.
+        reason: why, one or two sentences.
+        effect: what to expect, or "".
+        evidence: the facts that it rests on, one phrase each.
+        source: title of what says so.
+        link: its address.
+        scope: mount, server or host. What is host-wide is never part of “Use recommended”.
+        risk: what may go wrong, or "".
+        undo: how to go back.
+        confidence: high, medium or low.
+        status: untested, confirmed or refuted by a measurement of one's own.
+        replaces_own: whether the person has asked for the current value.
+    """
+
+    option: str
+    current: str | None
+    proposed: str | None
+    rule: str
+    layer: Layer
+    reason: str
+    effect: str
+    evidence: tuple[str, ...]
+    source: str
+    link: str
+    scope: Scope
+    risk: str
+    undo: str
+    confidence: Confidence
+    status: Status = "untested"
+    replaces_own: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRecommended:
+    """A value that one might expect here, and why it is not proposed."""
+
+    option: str
+    value: str | None
+    reason: str
+    source: str
+    link: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The whole answer.
+
+    Attributes:
+        recommendations: changes, in the catalogue's order.
+        agreed: options that are right as they are: name to reason.
+        not_recommended: values that lost, or that a rule warns of.
+        unknown: facts that would have mattered: field to why it is not known.
+    """
+
+    recommendations: tuple[Recommendation, ...]
+    agreed: Mapping[str, str] = field(default_factory=dict[str, str])
+    not_recommended: tuple[NotRecommended, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    """What one rule says of one option."""
+
+    name: str
+    rule: Rule
+    option: str
+    value: str | None
+    evidence: tuple[str, ...]
+    keep: bool = False
+
+
+def recommend(
+    options: MountOptions,
+    facts: Facts,
+    workload: Workload = "general",
+    *,
+    context: LintContext | None = None,
+    tunables: Mapping[str, str] | None = None,
+    measured: Iterable[Measured] = (),
+) -> Advice:
+    """Return what to change.
+
+    Args:
+        options: as asked for.
+        facts: what was observed, or chosen by hand.
+        workload: what the mount is for.
+        context: where the options stand.
+        tunables: name to value of what stands beside the mount, for example its readahead.
+        measured: findings of tests on this mount.
+    """
+    situation = Situation(options, context or LintContext(), facts)
+    current = implied_values(options) | dict(tunables or {})
+    tested = {finding.option: finding for finding in measured}
+    votes: dict[str, list[_Vote]] = {}
+    warned: list[NotRecommended] = []
+    for name, rule in rules().items():
+        found = evidence(rule, facts, situation, workload)
+        if found is None:
+            continue
+        for vote in _votes(name, rule, facts, tuple(found)):
+            votes.setdefault(vote.option, []).append(vote)
+        warned += [
+            NotRecommended(option=option, value=value, reason=rule.reason, source=rule.source,
+                           link=rule.link, rule=name)
+            for option, value in rule.avoid.items()
+        ]  # fmt: skip
+    for own in tested.values():
+        if own.status == "confirmed":
+            votes.setdefault(own.option, []).append(_own(own))
+    recommendations: list[Recommendation] = []
+    agreed: dict[str, str] = {}
+    for option in sorted(votes, key=_place):
+        winner, *losers = sorted(votes[option], key=lambda vote: LAYERS.index(vote.rule.layer))
+        warned += [_lost(vote, winner) for vote in losers if vote.value != winner.value and not vote.keep]
+        finding = tested.get(option)
+        refuted = finding is not None and finding.status == "refuted" and finding.value == winner.value
+        if refuted and finding is not None:
+            warned.append(_refuted(winner, finding))
+        elif winner.keep or current.get(option) == winner.value:
+            agreed[option] = winner.rule.reason
+        else:
+            recommendations.append(_recommendation(winner, current.get(option), options, finding))
+    return Advice(
+        recommendations=tuple(recommendations),
+        agreed=agreed,
+        not_recommended=tuple(warned),
+        unknown=_unknown(facts),
+    )
+
+
+def use_recommended(options: MountOptions, advice: Advice) -> MountOptions:
+    """Return the options with every recommendation for the mount itself carried out; the others stay."""
+    changed = options.copy()
+    for item in advice.recommendations:
+        if item.scope == "host" or catalogue().find(item.option) is None:
+            continue
+        if item.proposed is None:
+            changed.remove(item.option)
+        else:
+            changed.set(item.option, item.proposed)
+    return changed
+
+
+def _votes(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> list[_Vote]:
+    votes = [_Vote(name, rule, option, NEGOTIATE, found) for option in rule.unset]
+    votes += [_Vote(name, rule, option, None, found, keep=True) for option in rule.keep]
+    for option, text in rule.set.items():
+        value = compute(text, facts)
+        if value is not None:
+            votes.append(_Vote(name, rule, option, value, found))
+    return votes
+
+
+def _own(finding: Measured) -> _Vote:
+    """Return a measurement of the person's own as a vote: it outranks every rule."""
+    rule = Rule(
+        layer="measured", reason=finding.text, source="Your own measurement", link="", confidence="high"
+    )
+    return _Vote("", rule, finding.option, finding.value, ())
+
+
+def _recommendation(
+    vote: _Vote, current: str | None, options: MountOptions, finding: Measured | None
+) -> Recommendation:
+    rule = vote.rule
+    before = "take the option out again" if current is None else f"set it back to {current or 'on'}"
+    return Recommendation(
+        option=vote.option,
+        current=current,
+        proposed=vote.value,
+        rule=vote.name,
+        layer=rule.layer,
+        reason=rule.reason,
+        effect=rule.effect,
+        evidence=(*vote.evidence, *([finding.text] if finding is not None and vote.name else [])),
+        source=rule.source,
+        link=rule.link,
+        scope=rule.scope,
+        risk=rule.risk,
+        undo=f"To undo it, {before} and mount again." if rule.scope == "mount" else f"To undo it, {before}.",
+        confidence=rule.confidence,
+        status=finding.status if finding is not None and finding.value == vote.value else "untested",
+        replaces_own=vote.option in options,
+    )
+
+
+def _lost(vote: _Vote, winner: _Vote) -> NotRecommended:
+    return NotRecommended(
+        option=vote.option,
+        value=vote.value,
+        reason=f"{vote.rule.reason} The {winner.rule.layer} outranks that: {winner.rule.reason}",
+        source=vote.rule.source,
+        link=vote.rule.link,
+        rule=vote.name,
+    )
+
+
+def _refuted(vote: _Vote, finding: Measured) -> NotRecommended:
+    return NotRecommended(
+        option=vote.option,
+        value=vote.value,
+        reason=f"{vote.rule.reason} Your own measurement says otherwise: {finding.text}",
+        source=vote.rule.source,
+        link=vote.rule.link,
+        rule=vote.name,
+    )
+
+
+def _place(option: str) -> tuple[int, str]:
+    return (catalogue().order(option), option)
+
+
+def _unknown(facts: Facts) -> dict[str, str]:
+    """Return why facts are unknown."""
+    parts = [part for part in (facts.link, facts.server, facts.client) if part is not None]
+    return {
+        name: text for part in parts for name, text in part.sources.items() if getattr(part, name, "") is None
+    }

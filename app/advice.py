@@ -1,0 +1,212 @@
+"""Advice for a mount of this computer, or for one that a person describes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast, get_args
+
+import msgspec
+
+from advisor.cards import card_named, cards
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.lint_situation import LintContext
+from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
+from advisor.options import MountOptions
+from advisor.recommend import Advice, NotRecommended, Recommendation, recommend, use_recommended
+from advisor.rules import WORKLOADS, Workload
+from app.errors import AppError, ErrorKind
+from app.lab.links import parse_link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.mounts.model import Mount
+
+_BY_HAND = "chosen by hand"
+#: What a prediction is made for: large enough that opening the file does not count.
+_PREDICTED_BYTES = 2**28
+
+
+class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``advice.get``: for a share, a mount point, or another machine described by hand.
+
+    Attributes:
+        share: server:/export; its link and server are looked at.
+        mount_point: of a mount whose options, share and readahead are taken.
+        options: instead of the mount's own.
+        workload: what it is for.
+        adapter: the client's network adapter, as a person calls it.
+        server_adapter: the server's.
+        transport: "tcp" or "udp", "" for what the options say.
+        link: a link profile or a link spelled out, as the lab takes it.
+    """
+
+    share: str = ""
+    mount_point: str = ""
+    options: str | None = None
+    workload: str = "general"
+    adapter: str = ""
+    server_adapter: str = ""
+    transport: str = ""
+    link: str = ""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """What the throughput model expects, bytes per second; None where the link is not known.
+
+    Attributes:
+        direction: read or write.
+        now: with the options as they are.
+        advised: with the recommendations.
+    """
+
+    direction: Direction
+    now: Prediction | None
+    advised: Prediction | None
+
+
+class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer.
+
+    Attributes:
+        facts: on which it rests.
+        options: as they are asked for now.
+        advised_options: with the recommendations for the mount itself carried out.
+        workload: what it was asked for.
+        recommendations: changes, in the catalogue's order.
+        agreed: what is right as it is: name to reason.
+        not_recommended: values that one might expect, and why not.
+        unknown: facts that are not known: name to why.
+        expected: speeds of copies of large files.
+    """
+
+    facts: Facts
+    options: str
+    advised_options: str
+    workload: Workload
+    recommendations: tuple[Recommendation, ...]
+    agreed: dict[str, str]
+    not_recommended: tuple[NotRecommended, ...]
+    unknown: dict[str, str]
+    expected: list[Expected]
+
+
+def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None) -> AdviceResult:
+    """Return advice.
+
+    Args:
+        args: the question; with ``mount_point``, ``mount`` is the mount there.
+        gather: returns the facts of a share.
+        mount: whose options are taken.
+
+    Raises:
+        AppError: USAGE for an adapter or workload that is not known, LINK_INVALID.
+    """
+    if args.workload not in get_args(Workload):
+        raise AppError(
+            ErrorKind.USAGE,
+            f"There is no workload “{args.workload}”.",
+            hint=f"Choose one of {', '.join(WORKLOADS)}.",
+        )
+    workload = cast("Workload", args.workload)
+    options = MountOptions.parse(_asked(args, mount))
+    if args.transport in {"tcp", "udp"}:
+        options.set("proto", args.transport)
+    facts = _described(args, gather(mount.share if mount is not None else args.share))
+    tunables = _tunables(mount)
+    context = LintContext(
+        fstab=mount is not None and mount.configured is not None,
+        share=mount.share if mount is not None else args.share,
+        mount_point=args.mount_point,
+    )
+    advice = recommend(options, facts, workload, context=context, tunables=tunables)
+    return AdviceResult(
+        facts=facts,
+        options=str(options),
+        advised_options=str(use_recommended(options, advice)),
+        workload=workload,
+        recommendations=advice.recommendations,
+        agreed=dict(advice.agreed),
+        not_recommended=advice.not_recommended,
+        unknown=dict(advice.unknown),
+        expected=[_expected(direction, options, facts, advice, tunables) for direction in ("write", "read")],
+    )
+
+
+def _asked(args: AdviceArgs, mount: Mount | None) -> str:
+    if args.options is not None or mount is None:
+        return args.options or ""
+    if mount.configured is not None:
+        return mount.configured.options
+    return (mount.active.requested or "") if mount.active is not None else ""
+
+
+def _tunables(mount: Mount | None) -> dict[str, str]:
+    read_ahead_kb = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
+    return {} if read_ahead_kb is None else {"read_ahead_kb": str(read_ahead_kb)}
+
+
+def _described(args: AdviceArgs, facts: Facts) -> Facts:
+    """Return the facts with what the person chose in the place of what was observed.
+
+    Another machine's kernel is not this one's: with an adapter or a link by hand and no share, nothing is
+    said of the client.
+    """
+    if (args.adapter or args.link) and not args.share and not args.mount_point:
+        facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), "another machine")))
+    if args.link:
+        facts = replace(facts, link=_link_by_hand(args.link))
+    if args.adapter:
+        facts = replace(facts, link=_with_adapter(facts.link, _card(args.adapter), keep=bool(args.link)))
+    if args.server_adapter:
+        server = facts.server or ServerFacts()
+        sources = {**server.sources, "card": _BY_HAND}
+        facts = replace(facts, server=replace(server, card=_card(args.server_adapter), sources=sources))
+    return facts
+
+
+def _link_by_hand(text: str) -> LinkFacts:
+    link = parse_link(text).facts()
+    return replace(link, interface=None, emulated=False, sources=dict.fromkeys(link.sources, _BY_HAND))
+
+
+def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts:
+    """Return the link with this adapter: all of them are for 10 Mbit/s Ethernet."""
+    title = cards()[card].title
+    if link is not None and keep:
+        return replace(link, card=card, adapter=title, sources={**link.sources, "card": _BY_HAND})
+    named = dict.fromkeys(("card", "adapter", "rate_bps", "kind"), _BY_HAND)
+    return LinkFacts(
+        name=title, kind="ethernet", adapter=title, card=card, rate_bps=1e7, mtu=1500,
+        sources={**named, "rtt_s": "another machine", "driver": "another machine"},
+    )  # fmt: skip
+
+
+def _card(text: str) -> str:
+    found = card_named(text)
+    if found is None:
+        names = ", ".join(f"{card.names[0]} ({card.title})" for card in cards().values())
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The adapter “{text}” needs no values of its own, or it is not known here.",
+            hint=f"Adapters with values of their own: {names}. For another one describe its link (--link).",
+        )
+    return found
+
+
+def _expected(
+    direction: Direction, options: MountOptions, facts: Facts, advice: Advice, tunables: Mapping[str, str]
+) -> Expected:
+    now = int(tunables.get("read_ahead_kb", DEFAULT_READ_AHEAD // 1024))
+    advised = {item.option: item.proposed for item in advice.recommendations}
+    work = Work(direction=direction, length=_PREDICTED_BYTES)
+    return Expected(
+        direction=direction,
+        now=predict(options, facts, work, read_ahead=now * 1024),
+        advised=predict(
+            use_recommended(options, advice),
+            facts,
+            work,
+            read_ahead=int(advised.get("read_ahead_kb") or now) * 1024,
+        ),
+    )

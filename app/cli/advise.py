@@ -1,0 +1,134 @@
+"""``mountwright advise``: what to change on a mount and why, also for another machine."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from advisor.cards import cards
+from advisor.rules import WORKLOADS
+from app.advice import AdviceArgs
+from app.cli.text import link_text
+from app.units import format_speed
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from advisor.recommend import Recommendation
+    from app.advice import AdviceResult, Expected
+
+_WIDTH = 100
+_PLACES = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of advise."""
+    command.add_argument(
+        "where", nargs="?", default="", metavar="SHARE|MOUNTPOINT", help="a share, or where one is mounted"
+    )
+    command.add_argument(
+        "-o", dest="options", default=None, metavar="OPTIONS", help="instead of the mount's own"
+    )
+    command.add_argument("--workload", choices=WORKLOADS, default="general", help="what the mount is for")
+    command.add_argument(
+        "--adapter",
+        default="",
+        metavar="NAME",
+        help="the network adapter of another machine, for example "
+        + ", ".join(card.names[0] for card in cards().values()),
+    )
+    command.add_argument("--server-adapter", default="", metavar="NAME", help="likewise of its server")
+    command.add_argument("--transport", choices=("tcp", "udp"), default="")
+    command.add_argument(
+        "--link",
+        default="",
+        help="the link of another machine: a profile such as wan, or rate=10gbit,delay=0.1ms",
+    )
+
+
+def query(args: argparse.Namespace) -> AdviceArgs:
+    """Return what the agent is asked."""
+    at_point = args.where.startswith("/")
+    return AdviceArgs(
+        share="" if at_point else args.where,
+        mount_point=args.where if at_point else "",
+        options=args.options,
+        workload=args.workload,
+        adapter=args.adapter,
+        server_adapter=args.server_adapter,
+        transport=args.transport,
+        link=args.link,
+    )
+
+
+def advice_text(result: AdviceResult) -> str:
+    """Return the advice for people."""
+    lines: list[str] = []
+    if result.facts.link is not None:
+        lines += [f"Link: {link_text(result.facts.link)}", ""]
+    if not result.recommendations:
+        lines.append("Nothing to change.")
+    for _rule, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
+        lines += [*_recommendations(list(group)), ""]
+    if result.agreed:
+        lines.append("Right as it is:")
+        for name, reason in result.agreed.items():
+            lines += _wrapped(f"{name}: {reason}", "  ")
+        lines.append("")
+    if result.not_recommended:
+        lines.append("Not recommended:")
+        for other in result.not_recommended:
+            lines += _wrapped(f"{_change(other.option, other.value)}: {other.reason}", "  ")
+        lines.append("")
+    lines += _expected_lines(result.expected)
+    if result.unknown:
+        lines.append("Not known, and so not taken into account:")
+        lines += [f"  {name.replace('_', ' ')}: {why}" for name, why in result.unknown.items()]
+    return "\n".join(lines).rstrip()
+
+
+def _recommendations(items: list[Recommendation]) -> Iterator[str]:
+    """Say once what several options have in common."""
+    item = items[0]
+    for each in items:
+        now = "not given" if each.current is None else each.current or "on"
+        own = " (asked for by you)" if each.replaces_own else ""
+        yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}"
+    yield from _wrapped(item.reason, "  ")
+    for name, text in (("Effect", item.effect), ("Risk", item.risk)):
+        if text:
+            yield from _wrapped(f"{name}: {text}", "  ")
+    if item.evidence:
+        yield from _wrapped(f"Because of {'; '.join(item.evidence)}.", "  ")
+    yield from _wrapped(f"Source: {item.source} <{item.link}>", "  ")
+    yield f"  Confidence: {item.confidence}; {item.status}."
+
+
+def _change(option: str, value: str | None) -> str:
+    if value is None:
+        return f"{option}: leave it out"
+    return f"{option}={value}" if value else option
+
+
+def _expected_lines(expected: list[Expected]) -> list[str]:
+    lines: list[str] = []
+    for entry in expected:
+        now, advised = entry.now, entry.advised
+        if now is None or advised is None:
+            continue
+        if not lines:
+            lines.append("Expected of large files (from a model, not measured):")
+        text = f"  {entry.direction}: {format_speed(now.bytes_per_s)}"
+        if format_speed(now.bytes_per_s) != format_speed(advised.bytes_per_s):
+            text += f" now, {format_speed(advised.bytes_per_s)} as advised"
+        lines.append(f"{text}, give or take {advised.error:.0%}; bounded by {advised.limit}")
+    return [*lines, ""] if lines else []
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip

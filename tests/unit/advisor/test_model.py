@@ -1,0 +1,136 @@
+"""The throughput model against what the seeds and the lab measured."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.facts import ClientFacts, Facts, LinkFacts
+from advisor.model import Costs, Work, predict, tcp_loss_rate
+from advisor.model_udp import SIZES, best_size, frames, udp_copy
+from advisor.options import MountOptions
+
+_3COM, _ELITE16, _ETHEREXPRESS = 2048, 16384 - 1536, 32768
+_SEED_3 = "rw,bg,hard,rsize=32768,wsize=32768,tcp,vers=3,timeo=600"
+
+
+def _facts(rate_bps: float | None, rtt_s: float | None, loss: float | None = None) -> Facts:
+    return Facts(client=ClientFacts(), link=LinkFacts(rate_bps=rate_bps, rtt_s=rtt_s, loss=loss))
+
+
+# Seed 000
+
+
+@pytest.mark.parametrize("timeo_s", [0.7, 0.3])
+@pytest.mark.parametrize(("receive_buffer", "size"), [(_3COM, 1024), (_ELITE16, 4096), (_ETHEREXPRESS, 8192)])
+def test_the_best_size_of_each_card_is_the_article_s(receive_buffer: int, size: int, timeo_s: float) -> None:
+    assert best_size(timeo_s, receive_buffer) == size
+
+
+@pytest.mark.parametrize(("timeo_s", "seconds"), [(0.7, 24.8), (0.3, 12.7)])
+def test_the_timer_costs_what_the_article_measured(timeo_s: float, seconds: float) -> None:
+    copy = udp_copy(8192, timeo_s, _3COM)
+    assert copy.seconds == pytest.approx(seconds, rel=0.1)
+    assert copy.timeouts == pytest.approx(13.2, rel=0.1)
+
+
+def test_a_large_buffer_has_no_timeouts_and_then_the_timer_does_not_matter() -> None:
+    for size in SIZES:
+        assert udp_copy(size, 0.7, _ETHEREXPRESS).timeouts == 0
+        assert udp_copy(size, 0.7, _ETHEREXPRESS) == udp_copy(size, 0.3, _ETHEREXPRESS)
+
+
+def test_frames_of_a_transfer() -> None:
+    assert [frames(size) for size in (1024, 2048, 4096, 8192, 32768)] == [1, 2, 3, 6, 23]
+
+
+# Seed 003
+
+
+@pytest.mark.parametrize(
+    ("work", "extra", "seconds"),
+    [
+        (Work(direction="write", length=2**30, base_s=18.8), "noac", 241),
+        (Work(direction="write", length=2**30, base_s=18.8), "actimeo=0", 20.6),
+        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6), "noac", 24.4),
+        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6), "actimeo=0", 6.2),
+        (Work(direction="read", length=2**30, base_s=13.2), "noac", 22.8),
+        (Work(direction="read", length=2**30, base_s=13.2), "actimeo=0", 23.2),
+        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4), "noac", 4.4),
+        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4), "actimeo=0", 4.6),
+    ],
+)
+def test_what_uncached_attributes_cost(work: Work, extra: str, seconds: float) -> None:
+    options = MountOptions.parse(f"{_SEED_3},{extra}")
+    prediction = predict(options, _facts(1e9, 0.5e-3), work)
+    assert prediction is not None
+    assert prediction.seconds == pytest.approx(seconds, rel=0.15)
+
+
+def test_with_cached_attributes_nothing_is_added() -> None:
+    work = Work(direction="write", length=2**30, base_s=18.8)
+    prediction = predict(MountOptions.parse(_SEED_3), _facts(1e9, 0.5e-3), work)
+    assert prediction is not None
+    assert prediction.seconds == 18.8
+
+
+# The lab: reads of 16 MiB over 100 Mbit/s and 40 ms, NFS 4.2, readahead 128 KiB
+
+
+@pytest.mark.parametrize(("block", "measured"), [(2**16, 4.77e6), (2**18, 7.48e6), (2**20, 10.0e6)])
+def test_readahead_over_a_long_way(block: int, measured: float) -> None:
+    work = Work(direction="read", length=2**24, block=block)
+    prediction = predict(MountOptions.parse("vers=4.2"), _facts(1e8, 0.04, 1e-5), work)
+    assert prediction is not None
+    assert prediction.bytes_per_s == pytest.approx(measured, rel=0.15)
+    assert abs(prediction.bytes_per_s - measured) <= prediction.error * measured
+
+
+def test_more_readahead_brings_a_long_way_to_its_rate() -> None:
+    work = Work(direction="read", length=2**26, block=2**16)
+    facts = _facts(1e8, 0.04)
+    short = predict(MountOptions(), facts, work)
+    long = predict(MountOptions(), facts, work, read_ahead=15 * 2**20)
+    assert short is not None
+    assert long is not None
+    assert short.limit == "the readahead over the round trip"
+    assert long.limit == "the link's rate"
+    assert long.bytes_per_s > 2 * short.bytes_per_s
+
+
+def test_a_lossy_way_bounds_each_connection() -> None:
+    link = LinkFacts(rate_bps=1e9, rtt_s=0.002, loss=0.01)
+    # RFC 9438, section 5.1: at 1 % loss the window of Reno's size counts, 12.2 segments.
+    assert tcp_loss_rate(link) == pytest.approx(12.2 * 1448 / 0.002, rel=0.01)
+    assert tcp_loss_rate(link, 4) == pytest.approx(4 * tcp_loss_rate(link))
+    assert tcp_loss_rate(LinkFacts(rtt_s=0.002)) == float("inf")
+
+
+def test_an_unknown_link_gives_no_prediction() -> None:
+    work = Work(direction="read", length=2**20)
+    assert predict(MountOptions(), Facts(client=ClientFacts()), work) is None
+    assert predict(MountOptions(), _facts(None, 0.001), work) is None
+    assert predict(MountOptions(), _facts(1e9, None), work) is None
+
+
+def test_measured_costs_make_the_prediction_surer() -> None:
+    work = Work(direction="write", length=2**26, files=1000)
+    guessed = predict(MountOptions(), _facts(1e9, 0.001), work)
+    measured = predict(MountOptions(), _facts(1e9, 0.001), work, costs=Costs(service_s=0.0002))
+    assert guessed is not None
+    assert measured is not None
+    assert guessed.limit == "the round trips of each file"
+    assert measured.error < guessed.error
+
+
+@given(st.floats(1e4, 1e12), st.floats(0, 2), st.floats(0, 0.5), st.integers(1, 2**40), st.integers(1, 10**6))
+def test_predictions_are_positive_and_within_the_link_s_rate(
+    rate_bps: float, rtt_s: float, loss: float, length: int, files: int
+) -> None:
+    for direction in ("read", "write"):
+        work = Work(direction=direction, length=length, files=min(files, length))
+        prediction = predict(MountOptions.parse("sync,nconnect=4"), _facts(rate_bps, rtt_s, loss), work)
+        assert prediction is not None
+        assert 0 < prediction.bytes_per_s <= rate_bps / 8
+        assert 0 < prediction.error < 1

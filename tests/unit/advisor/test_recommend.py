@@ -1,0 +1,129 @@
+"""Recommendations: the seed's table, the order of layers, and what a measurement changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.cards import card_named, cards, identify_card
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.options import MountOptions
+from advisor.recommend import Advice, Measured, recommend, use_recommended
+
+
+def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:
+    return Facts(
+        client=ClientFacts(udp=udp),
+        link=LinkFacts(card=card, rate_bps=1e7, rtt_s=0.001),
+        server=ServerFacts(card=server_card),
+    )
+
+
+def _proposed(advice: Advice) -> dict[str, str | None]:
+    return {item.option: item.proposed for item in advice.recommendations}
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("3c509", {"rsize": "1024", "wsize": "1024", "timeo": "3"}),
+        ("3Com EtherLink III", {"rsize": "1024", "wsize": "1024", "timeo": "3"}),
+        ("SMC EtherCard PLUS Elite16", {"rsize": "4096", "wsize": "4096"}),
+        ("Intel EtherExpress", {"rsize": "8192", "wsize": "8192"}),
+        ("next", {"rsize": "8192", "wsize": "8192"}),
+    ],
+)
+def test_the_seed_s_table(word: str, wanted: dict[str, str]) -> None:
+    advice = recommend(MountOptions.parse("proto=udp,vers=3"), _facts(card_named(word)))
+    assert _proposed(advice) == wanted
+    for item in advice.recommendations:
+        assert item.link == "seed 000"
+        assert item.evidence
+        assert item.undo
+
+
+def test_wsize_suits_the_server_s_adapter_and_rsize_the_client_s() -> None:
+    facts = _facts("3com-etherlink-iii", server_card="intel-etherexpress")
+    advice = recommend(MountOptions.parse("proto=udp,vers=3"), facts)
+    assert _proposed(advice)["rsize"] == "1024"
+    assert _proposed(advice)["wsize"] == "8192"
+    assert [(lost.option, lost.value) for lost in advice.not_recommended] == [("wsize", "1024")]
+
+
+def test_over_tcp_the_sizes_of_1993_are_warned_of() -> None:
+    advice = recommend(MountOptions.parse("rsize=1024"), _facts("3com-etherlink-iii"))
+    assert _proposed(advice)["rsize"] is None
+    assert ("timeo", "3") in [(item.option, item.value) for item in advice.not_recommended]
+    assert use_recommended(MountOptions.parse("rsize=1024,hard"), advice) == MountOptions.parse("hard")
+
+
+def test_a_kernel_without_udp_is_told_first() -> None:
+    advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii", udp=False))
+    assert _proposed(advice)["proto"] == "tcp"
+
+
+def test_values_that_are_right_already_are_agreed_with() -> None:
+    advice = recommend(
+        MountOptions.parse("proto=udp,rsize=1024,wsize=1024,timeo=3"), _facts("3com-etherlink-iii")
+    )
+    assert advice.recommendations == ()
+    assert set(advice.agreed) == {"rsize", "wsize", "timeo"}
+
+
+def test_a_measurement_outranks_every_rule() -> None:
+    found = Measured(option="rsize", value="2048", status="confirmed", text="2048 was 12 % faster.")
+    advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii"), measured=[found])
+    by_name = {item.option: item for item in advice.recommendations}
+    assert by_name["rsize"].proposed == "2048"
+    assert by_name["rsize"].layer == "measured"
+    assert by_name["rsize"].status == "confirmed"
+    assert by_name["wsize"].status == "untested"
+    assert [(item.option, item.value) for item in advice.not_recommended] == [("rsize", "1024")]
+
+
+def test_a_refuted_recommendation_is_not_made_again() -> None:
+    found = Measured(option="rsize", value="1024", status="refuted", text="1024 was 9 % slower.")
+    advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii"), measured=[found])
+    assert "rsize" not in _proposed(advice)
+    assert any("9 % slower" in item.reason for item in advice.not_recommended)
+
+
+def test_a_value_of_the_person_s_own_is_marked() -> None:
+    advice = recommend(MountOptions.parse("proto=udp,rsize=8192"), _facts("3com-etherlink-iii"))
+    by_name = {item.option: item for item in advice.recommendations}
+    assert by_name["rsize"].replaces_own
+    assert by_name["rsize"].current == "8192"
+    assert not by_name["wsize"].replaces_own
+
+
+def test_an_unknown_fact_fires_nothing_and_says_why() -> None:
+    facts = Facts(client=ClientFacts(), link=LinkFacts(sources={"rate_bps": "a virtual adapter tells none"}))
+    advice = recommend(MountOptions.parse("proto=udp"), facts)
+    assert advice.recommendations == ()
+    assert advice.unknown == {"rate_bps": "a virtual adapter tells none"}
+
+
+@pytest.mark.parametrize(
+    ("product", "driver", "bus_id", "card"),
+    [
+        ("", "3c509", "", "3com-etherlink-iii"),
+        ("", "3c589_cs", "", "3com-etherlink-iii"),
+        ("", "", "TCM5094", "3com-etherlink-iii"),
+        ("3Com 3C509B", "3c509", "", "3com-etherlink-iii-b"),
+        ("3Com 3c905 Fast EtherLink XL PCI", "3c59x", "10b7:9050", None),
+        ("SMC Elite 16 WD8013", "wd", "", "smc-elite16"),
+        ("SMC EtherEZ 8416", "smc-ultra", "", None),
+        ("Intel EtherExpress PRO/100", "e100", "8086:1229", None),
+        ("Intel EtherExpress 16", "", "", "intel-etherexpress"),
+        ("", "", "", None),
+    ],
+)
+def test_adapters_are_known_by_what_the_system_says(
+    product: str, driver: str, bus_id: str, card: str | None
+) -> None:
+    assert identify_card(product=product, driver=driver, bus_id=bus_id) == card
+
+
+def test_every_word_for_an_adapter_means_that_one() -> None:
+    for name, card in cards().items():
+        for word in (name, *card.names):
+            assert card_named(word) == name

@@ -1,0 +1,52 @@
+"""``mountwright advise`` from words to exit code."""
+
+import json
+
+import pytest
+
+from app.cli.main import main
+
+_KEYS = {"option", "current", "proposed", "reason", "evidence", "source", "scope", "risk", "confidence",
+         "status"}  # fmt: skip
+
+
+def test_the_seed_s_card_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--adapter", "3c509", "--transport", "udp", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"facts", "recommendations", "not_recommended", "unknown"} <= set(answer)
+    proposed = {item["option"]: item["proposed"] for item in answer["recommendations"]}
+    assert proposed == {"rsize": "1024", "wsize": "1024", "timeo": "3"}
+    for item in answer["recommendations"]:
+        assert set(item) >= _KEYS
+    assert answer["advised_options"] == "proto=udp,rsize=1024,wsize=1024,timeo=3"
+
+
+def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--adapter", "3c509", "--transport", "tcp"]) == 0
+    out = capsys.readouterr().out
+    assert "Nothing to change." in out
+    assert "Not recommended:\n  rsize=1024: " in out
+    assert "What still holds" in " ".join(out.split())
+
+
+def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--link", "rate=100mbit,delay=20ms", "-o", "rsize=4096"]) == 0
+    out = capsys.readouterr().out
+    assert "rsize: leave it out   now: 4096 (asked for by you)" in out
+    assert "read_ahead_kb=1024" in out
+    assert "from a model, not measured" in out
+    assert "MB/s as advised" in out
+
+
+def test_server_s_adapter(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--adapter", "3c509", "--server-adapter", "etherexpress", "--transport", "udp", "--json"]
+    assert main(["advise", *words]) == 0
+    proposed = {
+        item["option"]: item["proposed"] for item in json.loads(capsys.readouterr().out)["recommendations"]
+    }
+    assert proposed == {"rsize": "1024", "wsize": "8192", "timeo": "3"}
+
+
+def test_an_unknown_adapter_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--adapter", "NE2000"]) == 2
+    assert "3c509" in capsys.readouterr().err
