@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pwd
 import queue
 import secrets
 import threading
@@ -84,7 +85,8 @@ class HelperClient:
             timeout_s: how long to wait for the answer, authorisation not counted.
 
         Returns:
-            the helper's answer; for ``mount`` with ``output``, the lines to show a person.
+            the helper's answer; for ``mount`` with ``output``, the lines to show a person; for
+            ``holders`` with the ``user`` of each.
 
         Raises:
             AppError: with a message for a person.
@@ -275,7 +277,17 @@ def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: Cancel
     if verb == "mount":
         notes = [_FOREGROUND] if "foreground" in found.get("notes", []) else []
         found["output"] = "\n".join([str(found.get("text", "")).strip(), *notes]).strip()
+    if verb == "holders":
+        for holder in cast("list[dict[str, Any]]", found.get("holders", [])):
+            holder["user"] = _user_name(int(holder.get("uid", 0)))
     return found
+
+
+def _user_name(uid: int) -> str:
+    """Return the name, or the number where it has none. Not asked as root: names may come by network."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return str(uid)
 
 
 def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) -> AppError:

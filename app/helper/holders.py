@@ -18,19 +18,35 @@ MAX_HOLDERS = 32
 def find(path: str) -> list[dict[str, object]]:
     """Return the processes that use something at or below the path.
 
-    Each has ``pid``, ``command`` and ``use`` ("working directory", "root", "program" or "open file").
-    Reading these links needs no answer from the server.
+    Each has ``pid``, ``uid``, ``command`` and ``use`` ("working directory", "root", "program" or "open
+    file"). Reading these links needs no answer from the server.
     """
     found: list[dict[str, object]] = []
-    for name in os.listdir("/proc"):  # noqa: PTH208 - strings, and no stat of the entries
-        if name.isdigit() and int(name) != os.getpid() and len(found) < MAX_HOLDERS:
-            use = _use(name, path)
+    names = os.listdir("/proc")  # noqa: PTH208 - strings, and no stat of the entries
+    for pid in sorted(int(name) for name in names if name.isdigit()):
+        use = _use(pid, path) if pid != os.getpid() and len(found) < MAX_HOLDERS else ""
+        # Without its owner it has ended meanwhile.
+        with contextlib.suppress(OSError, ValueError):
             if use:
-                found.append({"pid": int(name), "command": _command(name), "use": use})
+                found.append({"pid": pid, "uid": real_uid(pid), "command": _command(pid), "use": use})
     return found
 
 
-def _use(pid: str, path: str) -> str:
+def real_uid(pid: int) -> int:
+    """Return whose process it is.
+
+    Raises:
+        OSError: if there is no such process.
+        ValueError: if it has just ended.
+    """
+    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith(b"Uid:"):
+                return int(line.split()[1])
+    raise ValueError("the process is gone")
+
+
+def _use(pid: int, path: str) -> str:
     for link, use in _links(pid):
         with contextlib.suppress(OSError):
             if is_within(os.readlink(link), path):  # noqa: PTH115
@@ -38,7 +54,7 @@ def _use(pid: str, path: str) -> str:
     return ""
 
 
-def _links(pid: str) -> Iterator[tuple[str, str]]:
+def _links(pid: int) -> Iterator[tuple[str, str]]:
     base = f"/proc/{pid}"
     yield f"{base}/cwd", "working directory"
     yield f"{base}/root", "root"
@@ -48,7 +64,7 @@ def _links(pid: str) -> Iterator[tuple[str, str]]:
             yield f"{base}/fd/{fd}", "open file"
 
 
-def _command(pid: str) -> str:
+def _command(pid: int) -> str:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
         return printable(file.read(64).strip())
     return "?"

@@ -17,10 +17,10 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
-from app.helper.fstab_writer import FstabWriter
-from app.helper.mounting import Mounting
-from app.helper.session import PROTOCOL, ROLES, Session
+from app.helper.holders import real_uid
+from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
+from app.helper.verbs import ROLES
 
 if TYPE_CHECKING:
     from app.helper.session import Handler
@@ -121,7 +121,7 @@ def _caller(pkexec_uid: str | None) -> Caller:
         ValueError: if what the launcher says and the parent do not agree.
         KeyError: if there is no such user.
     """
-    parent = _real_uid(os.getppid())
+    parent = real_uid(os.getppid())
     if pkexec_uid is None:
         if parent != 0:
             raise ValueError("the caller is neither root nor known through pkexec")
@@ -130,14 +130,6 @@ def _caller(pkexec_uid: str | None) -> Caller:
         raise ValueError("the caller is not the one that pkexec names")
     user = pwd.getpwuid(parent)
     return Caller(user.pw_uid, user.pw_gid)
-
-
-def _real_uid(pid: int) -> int:
-    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"Uid:"):
-                return int(line.split()[1])
-    raise ValueError("the caller is gone")
 
 
 def _check_pipes() -> None:
@@ -149,19 +141,35 @@ def _check_pipes() -> None:
 
 
 def _serve(role: str, caller: Caller, wakeup: int) -> int:
-    mounting = Mounting(caller)
-
     def hello(_args: dict[str, object], _session: Session) -> dict[str, object]:
         return {"protocol": PROTOCOL, "role": role, "uid": caller.uid}
 
-    writer = FstabWriter()
-    verbs: dict[str, dict[str, Handler]] = {
-        "mount": {"hello": hello, "mount": mounting.mount, "unmount": mounting.unmount},
-        "persist": {"hello": hello, "add": writer.add, "change": writer.change, "remove": writer.remove},
-    }
     syslog.openlog("mountwright-helper", syslog.LOG_PID, syslog.LOG_AUTHPRIV)
 
     def audit(line: str) -> None:
         syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {line}")
 
-    return Session(0, 1, role, verbs.get(role, {}), wakeup=wakeup, audit=audit).run()
+    handlers = {"hello": hello, **_HANDLERS[role](caller)}
+    return Session(0, 1, role, handlers, wakeup=wakeup, audit=audit).run()
+
+
+# Each role loads its own code and no more.
+def _mount_role(caller: Caller) -> dict[str, Handler]:
+    from app.helper.mounting import Mounting
+
+    mounting = Mounting(caller)
+    return {"mount": mounting.mount, "unmount": mounting.unmount, "holders": mounting.holders}
+
+
+def _persist_role(_caller: Caller) -> dict[str, Handler]:
+    from app.helper.fstab_writer import FstabWriter
+
+    writer = FstabWriter()
+    return {"add": writer.add, "change": writer.change, "remove": writer.remove}
+
+
+def _no_verbs(_caller: Caller) -> dict[str, Handler]:
+    return {}
+
+
+_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _no_verbs, "tune": _no_verbs}

@@ -89,11 +89,8 @@ class Mounting:
         Raises:
             Refusal: the mount is still there then.
         """
-        path = validate.target(str(args["target"]))
-        row = table.at(table.read(), path)
-        if row is None or row.fstype not in table.NFS_TYPES:
-            raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
-        targets.permit_unmount(self._caller, path)
+        row = self._own_row(args)
+        path = row.mount_point
         flags = (_MNT_FORCE if args["force"] is True else 0) | (_MNT_DETACH if args["lazy"] is True else 0)
         _remove(row, flags, _deadline(args["timeout_ms"]), waiter)
         rows = table.read()
@@ -101,6 +98,23 @@ class Mounting:
             utab.forget(path)
         removed = _is_free(rows, path) and made.remove(path)
         return {"removed_directory": removed, "still_mounted": table.at(rows, path) is not None}
+
+    def holders(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
+        """Return the ``holders`` of the NFS mount at ``target``: see :mod:`app.helper.holders`.
+
+        Raises:
+            Refusal: if there is no such mount, or the caller may not unmount it.
+        """
+        return {"holders": holders.find(self._own_row(args).mount_point)}
+
+    def _own_row(self, args: dict[str, object]) -> table.Row:
+        """Return the topmost mount at ``target``, if it is NFS and the caller may change it."""
+        path = validate.target(str(args["target"]))
+        row = table.at(table.read(), path)
+        if row is None or row.fstype not in table.NFS_TYPES:
+            raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
+        targets.permit_unmount(self._caller, path)
+        return row
 
 
 def _deadline(value: object) -> float:

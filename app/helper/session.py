@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from app.helper.errors import Refusal
+from app.helper.verbs import check_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -29,58 +30,6 @@ IDLE_S = 30.0
 #: How long a begun line may stay without its end.
 LINE_S = 5.0
 _ID = re.compile(r"[0-9a-f]{1,32}\Z")
-_REQUIRED = object()
-
-
-class Field(NamedTuple):
-    """One argument of a verb: its exact type, and its value when it is left out."""
-
-    type: type
-    default: object = _REQUIRED
-
-
-#: The arguments of each verb. ``options`` is a list of strings.
-SCHEMAS: dict[str, dict[str, Field]] = {
-    "hello": {"restarts": Field(bool, default=False)},
-    "mount": {
-        "share": Field(str),
-        "target": Field(str),
-        "options": Field(list),
-        "create": Field(bool),
-        "timeout_ms": Field(int),
-    },
-    "unmount": {
-        "target": Field(str),
-        "force": Field(bool, default=False),
-        "lazy": Field(bool, default=False),
-        "timeout_ms": Field(int),
-    },
-    "add": {
-        "share": Field(str),
-        "target": Field(str),
-        "fstype": Field(str),
-        "options": Field(list),
-        "sha256": Field(str),
-    },
-    "change": {
-        "old_share": Field(str),
-        "old_target": Field(str),
-        "share": Field(str),
-        "target": Field(str),
-        "fstype": Field(str),
-        "options": Field(list),
-        "sha256": Field(str),
-    },
-    "remove": {"share": Field(str), "target": Field(str), "sha256": Field(str)},
-    "cancel": {"id": Field(str)},
-}
-#: Every verb but hello and cancel belongs to exactly one role; the last roles have no verbs yet.
-ROLES: dict[str, frozenset[str]] = {
-    "mount": frozenset({"hello", "mount", "unmount", "cancel"}),
-    "persist": frozenset({"hello", "add", "change", "remove", "cancel"}),
-    "bench": frozenset(),
-    "tune": frozenset(),
-}
 
 
 class Request(NamedTuple):
@@ -248,10 +197,10 @@ class Session:
     def _is_cancel(self, request: Request) -> bool:
         if request.verb != "cancel":
             raise Refusal("busy-helper", "Another request is under way.")
-        return check_args(self._role, request)["id"] == self._running
+        return check_args(self._role, request.verb, request.args)["id"] == self._running
 
     def _carry_out(self, request: Request) -> dict[str, object]:
-        args = check_args(self._role, request)
+        args = check_args(self._role, request.verb, request.args)
         if request.verb == "cancel":
             return {"found": False}
         if request.verb == "hello":
@@ -327,29 +276,3 @@ def _is_shallow(value: object, depth: int) -> bool:
     else:
         return True
     return depth > 0 and all(_is_shallow(item, depth - 1) for item in inner)
-
-
-def check_args(role: str, request: Request) -> dict[str, object]:
-    """Return the arguments, complete, if the role has the verb and they fit its schema.
-
-    Raises:
-        Refusal: with code unavailable (no verb of this role yet) or usage.
-    """
-    verbs = ROLES[role]
-    if not verbs:
-        raise Refusal("unavailable", f"The role “{role}” has no verbs in this version.")
-    if request.verb not in verbs:
-        raise Refusal("usage", f"The role “{role}” has no such verb.")
-    schema = SCHEMAS[request.verb]
-    if not set(request.args) <= set(schema):
-        raise Refusal("usage", "There is an unknown argument.")
-    complete: dict[str, object] = {}
-    for name, wanted in schema.items():
-        value = request.args.get(name, wanted.default)
-        # By exact type: for isinstance, True is an int.
-        if value is _REQUIRED or type(value) is not wanted.type:
-            raise Refusal("usage", f"The argument “{name}” is missing or of the wrong type.")
-        if isinstance(value, list) and not all(isinstance(i, str) for i in cast("list[object]", value)):
-            raise Refusal("usage", f"The argument “{name}” is not a list of strings.")
-        complete[name] = value
-    return complete

@@ -102,6 +102,12 @@ def test_arguments_take_the_wire_s_form(client):
     assert answer["output"].startswith("hello\n")
 
 
+def test_holders_get_the_names_of_their_users(client):
+    answer = client('answer["ok"] = {"holders": [{"pid": 1, "uid": 0}, {"pid": 2, "uid": 4000000000}]}')
+    found = answer.call("holders", {"target": "/mnt/x"}, CancelToken(), 20)["holders"]
+    assert [holder["user"] for holder in found] == ["root", "4000000000"]
+
+
 def test_mount_nfs_is_diagnosed(client):
     error = kind_of(
         lambda: client("""

@@ -192,9 +192,12 @@ mount("good", "good")
 mount("again", "good")
 holder = subprocess.Popen(["sleep", "100"], cwd=point)
 unmount("busy")
+told["holders"] = helper.holders({"target": point}, Waiter())["holders"]
+told["pid"] = holder.pid
 holder.kill(); holder.wait()
 unmount("gone")
 unmount("twice")
+ask("holders of nothing", helper.holders, target=point)
 told["left"] = os.listdir(base + "/own/made")
 print(json.dumps(told))
 """
@@ -243,6 +246,8 @@ def test_mounts_come_and_go(tmp_path):
     assert "sleep" in told["busy"][2]
     assert "working directory" in told["busy"][2]
     assert told["busy left"] == mounted
+    assert told["holders"] == [{"pid": told["pid"], "uid": 0, "command": "sleep", "use": "working directory"}]
+    assert told["holders of nothing"][0] == "not-mounted"
     assert "removed_directory" in told["gone"]
     assert told["gone left"] == nothing
     assert told["twice"][0] == "not-mounted"

@@ -193,10 +193,11 @@ def test_a_failing_mount_leaves_nothing():
 
 
 @as_root
-def test_only_nfs_mounts_are_unmounted():
-    answers, _done = ask([unmount("/proc"), unmount("/"), unmount("/mnt/nothing"), unmount("proc")])
-    codes = [answer["error"]["code"] for answer in answers]
-    assert codes == ["not-mounted", "not-mounted", "not-mounted", "mount-point-invalid"]
+def test_only_nfs_mounts_are_unmounted_or_looked_at():
+    for verb in (unmount, lambda target: ("holders", {"target": target})):
+        answers, _done = ask([verb("/proc"), verb("/"), verb("/mnt/nothing"), verb("proc")])
+        codes = [answer["error"]["code"] for answer in answers]
+        assert codes == ["not-mounted", "not-mounted", "not-mounted", "mount-point-invalid"]
 
 
 @as_root

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.helper import session as protocol
+from app.helper import verbs
 from app.helper.errors import CODES, Refusal
-from app.helper.session import MAX_LINE, ROLES, SCHEMAS, Session, parse
+from app.helper.session import MAX_LINE, Session, parse
+from app.helper.verbs import ROLES, SCHEMAS
 
 ID = "0123456789abcdef"
 
@@ -140,7 +142,7 @@ def _fits(verb, value):
         return False
     schema = SCHEMAS[verb]
     given_types = {name: type(item) for name, item in value.items()}
-    required = {name for name, wanted in schema.items() if wanted.default is protocol._REQUIRED}
+    required = {name for name, wanted in schema.items() if wanted.default is verbs.REQUIRED}
     return (
         required <= set(value)
         and all(name in schema and schema[name].type is kind for name, kind in given_types.items())
@@ -152,6 +154,7 @@ ARGS = {
     "hello": {},
     "mount": {"share": "a:/b", "target": "/mnt/x", "options": [], "create": False, "timeout_ms": 1000},
     "unmount": {"target": "/mnt/x", "timeout_ms": 1000},
+    "holders": {"target": "/mnt/x"},
     "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},
     "change": {"old_share": "a:/b", "old_target": "/mnt/x", "share": "a:/b", "target": "/mnt/x",
                "fstype": "nfs", "options": [], "sha256": ""},

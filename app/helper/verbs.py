@@ -1,0 +1,69 @@
+"""The verbs of each role and the arguments of each verb: anything else is refused before it is looked at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from app.helper.errors import Refusal
+
+REQUIRED = object()
+
+
+class Field(NamedTuple):
+    """One argument of a verb: its exact type, and its value when it is left out. Lists are of strings."""
+
+    type: type
+    default: object = REQUIRED
+
+
+_SHARE = {"share": Field(str), "target": Field(str)}
+_ENTRY = {**_SHARE, "fstype": Field(str), "options": Field(list), "sha256": Field(str)}
+#: The arguments of each verb.
+SCHEMAS: dict[str, dict[str, Field]] = {
+    "hello": {"restarts": Field(bool, default=False)},
+    "cancel": {"id": Field(str)},
+    "mount": {**_SHARE, "options": Field(list), "create": Field(bool), "timeout_ms": Field(int)},
+    "unmount": {
+        "target": Field(str),
+        "force": Field(bool, default=False),
+        "lazy": Field(bool, default=False),
+        "timeout_ms": Field(int),
+    },
+    "holders": {"target": Field(str)},
+    "add": _ENTRY,
+    "change": {"old_share": Field(str), "old_target": Field(str), **_ENTRY},
+    "remove": {**_SHARE, "sha256": Field(str)},
+}
+#: Every verb but hello and cancel belongs to exactly one role; the last roles have no verbs yet.
+ROLES: dict[str, frozenset[str]] = {
+    "mount": frozenset({"hello", "mount", "unmount", "holders", "cancel"}),
+    "persist": frozenset({"hello", "add", "change", "remove", "cancel"}),
+    "bench": frozenset(),
+    "tune": frozenset(),
+}
+
+
+def check_args(role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
+    """Return the arguments, complete, if the role has the verb and they fit its schema.
+
+    Raises:
+        Refusal: with code unavailable (no verb of this role yet) or usage.
+    """
+    verbs = ROLES[role]
+    if not verbs:
+        raise Refusal("unavailable", f"The role “{role}” has no verbs in this version.")
+    if verb not in verbs:
+        raise Refusal("usage", f"The role “{role}” has no such verb.")
+    schema = SCHEMAS[verb]
+    if not set(args) <= set(schema):
+        raise Refusal("usage", "There is an unknown argument.")
+    complete: dict[str, object] = {}
+    for name, wanted in schema.items():
+        value = args.get(name, wanted.default)
+        # By exact type: for isinstance, True is an int.
+        if value is REQUIRED or type(value) is not wanted.type:
+            raise Refusal("usage", f"The argument “{name}” is missing or of the wrong type.")
+        if isinstance(value, list) and not all(isinstance(i, str) for i in cast("list[object]", value)):
+            raise Refusal("usage", f"The argument “{name}” is not a list of strings.")
+        complete[name] = value
+    return complete
