@@ -173,7 +173,7 @@ def recommend(
         refuted = finding is not None and finding.status == "refuted" and finding.value == winner.value
         if refuted and finding is not None:
             warned.append(_refuted(winner, finding))
-        elif winner.keep or current.get(option) == winner.value:
+        elif winner.keep or winner.value in {current.get(option), _default(option, current)}:
             agreed[option] = winner.rule.reason
         else:
             recommendations.append(_recommendation(winner, current.get(option), options, finding))
@@ -196,6 +196,14 @@ def use_recommended(options: MountOptions, advice: Advice) -> MountOptions:
         else:
             changed.set(item.option, item.proposed)
     return changed
+
+
+def _default(option: str, current: Mapping[str, str]) -> str | None:
+    """Return the value that counts if the option is not given; nothing if it is given."""
+    known = catalogue().find(option)
+    if option in current or known is None:
+        return current.get(option)
+    return known.default_for(current.get("vers", ""), current.get("proto", ""))
 
 
 def _votes(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> list[_Vote]:

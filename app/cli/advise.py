@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from advisor.cards import cards
+from advisor.options import MountOptions, catalogue
 from advisor.rules import WORKLOADS
 from app.advice import AdviceArgs
 from app.cli.text import link_text
@@ -109,7 +110,11 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
 def _change(option: str, value: str | None) -> str:
     if value is None:
         return f"{option}: leave it out"
-    return f"{option}={value}" if value else option
+    if catalogue().find(option) is None:
+        return f"{option}={value}"
+    written = MountOptions()
+    written.set(option, value)
+    return str(written)
 
 
 def _expected_lines(expected: list[Expected]) -> list[str]:

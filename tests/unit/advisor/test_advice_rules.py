@@ -15,6 +15,7 @@ from advisor.lint_situation import LintContext, Situation
 from advisor.option_check import check_item
 from advisor.options import MountOptions, catalogue
 from advisor.rules import Given, Rule, evidence, rules
+from advisor.servers import server_kinds
 
 #: What stands beside a mount and is advised on like an option.
 _TUNABLES = {"read_ahead_kb"}
@@ -128,5 +129,7 @@ def test_its_texts_and_values_are_whole(name: str) -> None:
             options = MountOptions()
             options.set(option, value)
             assert [check_item(item, catalogue()) for item in options] == [None]
+    for server in rule.given.servers:
+        assert server in server_kinds()
     for card in (*rule.given.cards, *rule.given.server_cards):
         assert card in cards()

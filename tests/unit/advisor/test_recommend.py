@@ -127,3 +127,11 @@ def test_every_word_for_an_adapter_means_that_one() -> None:
     for name, card in cards().items():
         for word in (name, *card.names):
             assert card_named(word) == name
+
+
+def test_a_default_is_not_recommended() -> None:
+    advice = recommend(MountOptions(), Facts(client=ClientFacts()), "backup")
+    assert _proposed(advice) == {}
+    assert "hard" in advice.agreed
+    advice = recommend(MountOptions.parse("soft"), Facts(client=ClientFacts()), "backup")
+    assert _proposed(advice)["hard"] == "hard"
