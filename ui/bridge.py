@@ -44,6 +44,11 @@ class BridgeCall(QObject):
         self._done = False
 
     @property
+    def id(self) -> int | None:
+        """The number of the request with its agent, None for other work."""
+        return self._call.id if self._call is not None else None
+
+    @property
     def done(self) -> bool:
         """Whether it has ended."""
         return self._done

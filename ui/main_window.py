@@ -25,6 +25,7 @@ from ui.theme import Appearance
 from ui.widgets.banner import Banner
 from ui.widgets.host_bar import HostBar
 from ui.widgets.labels import Line
+from ui.words import applied_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from advisor.dialects import Entry
     from advisor.facts import Facts, LinkFacts
     from app.agent.protocol import HelloResult
-    from app.mounts.model import Mount, MountReport, MountTable
+    from app.mounts.change import ApplyReport
+    from app.mounts.model import FstabReport, Mount, MountReport, MountTable
     from ui.hosts import LabLink
     from ui.session import Opener
 
@@ -134,6 +136,8 @@ class MainWindow(QMainWindow):
         self._detail.began.connect(self._banner.dismiss)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
+        self._detail.applied.connect(self._on_applied)
+        self._detail.forgotten.connect(self._on_forgotten)
         self._detail.stuck.connect(self._on_stuck)
         self._empty.mount_clicked.connect(self._on_new)
         self._empty.lab_clicked.connect(self._on_host_chosen)
@@ -248,6 +252,23 @@ class MainWindow(QMainWindow):
 
     def _on_unmounted(self, mount_point: str) -> None:
         self._banner.show_information(self.tr("{path} is unmounted.").format(path=mount_point))
+        self.session.refresh()
+
+    def _on_applied(self, report: ApplyReport) -> None:
+        self._drafting = False
+        self._wanted = (report.plan.share, report.plan.mount_point)
+        message, warning, details = applied_text(report)
+        if warning:
+            self._banner.show_warning(message, warning, details)
+        else:
+            self._banner.show_information(message, details)
+        self.session.refresh()
+
+    def _on_forgotten(self, mount_point: str, report: FstabReport) -> None:
+        details = self.tr("The file as it was: {path}").format(path=report.backup)
+        self._banner.show_information(
+            self.tr("{path} is taken out of fstab.").format(path=mount_point), details
+        )
         self.session.refresh()
 
     def _on_stuck(self, mount_point: str, error: AppError) -> None:

@@ -1,4 +1,4 @@
-"""Mounting, unmounting, and mounting again with other options: one at a time, in the background."""
+"""Mounting and unmounting: one at a time, in the background."""
 
 from __future__ import annotations
 
@@ -64,16 +64,20 @@ class Mounting(QObject):
 
     def mount(self, wish: Wish) -> None:
         """Mount the share."""
-        self._mount(wish, self._fail_plainly)
+        text = self.tr("Mounting {share}…").format(share=wish.share)
+        call = self._start("mounts.mount", wish.args(), text)
+        if call is not None:
+            call.succeeded.connect(partial(self._on_mounted, wish))
+            call.failed.connect(self._fail_plainly)
 
     def unmount(self, mount_point: str, *, force: bool = False, lazy: bool = False) -> None:
         """Unmount; ``force`` gives up what waits for the server, ``lazy`` detaches at once."""
         args = UnmountArgs(mount_point=mount_point, force=force, lazy=lazy)
-        self._unmount(args, partial(self._on_unmounted, mount_point))
-
-    def mount_again(self, old: Wish, new: Wish) -> None:
-        """Unmount and mount with other options; if that fails, put the old mount back."""
-        self._unmount(UnmountArgs(mount_point=old.mount_point), partial(self._after_unmount, old, new))
+        text = self.tr("Unmounting {path}…").format(path=mount_point)
+        call = self._start("mounts.unmount", args, text)
+        if call is not None:
+            call.succeeded.connect(partial(self._on_unmounted, mount_point))
+            call.failed.connect(partial(self._on_unmount_failed, args))
 
     def cancel(self) -> None:
         """Cancel what is being done."""
@@ -101,28 +105,11 @@ class Mounting(QObject):
         self._call = None
         self.busy.emit("")
 
-    def _mount(self, wish: Wish, on_failure: Callable[[AppError], None]) -> None:
-        text = self.tr("Mounting {share}…").format(share=wish.share)
-        call = self._start("mounts.mount", wish.args(), text)
-        if call is not None:
-            call.succeeded.connect(partial(self._on_mounted, wish))
-            call.failed.connect(on_failure)
-
-    def _unmount(self, args: UnmountArgs, then: Callable[[], None]) -> None:
-        text = self.tr("Unmounting {path}…").format(path=args.mount_point)
-        call = self._start("mounts.unmount", args, text)
-        if call is not None:
-            call.succeeded.connect(partial(self._then, then))
-            call.failed.connect(partial(self._on_unmount_failed, args))
-
-    def _then(self, then: Callable[[], None], _result: object) -> None:
-        then()
-
     def _on_mounted(self, wish: Wish, report: MountReport) -> None:
         self._end()
         self.mounted.emit(wish, report)
 
-    def _on_unmounted(self, mount_point: str) -> None:
+    def _on_unmounted(self, mount_point: str, _result: object) -> None:
         self._end()
         self.unmounted.emit(mount_point)
 
@@ -136,31 +123,3 @@ class Mounting(QObject):
     def _fail_plainly(self, error: AppError) -> None:
         self._end()
         self.failed.emit(error)
-
-    def _after_unmount(self, old: Wish, new: Wish) -> None:
-        self._end()
-        self._mount(new, partial(self._put_back, old))
-
-    def _put_back(self, old: Wish, error: AppError) -> None:
-        self._end()
-        # The person's error is the first one; what becomes of the old mount is told with it.
-        text = self.tr("Putting {path} back as it was…").format(path=old.mount_point)
-        call = self._start("mounts.mount", old.args(), text)
-        if call is not None:
-            call.succeeded.connect(partial(self._on_put_back, old, error))
-            call.failed.connect(partial(self._on_put_back_failed, old, error))
-
-    def _on_put_back(self, old: Wish, error: AppError, report: MountReport) -> None:
-        self._end()
-        self.mounted.emit(old, report)
-        self._tell(error, self.tr("The mount is back as it was."))
-
-    def _on_put_back_failed(self, old: Wish, error: AppError, second: AppError) -> None:
-        self._end()
-        sentence = self.tr("{path} could not be mounted again as it was either: {message}")
-        self._tell(error, sentence.format(path=old.mount_point, message=second.message))
-
-    def _tell(self, error: AppError, sentence: str) -> None:
-        kind = ErrorKind.MOUNT_FAILED if error.kind is ErrorKind.CANCELLED else error.kind
-        hint = f"{error.hint} {sentence}".strip()
-        self.failed.emit(AppError(kind, error.message, hint=hint, detail=error.detail))

@@ -1,4 +1,4 @@
-"""Sentences about facts: what is known of a link, in words; what is not known says so."""
+"""Sentences about facts and about what was done; what is not known says so."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
+from advisor.options import catalogue
+from app.mounts.effective import not_taken
 from app.units import format_duration, format_rate
+from ui.option_text import value_text
 
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
+    from app.mounts.change import ApplyReport
 
 
 def _tr(text: str) -> str:
@@ -37,6 +41,43 @@ def link_figures(link: LinkFacts) -> list[str]:
     if link.loss:
         parts.append(_tr("{percent} % lost").format(percent=f"{link.loss * 100:.3g}"))
     return parts
+
+
+def applied_text(report: ApplyReport) -> tuple[str, str, str]:
+    """Return what became of a change: a sentence, what a person should know or "", and details or ""."""
+    point = report.plan.mount_point
+    mounted, written = report.report is not None, bool(report.diff)
+    if mounted and written:
+        message = _tr("{path} is mounted with these settings, and they are written down.").format(path=point)
+    elif mounted:
+        message = _tr("{path} is mounted with these settings.").format(path=point)
+    else:
+        message = _tr("The settings of {path} are written down; what is mounted stays as it is.").format(
+            path=point
+        )
+    told = list(report.warnings)
+    values = report.report.values if report.report is not None else []
+    for value in not_taken(values):
+        asked = value_of(value.name, value.requested)
+        if value.effective is None:
+            sentence = _tr("{name}: {asked} was asked for. {note}").format(
+                name=value.name, asked=asked, note=value.note)  # fmt: skip
+        else:
+            sentence = _tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
+                name=value.name, asked=asked, used=value_of(value.name, value.effective), note=value.note
+            )  # fmt: skip
+        told.append(sentence.strip())
+    details = [_tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
+    messages = report.report.messages if report.report is not None else []
+    return message, "\n".join(told), "\n".join([*details, *messages])
+
+
+def value_of(name: str, value: str | None) -> str:
+    """Return a value of an option, as people read it."""
+    option = catalogue().find(name)
+    if value is None:
+        return _tr("nothing")
+    return (value_text(option, value) if option is not None else value) or _tr("given")
 
 
 def _name(link: LinkFacts) -> str:

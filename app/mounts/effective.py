@@ -13,7 +13,7 @@ from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue
 from app.mounts.model import Active, Configured, OptionValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
 _MAX_TIMEO = {"udp": 600, "udp6": 600}
@@ -47,6 +47,25 @@ def compare(requested: MountOptions, active: Active | None) -> list[OptionValue]
         note = _note(name, asked, implied, live) if active is not None else ""
         values.append(OptionValue(name=name, requested=asked.get(name), effective=live.get(name), note=note))
     return values
+
+
+def not_taken(values: Sequence[OptionValue]) -> list[OptionValue]:
+    """Return the values asked for that are in use with another value, or are of no effect at all.
+
+    What mount.nfs and the server are there to fill in (an address, one of several versions) is left out, and
+    so is what the kernel does not show: nothing is known of that.
+    """
+    return [
+        value
+        for value in values
+        if value.requested is not None
+        and value.note not in _AGREED
+        and (
+            value.note.startswith(_WITHOUT_EFFECT)
+            if value.effective is None
+            else value.effective != value.requested and not value.note.startswith(_READ_AS)
+        )
+    ]
 
 
 def effective_values(active: Active) -> dict[str, str]:
@@ -249,6 +268,14 @@ def _note_other(name: str, wanted: str, found: str, _live: dict[str, str]) -> st
         return "The first mount of this server and version decides."
     return "The kernel uses another value."
 
+
+#: Beginnings and notes that :func:`not_taken` goes by; the functions above write them.
+_WITHOUT_EFFECT = "Has no effect"
+_READ_AS = "The kernel reads"
+_AGREED = frozenset({
+    "Agreed with the server.", "0 leaves it to the server.", "mount.nfs fills it in itself.",
+    "The server's address is an IPv6 one.", _FSTAB_ONLY,
+})  # fmt: skip
 
 _UNSHOWN = {
     "actimeo": "The kernel shows it as the four attribute times.",

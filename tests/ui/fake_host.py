@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.agent.client import AgentClient
-from app.agent.protocol import HelloResult, UnmountResult
+from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
-from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
+from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step
+from app.mounts.model import Active, Configured, FstabReport, Mount, MountReport, MountTable, OptionValue
 from app.tasks import CancelledError, CancelToken
 from ui.session import OpenHost
 
@@ -63,6 +65,17 @@ def result(*, cached: bool = False, nfs: bool = True) -> TestResult:
     )  # fmt: skip
 
 
+DIFF = """--- /etc/fstab
++++ /etc/fstab (new)
+@@ -1,2 +1,2 @@
+ UUID=1234 / ext4 defaults 0 1
+-nas01:/export/home /home nfs hard 0 0
++nas01:/export/home /home nfs timeo=100 0 0
+"""
+BASH = Holder(pid=4242, command="bash", user="ada", use="working directory", own=True)
+MYSQL = Holder(pid=17, command="mysqld", user="mysql", use="open file /home/db/ibdata1", own=False)
+
+
 class FakeHost:
     """Handlers whose answers a test sets; ``calls`` keeps what was asked."""
 
@@ -77,6 +90,11 @@ class FakeHost:
         self.hold = threading.Event()
         self.hold.set()
         self.link = LINK
+        self.plan_error: Exception | None = None
+        self.apply_error: Exception | None = None
+        self.holders: list[Holder] = []
+        self.values: list[OptionValue] = []
+        self.kept = threading.Event()
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
 
@@ -110,7 +128,8 @@ class FakeHost:
         return {
             "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
-            "lab.link": self.switch,
+            "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
+            "mounts.keep": self.keep, "mounts.forget": self.forget,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:
@@ -160,6 +179,72 @@ class FakeHost:
             raise self.unmount_error
         self.set_mounts([row for row in self.mounts if row.mount_point != args.mount_point])
         return UnmountResult()
+
+    def plan(self, args: Any, _context: Context) -> Plan:
+        self.calls.append(("mounts.plan", args))
+        if self.plan_error is not None:
+            raise self.plan_error
+        mounted_now = any(row.mount_point == args.mount_point and row.active for row in self.mounts)
+        steps = []
+        if args.keeper != "nowhere":
+            steps += [Step(kind="back-up", text="Keep a copy of /etc/fstab."),
+                      Step(kind="write", text="Write the entry to /etc/fstab.")]  # fmt: skip
+        if args.mount and mounted_now:
+            steps.append(
+                Step(
+                    kind="unmount", text=f"Unmount {args.mount_point}.", command=f"umount {args.mount_point}"
+                )
+            )
+        if args.mount:
+            command = f"mount -t nfs -o {args.options} {args.share} {args.mount_point}"
+            steps.append(Step(kind="mount", text="Mount it with the new options.", command=command))
+            steps.append(Step(kind="check", text="Compare what is in use with what was asked for."))
+        change = OptionChange(name="timeo", before=None, after="100", takes="mount")
+        return Plan(
+            share=args.share, mount_point=args.mount_point, changes=[change], steps=steps, sha256="f00d",
+            diff=DIFF if args.keeper != "nowhere" else "", holders=self.holders if mounted_now else [],
+            away=f"{args.mount_point} cannot be used for about a second." if mounted_now else "",
+            sharing=["/media"] if mounted_now else [],
+        )  # fmt: skip
+
+    def apply(self, args: Any, context: Context) -> ApplyReport:
+        self.calls.append(("mounts.apply", args))
+        plan = self.plan(args, context)
+        if self.holders and args.busy == "wait":
+            context.emit(ApplyEvent(step=0, kind="unmount", state="begun", holders=self.holders))
+        self._hold(context)
+        for number, step in enumerate(plan.steps):
+            context.emit(ApplyEvent(step=number, kind=step.kind, state="begun"))
+            if self.apply_error is not None and step.kind in {"mount", "write"}:
+                context.emit(ApplyEvent(step=number, kind=step.kind, state="failed", text="It did not work."))
+                raise self.apply_error
+            context.emit(ApplyEvent(step=number, kind=step.kind, state="done"))
+        if args.keep_s:
+            context.emit(ApplyEvent(step=len(plan.steps) - 1, kind="keep", state="begun", keep_s=args.keep_s))
+            while not self.kept.wait(0.01):
+                if context.token.cancelled:
+                    raise AppError(
+                        ErrorKind.CANCELLED, "The settings were taken back.", hint="All is as it was."
+                    )
+        report = None
+        if args.mount:
+            row = mounted(args.share, args.mount_point, args.options)
+            others = [one for one in self.mounts if one.mount_point != args.mount_point]
+            self.set_mounts([*others, row])
+            report = MountReport(mount=row, values=self.values, command="mount")
+        return ApplyReport(plan=plan, report=report, diff=plan.diff, backup="/b" if plan.diff else "")
+
+    def keep(self, args: Any, _context: Context) -> Empty:
+        self.calls.append(("mounts.keep", args))
+        self.kept.set()
+        return Empty()
+
+    def forget(self, args: Any, _context: Context) -> FstabReport:
+        self.calls.append(("mounts.forget", args))
+        diff = "--- /etc/fstab\n+++ /etc/fstab (new)\n@@ -1 +0,0 @@\n-nas01:/media /media nfs vers=4.2 0 0\n"
+        if args.preview:
+            return FstabReport(diff=diff, line="", sha256="beef")
+        return FstabReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
 
     def facts(self, args: Any, _context: Context) -> Facts:
         self.calls.append(("facts.get", args))

@@ -252,33 +252,6 @@ def test_another_failure_offers_nothing(driver: Driver, fake: FakeHost) -> None:
     assert not driver.sees("banner-action")
 
 
-def test_mount_again_with_other_values(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    assert not driver.sees("mount")
-    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
-    assert driver.sees("mount")
-    driver.click("mount")
-    driver.agree()
-    driver.wait(lambda: fake.asked("mounts.mount") != [])
-    driver.wait(lambda: not driver.window._detail.busy)
-    assert [verb for verb, _ in fake.calls if verb.startswith("mounts.")] == [
-        "mounts.unmount",
-        "mounts.mount",
-    ]
-    assert fake.asked("mounts.mount")[0].options == "wsize=65536"
-
-
-def test_values_that_do_not_work_are_taken_back(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    fake.mount_error = AppError(ErrorKind.OPTION_REJECTED, "No such value.", hint="Use another.")
-    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
-    driver.click("mount")
-    driver.agree()
-    driver.wait(lambda: driver.message() == "No such value.")
-    assert [args.options for args in fake.asked("mounts.mount")] == ["wsize=65536", ""]
-    assert "back as it was" in driver.window._banner.accessibleName()
-
-
 def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     editor = driver.window._detail.settings._rows["wsize"].editor

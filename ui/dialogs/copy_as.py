@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from advisor.dialects import DIALECTS, DialectError, Entry
 from app.save import default_folder, save_text
+from ui.dialogs.buttons import add_buttons
 from ui.widgets.labels import MutedLabel, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.text_view import TextView
@@ -71,10 +71,10 @@ class CopyAsDialog(QDialog):
         self._path.setObjectName("copy-as-path")
         self._save = QPushButton(self.tr("&Save"))
         self._save.setObjectName("copy-as-save")
+        self._save.setAutoDefault(False)
         self._save.clicked.connect(self._on_save)
         self._copy = QPushButton(self.tr("&Copy"))
         self._copy.setObjectName("copy-as-copy")
-        self._copy.setDefault(True)
         self._copy.clicked.connect(self._on_copy)
         self._told = plain_label(wrap=True)
         self._told.setObjectName("copy-as-told")
@@ -95,10 +95,8 @@ class CopyAsDialog(QDialog):
         save.addWidget(to_file)
         save.addWidget(self._path, 1)
         save.addWidget(self._save)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.addButton(self._copy, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
         layout.addLayout(top)
         layout.addWidget(self._refused)
@@ -107,7 +105,7 @@ class CopyAsDialog(QDialog):
         layout.addWidget(self._problems)
         layout.addLayout(save)
         layout.addWidget(self._told)
-        layout.addWidget(buttons)
+        add_buttons(self, layout, self.tr("C&lose"), [self._copy], self._copy)
         self.resize(self.fontMetrics().averageCharWidth() * 104, self.fontMetrics().lineSpacing() * 27)
 
     def _show(self) -> None:

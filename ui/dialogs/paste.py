@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFormLayout,
     QListWidget,
     QPlainTextEdit,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.dialects import UnreadableError, read_every
+from ui.dialogs.buttons import add_buttons
 from ui.widgets.labels import MutedLabel, plain_label
 from ui.widgets.sentences import Sentences
 
@@ -72,25 +72,21 @@ class PasteDialog(QDialog):
         self._untranslated = Sentences(self.tr("Not taken over"), "warn")
         self._untranslated.setObjectName("paste-untranslated")
         self._result = QWidget()
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._use = QPushButton(self.tr("&Fill the form"))
         self._use.setObjectName("paste-use")
-        self._use.setDefault(True)
-        buttons.addButton(self._use, QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.accepted.connect(self._on_use)
-        buttons.rejected.connect(self.reject)
+        self._use.clicked.connect(self._on_use)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
         self._rest.timeout.connect(self._read)
-        self._lay_out(buttons)
+        self._lay_out()
         self._text.textChanged.connect(self._rest.start)
         self._choice.currentRowChanged.connect(self._show_reading)
         self._text.setPlainText(text)
         self._text.selectAll()
         self._read()
 
-    def _lay_out(self, buttons: QDialogButtonBox) -> None:
+    def _lay_out(self) -> None:
         form = QFormLayout(self._result)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow(MutedLabel(self.tr("Share")), self._share)
@@ -99,6 +95,7 @@ class PasteDialog(QDialog):
         for label in (self._share, self._point):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
         layout.addWidget(plain_label(
             self.tr("A mount command, lines of fstab, a systemd unit, an autofs map, or a command of "
@@ -108,7 +105,7 @@ class PasteDialog(QDialog):
         layout.addWidget(self._choice)
         layout.addWidget(self._result)
         layout.addWidget(self._untranslated)
-        layout.addWidget(buttons)
+        add_buttons(self, layout, self.tr("&Cancel"), [self._use], self._use)
         unit = self.fontMetrics().averageCharWidth()
         self.resize(unit * 96, self.fontMetrics().lineSpacing() * 24)
         self._choice.setMaximumHeight(self.fontMetrics().lineSpacing() * 7)

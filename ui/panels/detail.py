@@ -8,9 +8,13 @@ from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QTabWidget, QVBoxLayout, QWidget
 
+from advisor.dialects.linux_fstab import FILE as FSTAB
 from advisor.options import MountOptions
+from app.mounts.change import ApplyArgs
 from ui import theme
+from ui.applying import Applying
 from ui.dialogs.confirm import confirm
+from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
@@ -21,7 +25,8 @@ from ui.widgets.tab_bar import TabBar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.model import Mount, MountReport
+    from app.mounts.change import ApplyReport, Keeper
+    from app.mounts.model import Configured, Mount, MountReport
     from ui.bridge import BridgeCall
 
 
@@ -33,6 +38,8 @@ class DetailPanel(QWidget):
         mounted: a mount succeeded (MountReport).
         unmounted: the mount point.
         stuck: the mount point and the AppError of an unmount that can be forced.
+        applied: the ApplyReport of a change that was made and kept.
+        forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
         began: something was started; what was said of the last thing is over.
     """
 
@@ -41,6 +48,8 @@ class DetailPanel(QWidget):
     mounted = Signal(object)
     unmounted = Signal(str)
     stuck = Signal(str, object)
+    applied = Signal(object)
+    forgotten = Signal(str, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -51,22 +60,26 @@ class DetailPanel(QWidget):
         self._mounting.unmounted.connect(self.unmounted)
         self._mounting.failed.connect(self.failed)
         self._mounting.stuck.connect(self.stuck)
+        self._applying = Applying(submit, self)
+        self._applying.changed.connect(self._on_applying)
+        self._applying.applied.connect(self._on_applied)
+        self._applying.reverted.connect(self.failed)
+        self._forgetting = Forgetting(submit, self)
+        self._forgetting.failed.connect(self.failed)
+        self._forgetting.forgotten.connect(self.forgotten)
         self._title = ElidedLabel()
         enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
-        self._mount_button = QPushButton(self.tr("&Mount"))
-        self._mount_button.setObjectName("mount")
-        self._mount_button.clicked.connect(self._on_mount_clicked)
-        self._unmount_button = QPushButton(self.tr("&Unmount…"))
-        self._unmount_button.setObjectName("unmount")
-        self._unmount_button.clicked.connect(self.ask_unmount)
+        self._mount_button = _button(self.tr("&Mount"), "mount", self._on_mount_clicked)
+        self._apply_button = _button(self.tr("&Apply…"), "apply", self._on_apply_clicked)
+        self._forget_button = _button(self.tr("&Forget…"), "forget", self._on_forget_clicked)
+        self._forget_button.setToolTip(self.tr("Take it out of fstab."))
+        self._unmount_button = _button(self.tr("&Unmount…"), "unmount", self.ask_unmount)
         self._busy_bar = QProgressBar()
         self._busy_bar.setTextVisible(False)
         self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
         self._busy_text = plain_label()
-        self._cancel = QPushButton(self.tr("&Cancel"))
-        self._cancel.setObjectName("cancel")
-        self._cancel.clicked.connect(self._mounting.cancel)
+        self._cancel = _button(self.tr("&Cancel"), "cancel", self._mounting.cancel)
         self._busy_row = QFrame()
         self.settings = SettingsPanel()
         self.settings.edited.connect(self._show_buttons)
@@ -91,8 +104,8 @@ class DetailPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(10)
         top.addLayout(texts, 1)
-        top.addWidget(self._unmount_button)
-        top.addWidget(self._mount_button)
+        for button in (self._forget_button, self._unmount_button, self._apply_button, self._mount_button):
+            top.addWidget(button)
         busy = QHBoxLayout(self._busy_row)
         busy.setContentsMargins(0, 0, 0, 0)
         busy.addWidget(self._busy_bar)
@@ -136,13 +149,15 @@ class DetailPanel(QWidget):
     def forget(self) -> None:
         """Another host is shown now."""
         self._mounting.forget()
+        self._applying.forget()
+        self._forgetting.forget()
         self.quick_test.forget()
         self.show_draft("", "")
 
     @property
     def busy(self) -> bool:
-        """Whether a mount, an unmount or a test is under way."""
-        return self._mounting.is_busy or self.quick_test.running
+        """Whether a mount, an unmount, a change or a test is under way."""
+        return self._mounting.is_busy or self._applying.is_busy or self.quick_test.running
 
     def _state_text(self, mount: Mount) -> str:
         words = {
@@ -203,24 +218,38 @@ class DetailPanel(QWidget):
             self._on_mount_clicked()
 
     def _on_mount_clicked(self) -> None:
+        if self._form_is_sound():
+            self._mounting.mount(self.settings.wish())
+
+    def _on_apply_clicked(self) -> None:
+        if not self._form_is_sound():
+            return
+        wish, mount = self.settings.wish(), self._mount
+        configured = mount.configured if mount is not None else None
+        kept = _keeper(configured)
+        # A new mount is most likely meant to last; a mount that was made by hand is not made to last unasked.
+        keeper: Keeper = "fstab" if mount is None else kept
+        args = ApplyArgs(
+            share=wish.share,
+            mount_point=wish.mount_point,
+            options=wish.options,
+            fstype=configured.fstype if configured is not None else "nfs",
+            keeper=keeper,
+        )
+        active = mount is not None and mount.active is not None
+        self._applying.open(self.window(), args, active=active, kept=kept)
+
+    def _on_forget_clicked(self) -> None:
+        mount = self._mount
+        if mount is not None:
+            active = mount.active is not None
+            self._forgetting.ask(self.window(), mount.mount_point, active=active)
+
+    def _form_is_sound(self) -> bool:
         problem = self.settings.problem()
         if problem is not None:
             self.failed.emit(problem)
-            return
-        wish = self.settings.wish()
-        mount = self._mount
-        if mount is None or mount.active is None:
-            self._mounting.mount(wish)
-            return
-        old = self.settings.original_wish(mount)
-        confirm(
-            self.window(),
-            self.tr("Unmount {path} and mount it with the new values?").format(path=mount.mount_point),
-            self.tr("NFS takes most values only when it mounts. Programs that use files there lose "
-                    "them for a moment. If the new values do not work, the mount is put back as it is now."),
-            self.tr("&Mount again"),
-            lambda: self._mounting.mount_again(old, wish),
-        )  # fmt: skip
+        return problem is None
 
     # What happens
 
@@ -239,6 +268,17 @@ class DetailPanel(QWidget):
             self.began.emit()
         self._show_buttons()
 
+    def _on_applying(self) -> None:
+        if self._applying.is_busy:
+            self.began.emit()
+        self._show_buttons()
+
+    def _on_applied(self, args: ApplyArgs, report: ApplyReport) -> None:
+        if report.report is not None:
+            wish = Wish(args.share, args.mount_point, args.options)
+            self.settings.remember(wish, report.report)
+        self.applied.emit(report)
+
     def _on_mounted(self, wish: Wish, report: MountReport) -> None:
         self.settings.remember(wish, report)
         self.mounted.emit(report)
@@ -248,18 +288,24 @@ class DetailPanel(QWidget):
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)
         self._unmount_button.setEnabled(not self.busy)
-        self._mount_button.setText(self.tr("&Mount again…") if active else self.tr("&Mount"))
-        self._mount_button.setVisible(not active or self.settings.dirty)
+        self._mount_button.setVisible(not active)
         self._mount_button.setEnabled(not self.busy and self.settings.complete)
+        self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
+        self._apply_button.setEnabled(not self.busy and self.settings.complete)
+        self._forget_button.setVisible(mount is not None and _keeper(mount.configured) == "fstab")
+        self._forget_button.setEnabled(not self.busy)
         self.settings.set_busy(busy=self.busy)
         self._colour()
 
     def _colour(self) -> None:
         colours = theme.colours_of(self)
-        loud = self._mount_button.isEnabled()
-        theme.tint(self._mount_button, colours.accent if loud else colours.raised, QPalette.ColorRole.Button)
-        theme.tint(self._mount_button, colours.on_accent if loud else colours.muted,
-                   QPalette.ColorRole.ButtonText)  # fmt: skip
+        active = self._mount is not None and self._mount.active is not None
+        loud = {self._mount_button: not active, self._apply_button: active and self.settings.dirty}
+        for button, wanted in loud.items():
+            chosen = wanted and button.isEnabled()
+            theme.tint(button, colours.accent if chosen else colours.raised, QPalette.ColorRole.Button)
+            text = colours.text if button.isEnabled() else colours.muted
+            theme.tint(button, colours.on_accent if chosen else text, QPalette.ColorRole.ButtonText)
 
     # Qt overrides
 
@@ -268,3 +314,17 @@ class DetailPanel(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_busy_row"):
             self._colour()
+
+
+def _keeper(configured: Configured | None) -> Keeper:
+    """Return where a mount is kept now."""
+    if configured is None:
+        return "nowhere"
+    return "fstab" if configured.origin == FSTAB else "systemd"
+
+
+def _button(text: str, name: str, clicked: Callable[[], None]) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(name)
+    button.clicked.connect(clicked)
+    return button

@@ -113,9 +113,11 @@ class Banner(QFrame):
         self._action_button.setText(action_text)
         self._action_button.setVisible(action is not None)
 
-    def show_warning(self, message: str) -> None:
+    def show_warning(self, message: str, hint: str = "", detail: str = "") -> None:
         """Show a warning."""
-        self._show("warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message))
+        self._show(
+            "warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message, hint=hint, detail=detail)
+        )
 
     def show_information(self, message: str, detail: str = "") -> None:
         """Show that something was done."""

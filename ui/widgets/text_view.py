@@ -15,12 +15,13 @@ class TextView(QPlainTextEdit):
     Args:
         name: accessible name.
         lines: height to ask for at most, in lines.
-        diff: whether lines that begin with + and - are coloured.
+        diff: whether lines that begin with + and - are coloured, and it is as high as its text.
     """
 
     def __init__(self, name: str, *, lines: int = 12, diff: bool = False) -> None:
         super().__init__()
         self._lines = lines
+        self._fixed = diff
         self.setReadOnly(True)
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
@@ -33,6 +34,8 @@ class TextView(QPlainTextEdit):
         """Show this text from its beginning."""
         if text != self.toPlainText():
             self.setPlainText(text)
+            if self._fixed:
+                self.setFixedHeight(self.sizeHint().height())
             self.updateGeometry()
 
     def _colour(self) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from advisor.kernel_numbers import kernel_number, rounded_io_size
 from advisor.options import MountOptions
-from app.mounts.effective import compare, differences, effective_values
+from app.mounts.effective import compare, differences, effective_values, not_taken
 from app.mounts.model import Active, Configured, OptionValue
 
 RECORDED = [
@@ -194,3 +194,17 @@ def test_numbers_are_read_as_the_kernel_reads_them(text: str, number: int | None
 def test_any_texts_can_be_compared(asked: str, shown: str) -> None:
     compare(MountOptions.parse(asked), active(shown))
     differences(configured(asked), active(shown))
+
+
+@pytest.mark.parametrize(("asked", "told"), [
+    ("rsize=1000", {"rsize"}),  # rounded
+    ("timeo=100", {"timeo"}),  # an earlier mount decides
+    ("intr", {"intr"}),  # of no effect on any version
+    ("timeo=600,rsize=262144,hard", set()),
+    ("vers=4,port=0,addr=10.0.0.1,timeo=01130", set()),  # filled in, agreed upon, or the same number
+    ("noauto,x-systemd.automount,_netdev", set()),  # of meaning in fstab only
+    ("retry=3", set()),  # not shown, so nothing is known
+])  # fmt: skip
+def test_values_that_are_not_in_use(asked: str, told: set[str]) -> None:
+    values = compare(MountOptions.parse(asked), active())
+    assert {value.name for value in not_taken(values)} == told

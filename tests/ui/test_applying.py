@@ -1,0 +1,378 @@
+"""Apply: plan, preview, progress, programs in the way, and the question whether to keep it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_host import BASH, MYSQL, FakeHost, configured, mounted
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QTableWidget,
+    QWidget,
+)
+
+from app.errors import AppError, ErrorKind
+from app.mounts.model import OptionValue
+from ui.dialogs.apply import ApplyDialog
+from ui.dialogs.busy import BusyDialog
+from ui.dialogs.forget import ForgetDialog
+from ui.dialogs.keep import KeepDialog
+from ui.widgets.sentences import Sentences
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from driver import Driver
+
+    D = TypeVar("D", bound=QWidget)
+
+
+def shown(driver: Driver, kind: type[D]) -> D:
+    driver.wait(lambda: driver.window.findChild(kind) is not None)
+    found = driver.window.findChild(kind)
+    assert found is not None
+    return found
+
+
+def gone(driver: Driver, kind: type[QWidget]) -> None:
+    driver.wait(lambda: driver.window.findChild(kind) is None)
+
+
+def part(parent: QWidget, kind: type[D], name: str) -> D:
+    found = parent.findChild(kind, name)
+    assert found is not None, name
+    return found
+
+
+def open_apply(driver: Driver, options: str = "timeo=100") -> ApplyDialog:
+    """Change an option of the mounted share and open the dialog."""
+    driver.open()
+    driver.window._detail.settings.load_entry("", "", options)
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    return dialog
+
+
+def choose(driver: Driver, dialog: QWidget, name: str) -> None:
+    part(dialog, QRadioButton, name).click()
+    if isinstance(dialog, ApplyDialog):
+        driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+
+
+def do(dialog: QWidget, name: str) -> None:
+    button = part(dialog, QPushButton, name)
+    assert button.isEnabled(), name
+    button.click()
+
+
+def action(dialog: QWidget) -> str:
+    return part(dialog, QPushButton, "apply-do").text().replace("&", "")
+
+
+def changes(fake: FakeHost) -> list[str]:
+    return [verb for verb, _ in fake.calls if verb not in {"facts.get", "mounts.plan"}]
+
+
+# The preview
+
+
+def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    assert action(dialog) == "Apply"
+    diff = part(dialog, QPlainTextEdit, "plan-diff")
+    assert not diff.isVisible()
+    warnings = part(dialog, Sentences, "plan-warnings").sentences()
+    assert warnings[0] == "/home cannot be used for about a second."
+    assert "/media" in warnings[1]
+    (change,) = part(dialog, Sentences, "plan-changes").sentences()
+    assert "(timeo): not given → 10.0 s" in change
+    choose(driver, dialog, "keeper-fstab")
+    driver.wait(diff.isVisible)
+    assert "+nas01:/export/home /home nfs timeo=100 0 0" in diff.toPlainText()
+    assert action(dialog) == "Apply"
+    choose(driver, dialog, "mount-later")
+    assert action(dialog) == "Write to fstab"
+    choose(driver, dialog, "keeper-systemd")
+    assert action(dialog) == "Write units"
+    choose(driver, dialog, "keeper-nowhere")
+    assert action(dialog) == "Apply"
+    assert not part(dialog, QRadioButton, "mount-later").isEnabled()
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    assert changes(fake) == []
+
+
+def test_a_plan_that_cannot_be_made_says_why(driver: Driver, fake: FakeHost) -> None:
+    fake.plan_error = AppError(ErrorKind.FSTAB_REFUSED, "fstab is a link.", hint="Edit it by hand.")
+    driver.open()
+    driver.window._detail.settings.load_entry("", "", "timeo=100")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    driver.wait(lambda: dialog.view.problem() == "fstab is a link.\nEdit it by hand.")
+    assert not part(dialog, QPushButton, "apply-do").isEnabled()
+    fake.plan_error = None
+    choose(driver, dialog, "keeper-fstab")
+    assert dialog.view.problem() == ""
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_a_wrong_value_opens_no_dialog(driver: Driver) -> None:
+    driver.open()
+    driver.window._detail.settings._rows["rsize"].editor.set_value("many")
+    driver.click("apply")
+    assert "many" in driver.message()
+    assert driver.window.findChild(ApplyDialog) is None
+
+
+# New mounts and what is only written
+
+
+def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._on_new()
+    for name, text in (("share", "nas01:/new"), ("mount-point", "/mnt/new")):
+        driver.qtbot.keyClicks(part(driver.window, QLineEdit, name), text)
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert action(dialog) == "Mount and write to fstab"
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    (args,) = fake.asked("mounts.apply")
+    assert (args.keeper, args.mount, args.keep_s, args.expected_sha256) == ("fstab", True, 0.0, "f00d")
+    driver.wait(
+        lambda: driver.message() == "/mnt/new is mounted with these settings, and they are written down."
+    )
+    current = driver.window._mounts.current()
+    assert current is not None
+    assert current.mount_point == "/mnt/new"
+
+
+def test_what_is_set_up_is_changed_without_mounting(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.window._detail.settings.load_entry("", "", "vers=3")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    choose(driver, dialog, "mount-later")
+    assert part(dialog, QRadioButton, "keeper-fstab").isChecked()
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    (args,) = fake.asked("mounts.apply")
+    assert (args.mount, args.options) == (False, "vers=3")
+    driver.wait(lambda: "are written down" in driver.message())
+
+
+# Keep these settings?
+
+
+def test_keep_these_settings(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    choose(driver, dialog, "keeper-fstab")
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    assert 13 <= int(part(question, QLabel, "keep-seconds").text()) <= 15
+    do(question, "keep-keep")
+    gone(driver, ApplyDialog)
+    (keep,) = fake.asked("mounts.keep")
+    assert isinstance(keep.id, int)
+    assert fake.asked("mounts.apply")[0].keep_s == 15
+    driver.wait(lambda: "is mounted with these settings" in driver.message())
+    assert not driver.window._detail.busy
+
+
+@pytest.mark.parametrize("way", ["button", "escape"])
+def test_revert_now(driver: Driver, fake: FakeHost, way: str) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    if way == "button":
+        assert part(question, QPushButton, "keep-close").isDefault()
+        do(question, "keep-close")
+    else:
+        driver.qtbot.keyClick(question, Qt.Key.Key_Escape)
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: driver.message() == "The settings were taken back.")
+    assert fake.asked("mounts.keep") == []
+    # What was typed is still there to be changed.
+    assert driver.window._detail.settings.dirty
+
+
+def test_nobody_answers(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    question.set_remaining(0)
+    driver.wait(lambda: part(question, QLabel, "keep-seconds").text() == "0")
+    assert not part(question, QPushButton, "keep-keep").isEnabled()
+    # The agent takes it back by itself.
+    driver.window._detail._applying._call.cancel()
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: driver.message() == "The settings were taken back.")
+
+
+def test_the_agent_goes_while_the_question_is_asked(driver: Driver) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    shown(driver, KeepDialog)
+    host = driver.window.session._host
+    assert host is not None
+    host.client._writer.close()
+    driver.wait(lambda: driver.sees("starting-retry"))
+    gone(driver, KeepDialog)
+    gone(driver, ApplyDialog)
+
+
+# Failures
+
+
+def test_a_failed_step_is_shown_and_can_be_tried_again(driver: Driver, fake: FakeHost) -> None:
+    fake.apply_error = AppError(ErrorKind.OPTION_REJECTED, "No such value.", hint="The mount is as it was.")
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    driver.wait(lambda: dialog.view.problem() == "No such value.\nThe mount is as it was.")
+    assert [dialog.view.steps.state(n) for n in range(3)] == ["done", "failed", None]
+    fake.apply_error = None
+    do(dialog, "apply-back")
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert dialog.view.problem() == ""
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_cancel_while_applying(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    fake.hold.clear()
+    do(dialog, "apply-do")
+    driver.wait(lambda: driver.window._detail.busy)
+    assert not part(driver.window, QPushButton, "unmount").isEnabled()
+    do(dialog, "apply-dialog-close")
+    driver.wait(lambda: dialog.view.problem() == "Cancelled.")
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    assert not driver.window._detail.busy
+
+
+# Programs in the way
+
+
+def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fake: FakeHost) -> None:
+    fake.holders = [BASH, MYSQL]
+    dialog = open_apply(driver)
+    assert part(dialog, Sentences, "plan-holders").sentences()[0] == "bash (4242, ada): working directory"
+    do(dialog, "apply-do")
+    question = shown(driver, BusyDialog)
+    table = part(question, QTableWidget, "busy-holders")
+    assert [table.item(1, column).text() for column in range(4)] == [
+        "mysqld", "17", "mysql", "open file /home/db/ibdata1"]  # fmt: skip
+    assert fake.asked("mounts.apply") == []
+    # One of them is somebody else's, and the change is not kept anywhere.
+    assert not part(question, QRadioButton, "busy-stop").isEnabled()
+    assert not part(question, QRadioButton, "busy-next-boot").isEnabled()
+    do(question, "busy-close")
+    gone(driver, BusyDialog)
+    assert fake.asked("mounts.apply") == []
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+@pytest.mark.parametrize("choice", ["wait", "next-boot", "stop", "lazy"])
+def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> None:
+    fake.holders = [BASH]
+    fake.hold.clear()
+    dialog = open_apply(driver)
+    choose(driver, dialog, "keeper-fstab")
+    do(dialog, "apply-do")
+    question = shown(driver, BusyDialog)
+    choose(driver, question, f"busy-{choice}")
+    do(question, "busy-go-on")
+    gone(driver, BusyDialog)
+    driver.wait(lambda: fake.asked("mounts.apply") != [])
+    assert fake.asked("mounts.apply")[0].busy == choice
+    if choice == "wait":
+        driver.wait(lambda: part(dialog, Sentences, "plan-holders").sentences() != [])
+        assert "Waiting" in part(dialog, QLabel, "apply-status").text()
+    fake.hold.set()
+    do(shown(driver, KeepDialog), "keep-keep")
+    gone(driver, ApplyDialog)
+
+
+def test_a_mount_that_turns_out_to_be_busy(driver: Driver, fake: FakeHost) -> None:
+    """A program may come between the plan and the unmount."""
+    dialog = open_apply(driver)
+    fake.apply_error = AppError(ErrorKind.BUSY, "/home is in use.")
+    fake.holders = [BASH]
+    dialog._plan = dialog._plan and dialog._plan.__class__(
+        share="", mount_point="", changes=[], steps=dialog._plan.steps, sha256="f00d"
+    )
+    do(dialog, "apply-do")
+    question = shown(driver, BusyDialog)
+    fake.apply_error = None
+    choose(driver, question, "busy-stop")
+    do(question, "busy-go-on")
+    do(shown(driver, KeepDialog), "keep-keep")
+    gone(driver, ApplyDialog)
+    assert [args.busy for args in fake.asked("mounts.apply")] == ["ask", "stop"]
+
+
+# Afterwards
+
+
+def test_values_that_did_not_take_are_told(driver: Driver, fake: FakeHost) -> None:
+    fake.kept.set()
+    fake.values = [
+        OptionValue(name="rsize", requested="1000", effective="4096", note="Rounded by the kernel to 4096."),
+        OptionValue(name="timeo", requested="100", effective="100"),
+        OptionValue(name="intr", requested="", effective=None, note="Has no effect."),
+    ]
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: driver.message() != "")
+    told = driver.window._banner.accessibleName()
+    assert told.startswith("Warning")
+    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. Rounded by the kernel to 4096." in told
+    assert "intr" in told
+    assert "timeo" not in told
+
+
+# Forget
+
+
+def test_forget_shows_the_change_first(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    assert not driver.sees("forget")
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("forget")
+    dialog = shown(driver, ForgetDialog)
+    assert "-nas01:/media /media nfs" in part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
+    assert part(dialog, QPushButton, "forget-dialog-close").isDefault()
+    dialog.reject()
+    gone(driver, ForgetDialog)
+    driver.click("forget")
+    do(shown(driver, ForgetDialog), "forget-do")
+    gone(driver, ForgetDialog)
+    driver.wait(lambda: driver.message() == "/media is taken out of fstab.")
+    assert [(args.preview, args.expected_sha256) for args in fake.asked("mounts.forget")] == [
+        (True, ""), (True, ""), (False, "beef")]  # fmt: skip
+
+
+def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, fake: FakeHost) -> None:
+    row = mounted()
+    entry = configured(row.share, row.mount_point).configured
+    fake.mounts = [type(row)(mount_point=row.mount_point, share=row.share, state="mounted", active=row.active,
+                             configured=entry)]  # fmt: skip
+    driver.open()
+    driver.click("forget")
+    dialog = shown(driver, ForgetDialog)
+    assert any("stays mounted" in label.text() for label in dialog.findChildren(QLabel))
+    dialog.reject()
+    gone(driver, ForgetDialog)

@@ -1,0 +1,102 @@
+"""What a person chooses of a change: where it is kept, and when it takes effect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QRadioButton, QWidget
+
+from ui.widgets.labels import plain_label
+
+if TYPE_CHECKING:
+    from app.mounts.change import ApplyArgs, Keeper
+
+#: Time to say that the new settings are to stay, in seconds.
+KEEP_S = 15.0
+
+
+class ApplyChoices(QWidget):
+    """Two questions with radio buttons.
+
+    Args:
+        args: the change with the answers to begin with.
+        active: whether it is mounted now.
+        kept: where it is kept now.
+
+    Signals:
+        changed: an answer is another now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, args: ApplyArgs, *, active: bool, kept: Keeper) -> None:
+        super().__init__()
+        self._args = args
+        self._active = active
+        nowhere = self.tr("&not at all: until it is unmounted or the computer shuts down")
+        if kept != "nowhere":
+            nowhere = self.tr("&not at all: what is set up stays as it is")
+        keepers: list[tuple[Keeper, str]] = [
+            ("fstab", self.tr("in /etc/&fstab")),
+            ("systemd", self.tr("as &systemd units")),
+            ("nowhere", nowhere),
+        ]
+        times = [
+            (True, self.tr("n&ow: it is unmounted and mounted again") if active else self.tr("n&ow")),
+            (False, self.tr("at the next start of the computer, or when it is mounted next")),
+        ]  # fmt: skip
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        self._keepers: dict[Keeper, QRadioButton] = {}
+        group = QButtonGroup(self)
+        grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
+        for row, (keeper, text) in enumerate(keepers):
+            button = QRadioButton(text)
+            button.setObjectName(f"keeper-{keeper}")
+            button.setChecked(keeper == args.keeper)
+            group.addButton(button)
+            grid.addWidget(button, row, 1)
+            self._keepers[keeper] = button
+        self._times: dict[bool, QRadioButton] = {}
+        when = QButtonGroup(self)
+        grid.setRowMinimumHeight(len(keepers), self.fontMetrics().height() // 3)
+        first = len(keepers) + 1
+        grid.addWidget(plain_label(self.tr("Mount it")), first, 0)
+        for row, (now, text) in enumerate(times, first):
+            button = QRadioButton(text)
+            button.setObjectName("mount-now" if now else "mount-later")
+            button.setChecked(now == args.mount)
+            when.addButton(button)
+            grid.addWidget(button, row, 1)
+            self._times[now] = button
+        group.buttonClicked.connect(self._on_clicked)
+        when.buttonClicked.connect(self._on_clicked)
+        self._settle()
+
+    def args(self) -> ApplyArgs:
+        """Return the change with these answers."""
+        keeper = next(name for name, button in self._keepers.items() if button.isChecked())
+        mount = self._times[True].isChecked()
+        keep_s = KEEP_S if mount and self._active else 0.0
+        return msgspec.structs.replace(self._args, keeper=keeper, mount=mount, keep_s=keep_s)
+
+    def choose_later(self) -> None:
+        """Answer that it takes effect at the next start."""
+        self._times[False].setChecked(True)
+        self._on_clicked()
+
+    def _settle(self) -> None:
+        """What is kept nowhere can only be mounted now."""
+        nowhere = self._keepers["nowhere"].isChecked()
+        if nowhere:
+            self._times[True].setChecked(True)
+        self._times[False].setEnabled(not nowhere)
+
+    def _on_clicked(self, *_button: object) -> None:
+        self._settle()
+        self.changed.emit()

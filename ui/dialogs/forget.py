@@ -1,0 +1,64 @@
+"""“Forget…”: what is taken out of fstab, shown before it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+
+from ui.dialogs.buttons import add_buttons, fit
+from ui.widgets.labels import heading, plain_label
+from ui.widgets.sentences import Sentences
+from ui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from app.mounts.model import FstabReport
+
+
+class ForgetDialog(QDialog):
+    """Shows the change of fstab.
+
+    Args:
+        parent: the window.
+        mount_point: whose entry it is.
+        report: the preview.
+        active: whether it is mounted now.
+
+    Signals:
+        agreed: the person wants it.
+    """
+
+    agreed = Signal()
+
+    def __init__(self, parent: QWidget, mount_point: str, report: FstabReport, *, active: bool) -> None:
+        super().__init__(parent)
+        self.setObjectName("forget-dialog")
+        self.setWindowTitle(self.tr("Forget"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        diff = TextView(self.tr("Change of the file"), lines=14, diff=True)
+        diff.setObjectName("forget-diff")
+        diff.show_text(report.diff)
+        warnings = Sentences("", "warn")
+        warnings.show_sentences(report.warnings)
+        consequence = (
+            self.tr("It stays mounted until it is unmounted or the computer shuts down, and will not "
+                    "be mounted again by itself.") if active else self.tr("It will not be mounted by itself any more.")
+        )  # fmt: skip
+        do = QPushButton(self.tr("&Write to fstab"))
+        do.setObjectName("forget-do")
+        do.clicked.connect(self._on_do)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
+        layout.setSpacing(10)
+        layout.addWidget(heading(self.tr("Take {path} out of fstab?").format(path=mount_point), scale=1.3))
+        layout.addWidget(plain_label(consequence, wrap=True))
+        layout.addWidget(plain_label(self.tr("A copy of the file as it is now is kept."), wrap=True))
+        layout.addWidget(diff)
+        layout.addWidget(warnings)
+        add_buttons(self, layout, self.tr("&Cancel"), [do], None)
+        fit(self, 104)
+
+    def _on_do(self) -> None:
+        self.accept()
+        self.agreed.emit()

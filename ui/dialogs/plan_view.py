@@ -1,0 +1,126 @@
+"""What a change would do, to be read before anybody agrees to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from advisor.options import catalogue
+from ui.widgets.labels import enlarge, plain_label
+from ui.widgets.sentences import Sentences
+from ui.widgets.step_list import StepList
+from ui.widgets.text_view import TextView
+from ui.words import value_of
+
+if TYPE_CHECKING:
+    from app.errors import AppError
+    from app.mounts.change import Holder, OptionChange, Plan
+
+
+#: Of the raw text of a failure.
+_DETAIL_LINES = 6
+
+
+def holder_line(holder: Holder) -> str:
+    """Return a process in one line: name, number, owner, and what it uses."""
+    user = f", {holder.user}" if holder.user else ""
+    return f"{holder.command} ({holder.pid}{user}): {holder.use}"
+
+
+class PlanView(QWidget):
+    """Shows a Plan, and while it is carried out how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._problem = Sentences("", "error")
+        self._problem.setObjectName("plan-problem")
+        self._warnings = Sentences("", "warn")
+        self._warnings.setObjectName("plan-warnings")
+        self._holders = Sentences(self.tr("Programs that use it now"), "warn")
+        self._holders.setObjectName("plan-holders")
+        self._changes = Sentences(self.tr("What changes"), "info")
+        self._changes.setObjectName("plan-changes")
+        self.steps = StepList(self.tr("What will be done"))
+        self._diff_title = plain_label()
+        enlarge(self._diff_title, 1.0, bold=True)
+        self._diff = TextView(self.tr("Change of the file"), lines=16, diff=True)
+        self._diff.setObjectName("plan-diff")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 8, 0)
+        layout.setSpacing(12)
+        for widget in (self._problem, self._warnings, self._holders, self._changes, self.steps,
+                       self._diff_title, self._diff):  # fmt: skip
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.clear()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        for sentences in (self._problem, self._warnings, self._holders, self._changes):
+            sentences.show_sentences([])
+        self.steps.show_steps([])
+        self._show_diff("")
+
+    def show_plan(self, plan: Plan) -> None:
+        """Show a plan."""
+        self._problem.show_sentences([])
+        warnings = [plan.away] if plan.away else []
+        if plan.sharing:
+            warnings.append(
+                self.tr("These mounts share the server's connections; what belongs to those stays as it is "
+                        "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
+            )  # fmt: skip
+        self._warnings.show_sentences([*warnings, *plan.warnings])
+        self._holders.show_sentences([holder_line(holder) for holder in plan.holders])
+        self._changes.show_sentences([self._change_line(change) for change in plan.changes])
+        self.steps.show_steps(plan.steps)
+        self._show_diff(plan.diff)
+
+    def show_problem(self, error: AppError) -> None:
+        """Show why there is no plan, or what failed of it; the steps stay."""
+        texts = [error.message, error.hint, *error.detail.splitlines()[:_DETAIL_LINES]]
+        self._problem.show_sentences(["\n".join(text for text in texts if text)])
+
+    def show_progress_only(self) -> None:
+        """Hide what belongs to the choice."""
+        for sentences in (self._problem, self._warnings, self._holders, self._changes):
+            sentences.show_sentences([])
+        self._show_diff("")
+
+    def show_waiting_for(self, holders: list[Holder]) -> None:
+        """Show the processes that are waited for."""
+        self._holders.show_sentences([holder_line(holder) for holder in holders])
+
+    def problem(self) -> str:
+        """Return what is wrong, "" if nothing."""
+        return " ".join(self._problem.sentences())
+
+    def _show_diff(self, diff: str) -> None:
+        first = diff.splitlines()[0] if diff else ""
+        name = first.removeprefix("--- ").split("\t")[0] if first.startswith("--- ") else ""
+        self._diff_title.setText(
+            self.tr("What is written to {file}").format(file=name) if name.startswith("/")
+            else self.tr("What is written")
+        )  # fmt: skip
+        self._diff.show_text(diff)
+        self._diff_title.setVisible(bool(diff))
+        self._diff.setVisible(bool(diff))
+
+    def _change_line(self, change: OptionChange) -> str:
+        option = catalogue().find(change.name)
+        label = f"{option.label} ({change.name})" if option is not None else change.name
+
+        takes = {
+            "live": self.tr("takes effect at once"),
+            "remount": self.tr("takes effect by a remount"),
+            "mount": self.tr("takes effect by unmounting and mounting"),
+            "host": self.tr("for the whole computer"),
+            "boot": self.tr("takes effect at the next start"),
+        }[change.takes]
+        note = f" {change.note}" if change.note else ""
+        before, after = (
+            self.tr("not given") if value is None else value_of(change.name, value)
+            for value in (change.before, change.after)
+        )
+        return f"{label}: {before} → {after}; {takes}.{note}"
