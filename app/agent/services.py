@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.dialects.linux_command import mount_command
-from advisor.options import MountOptions, check, to_mount
-from advisor.share import Share, ShareError
+from advisor.options import MountOptions, to_mount
 from app.advice import advise
 from app.agent.protocol import (
     PROTOCOL,
@@ -31,9 +30,12 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
+from app.mounts.asked import parse_options, parse_share
+from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
+from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
@@ -47,10 +49,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import Facts, LinkFacts
+    from advisor.share import Share
     from app.advice import AdviceArgs, AdviceResult
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
     from app.bench.where import Where
+    from app.mounts.change import ApplyArgs, Plan
 
 #: An unmount waits this long for test files of the same host to be removed first.
 _CLEANUP_WAIT_S = 10.0
@@ -88,6 +92,7 @@ class Services:
             "mounts.unmount": self.unmount,
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
+            "mounts.plan": self.plan,
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
@@ -177,6 +182,11 @@ class Services:
         """Take an entry out of fstab, or show what would be taken out."""
         return self._fstab.forget(args, context.token)
 
+    def plan(self, args: ApplyArgs, context: Context) -> Plan:
+        """Return what a change of a mount would do."""
+        context.token.check()
+        return make_plan(args, self._surroundings())
+
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
         """Return the facts of a share, of a mount point, or of the client alone."""
         context.token.check()
@@ -230,6 +240,15 @@ class Services:
         self.unmount(UnmountArgs(mount_point=where.mount_point), context)
         self.mount(MountArgs(share=where.share, mount_point=where.mount_point, options=asked), context)
 
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            table=self._table,
+            fstab=self._fstab,
+            probe=probe_server,
+            check_point=lambda share, path: check_mount_point(share, path, create=True),
+            holders=find_holders,
+        )
+
     def _table(self) -> MountTable:
         return self._with_asked(read_table())
 
@@ -255,32 +274,6 @@ class Services:
         error = probe_server(share.host, number)
         if error is not None:
             raise error
-
-
-def parse_share(text: str) -> Share:
-    """Return the share, or raise SHARE_INVALID."""
-    try:
-        return Share.parse(text)
-    except ShareError as error:
-        raise AppError(
-            ErrorKind.SHARE_INVALID,
-            f"“{text}” is not an NFS share: {error}",
-            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
-        ) from error
-
-
-def parse_options(text: str) -> MountOptions:
-    """Return the options, or raise OPTION_INVALID naming the first bad one."""
-    options = MountOptions.parse(text)
-    problems = check(options)
-    if problems:
-        raise AppError(
-            ErrorKind.OPTION_INVALID,
-            problems[0].message,
-            hint=problems[0].hint,
-            detail="\n".join(problem.message for problem in problems),
-        )
-    return options
 
 
 def _find(table: MountTable, mount_point: str) -> Mount:

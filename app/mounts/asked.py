@@ -1,0 +1,33 @@
+"""What a person typed, read as a share and as options; anything wrong is said before anything is done."""
+
+from __future__ import annotations
+
+from advisor.options import MountOptions, check
+from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
+
+
+def parse_share(text: str) -> Share:
+    """Return the share, or raise SHARE_INVALID."""
+    try:
+        return Share.parse(text)
+    except ShareError as error:
+        raise AppError(
+            ErrorKind.SHARE_INVALID,
+            f"“{text}” is not an NFS share: {error}",
+            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
+        ) from error
+
+
+def parse_options(text: str) -> MountOptions:
+    """Return the options, or raise OPTION_INVALID naming the first bad one."""
+    options = MountOptions.parse(text)
+    problems = check(options)
+    if problems:
+        raise AppError(
+            ErrorKind.OPTION_INVALID,
+            problems[0].message,
+            hint=problems[0].hint,
+            detail="\n".join(problem.message for problem in problems),
+        )
+    return options

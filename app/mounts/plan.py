@@ -1,0 +1,391 @@
+"""What a change would do: found out and put into words, with nothing touched.
+
+The server of a live mount is asked by a TCP connection alone: neither the mount point nor anything below it
+is looked at, so a dead server is told from the plan, not met in it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from advisor.dialects.linux_command import mount_command
+from advisor.dialects.systemd import unit_name
+from advisor.options import YES, MountOptions, catalogue, to_mount
+from app.errors import AppError, ErrorKind
+from app.mounts import kept
+from app.mounts.asked import parse_options, parse_share
+from app.mounts.change import Plan, Step
+from app.mounts.effective import effective_values
+from app.mounts.option_changes import REMOUNTED, option_changes
+from app.mounts.utab import plain_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.mounts.change import ApplyArgs, Holder, OptionChange
+    from app.mounts.kept import KeptChange
+    from app.mounts.model import Mount, MountTable
+    from app.mounts.persist import Persistence
+
+#: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
+Way = Literal["none", "mount", "remount", "again"]
+
+#: The kernel's read-ahead of a new mount, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
+KERNEL_READ_AHEAD_KB = 128
+#: How long an unmount may take before the way back begins, seconds.
+UNMOUNT_S = 20.0
+_SYSTEMD = "/run/systemd/system"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a plan looks at.
+
+    Attributes:
+        table: returns the mounts of this host.
+        fstab: previews the change of fstab.
+        probe: host and port to what is wrong with the server, None if it answers.
+        check_point: share and path to what is wrong with a new mount point, None if nothing.
+        holders: returns the processes that use a mount, as far as this user may see them.
+    """
+
+    table: Callable[[], MountTable]
+    fstab: Persistence
+    probe: Callable[[str, int], AppError | None]
+    check_point: Callable[[str, str], AppError | None]
+    holders: Callable[[str], list[Holder]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A change, and what it meets.
+
+    Attributes:
+        args: as asked for.
+        options: of ``args``, read.
+        old: the mount as it is, configured or active; None for a new one.
+        others: the other mounts of this host.
+        changes: the options that change.
+        way: what becomes of the live mount.
+        tune_kb: the read-ahead to set afterwards, None to leave what comes.
+        silent: why the server of the live mount does not answer; None if it does, or nothing asks it.
+        kept: the change of what is kept.
+    """
+
+    args: ApplyArgs
+    options: MountOptions
+    old: Mount | None
+    others: list[Mount]
+    changes: list[OptionChange]
+    way: Way
+    tune_kb: int | None
+    silent: AppError | None
+    kept: KeptChange
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is mounted now."""
+        return self.old is not None and self.old.active is not None
+
+    @property
+    def old_point(self) -> str:
+        """Where the mount is now."""
+        return self.old.mount_point if self.old is not None else self.args.mount_point
+
+
+def look(args: ApplyArgs, around: Surroundings) -> Situation:
+    """Find out what a change meets.
+
+    Raises:
+        AppError: if it is wrong in itself: a bad share, option or mount point, or fstab cannot take it.
+    """
+    parse_share(args.share)
+    options = parse_options(args.options)
+    if args.busy == "next-boot" and args.keeper == "nowhere":
+        raise AppError(
+            ErrorKind.USAGE,
+            "A change for the next start has to be kept somewhere.",
+            hint="Keep the mount in fstab or in systemd units.",
+        )
+    rows = around.table().mounts
+    old = _row_at(rows, args.replaces or args.mount_point)
+    changes = option_changes(old, options, args.read_ahead_kb)
+    way = _way(args, old, changes)
+    if way == "mount" or (way == "again" and old is not None and old.mount_point != args.mount_point):
+        problem = around.check_point(args.share, args.mount_point)
+        if problem is not None:
+            raise problem
+    silent = _silence(old, around) if way in {"again", "remount"} else None
+    return Situation(
+        args=args,
+        options=options,
+        old=old,
+        others=[row for row in rows if row is not old and row.active is not None],
+        changes=changes,
+        way=way,
+        tune_kb=_tune_kb(args, old, way),
+        silent=silent,
+        kept=kept.preview(args, around.fstab),
+    )
+
+
+def make_plan(args: ApplyArgs, around: Surroundings) -> Plan:
+    """Return what a change would do.
+
+    Raises:
+        AppError: as :func:`look`.
+    """
+    found = look(args, around)
+    return describe(found, around.holders(found.old_point) if found.is_live else [])
+
+
+def describe(found: Situation, holders: list[Holder]) -> Plan:
+    """Return the plan of a situation."""
+    return Plan(
+        share=found.args.share,
+        mount_point=found.args.mount_point,
+        changes=found.changes,
+        steps=steps(found),
+        diff=found.kept.diff,
+        sha256=found.kept.sha256,
+        away=_away(found),
+        sharing=[row.mount_point for row in _sharing(found)],
+        holders=holders,
+        warnings=[*_warnings(found), *found.kept.warnings],
+    )
+
+
+def _row_at(rows: list[Mount], point: str) -> Mount | None:
+    here = [row for row in rows if row.mount_point == point]
+    return next((row for row in here if row.active is not None), here[0] if here else None)
+
+
+def _way(args: ApplyArgs, old: Mount | None, changes: list[OptionChange]) -> Way:
+    active = old.active if old is not None else None
+    if not args.mount:
+        return "none"
+    if old is None or active is None:
+        return "mount"
+    moved = old.mount_point != args.mount_point or plain_share(active.share) != plain_share(args.share)
+    takes = {change.takes for change in changes}
+    if args.busy == "next-boot":
+        return "none"
+    if moved or "mount" in takes:
+        return "again"
+    return "remount" if "remount" in takes else "none"
+
+
+def _tune_kb(args: ApplyArgs, old: Mount | None, way: Way) -> int | None:
+    active = old.active if old is not None else None
+    wanted, now = args.read_ahead_kb, active.read_ahead_kb if active is not None else None
+    if way == "mount" or (way == "again" and wanted is not None):
+        return wanted
+    if way == "again":
+        # Every mount begins with the kernel's own value.
+        return now if now != KERNEL_READ_AHEAD_KB else None
+    return wanted if active is not None and wanted != now else None
+
+
+def _silence(old: Mount | None, around: Surroundings) -> AppError | None:
+    if old is None or old.active is None:
+        return None
+    values = effective_values(old.active)
+    if not values.get("proto", "tcp").startswith("tcp"):
+        return None
+    host = values.get("addr") or parse_share(old.active.share).host
+    port = values.get("port") or "0"
+    return around.probe(host, int(port) if port.isdigit() and int(port) else 2049)
+
+
+# The steps, each with the command that a person would type.
+
+
+def steps(found: Situation) -> list[Step]:
+    """Return the steps in the order in which they are done; none if there is nothing to do."""
+    way = "none" if found.silent is not None else found.way
+    result = [_verify_step(found)] if way in {"mount", "again"} else []
+    result += _write_steps(found) if found.kept.diff else []
+    result += _mount_steps(found, way)
+    if found.tune_kb is not None and found.silent is None:
+        result.append(_tune_step(found.args.mount_point, found.tune_kb))
+    if way != "none" or (result and result[-1].kind == "tune"):
+        words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", found.args.mount_point])
+        result.append(
+            Step(kind="check", text="Compare what is in use with what was asked for.", command=words)
+        )
+        if found.is_live and found.args.keep_s > 0:
+            result.append(
+                Step(kind="keep", text=f"Ask whether to keep it, and go back after {found.args.keep_s:g} s.")
+            )
+    return result
+
+
+def now_words(found: Situation) -> MountOptions:
+    """Return the options of the mount command: without the words for fstab, always nosuid and nodev."""
+    words = to_mount(found.options)
+    for name in ("nosuid", "nodev"):
+        words.set(name, YES)
+    return words
+
+
+def _verify_step(found: Situation) -> Step:
+    command = mount_command(found.args.share, found.args.mount_point, now_words(found))
+    return Step(
+        kind="verify",
+        text="Mount it with the same options where nobody else sees it, and unmount that again.",
+        command=f"unshare --mount {command}",
+    )
+
+
+def _write_steps(found: Situation) -> list[Step]:
+    systemd = Path(_SYSTEMD).is_dir()
+    reload = Step(
+        kind="reload", text="Have systemd read what is kept again.", command="systemctl daemon-reload"
+    )
+    if found.args.keeper == "fstab":
+        copy = "cp -a /etc/fstab /var/lib/mountwright/fstab/"
+        back_up = Step(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
+        write = Step(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
+        return [back_up, write, reload] if systemd else [back_up, write]
+    names = list(kept.units(found.args))
+    back_up = Step(kind="back-up", text="Keep the units as they were, to go back to them.")
+    write = Step(kind="write", text=f"Write {' and '.join(names)}.")
+    return [back_up, write, reload] if systemd else [back_up, write]
+
+
+def _mount_steps(found: Situation, way: Way) -> list[Step]:
+    point = found.args.mount_point
+    if way == "remount":
+        words = f"remount,{now_words(found)}"
+        command = shlex.join(["mount", "-o", words, point])
+        return [
+            Step(kind="remount", text=f"Change the flags of {point} while it stays mounted.", command=command)
+        ]
+    result: list[Step] = []
+    if way == "again":
+        flags = ["--lazy"] if found.args.busy == "lazy" else []
+        result.append(
+            Step(
+                kind="unmount",
+                text=f"Unmount {found.old_point}.",
+                command=shlex.join(["umount", *flags, found.old_point]),
+            )
+        )
+    if way in {"mount", "again"}:
+        command = mount_command(found.args.share, point, now_words(found))
+        result.append(Step(kind="mount", text=f"Mount {found.args.share} at {point}.", command=command))
+    return result
+
+
+def _tune_step(point: str, kb: int) -> Step:
+    device = f"$(findmnt -nro MAJ:MIN {shlex.quote(point)})"
+    return Step(
+        kind="tune",
+        text=f"Set the read-ahead to {kb} KiB.",
+        command=f'echo {kb} > "/sys/class/bdi/{device}/read_ahead_kb"',
+    )
+
+
+# What a person should know.
+
+
+def _away(found: Situation) -> str:
+    if found.way != "again" or found.silent is not None:
+        return ""
+    most = UNMOUNT_S + found.args.timeout_s
+    return (
+        f"{found.old_point} cannot be used between unmounting and mounting: as a rule for a moment, "
+        f"for {most:g} seconds at most."
+    )
+
+
+def _sharing(found: Situation) -> list[Mount]:
+    """Return the other mounts of the same server address and version: they use the same connections."""
+    if found.way not in {"mount", "again"} or found.silent is not None:
+        return []
+    old = found.old.active if found.old is not None else None
+    own = effective_values(old) if old is not None else {}
+    host = parse_share(found.args.share).host
+    version = found.options.get("vers")
+    if version in {None, "4"}:
+        version = own.get("vers")
+    same: list[Mount] = []
+    for row in found.others:
+        if row.active is None:
+            continue
+        values = effective_values(row.active)
+        addresses = {values.get("addr"), parse_share(row.active.share).host}
+        if addresses & {host, own.get("addr")} - {None} and version in {None, values.get("vers")}:
+            same.append(row)
+    return same
+
+
+def _warnings(found: Situation) -> list[str]:
+    result: list[str] = []
+    if found.silent is not None:
+        result.append(
+            f"The server of {found.old_point} does not answer, so the mount is left alone: neither unmounted "
+            f"nor mounted again. {found.silent.message}"
+        )
+    result += _sharing_warnings(found)
+    result += _kept_warnings(found)
+    for change in found.changes:
+        if change.takes in {"host", "boot"} and change.note and found.is_live:
+            result.append(f"{change.name} is not changed in the live mount. {change.note}")
+    if found.args.read_ahead_kb is not None and not found.is_live and not found.args.mount:
+        result.append("The read-ahead is a property of a live mount, and nothing is mounted.")
+    if found.args.busy == "lazy" and found.way == "again":
+        result.append(
+            "Detached, the old mount lives on in the programs that use it, with its old settings; as long "
+            "as it does, the new mount may be given the old settings too."
+        )
+    return result
+
+
+def _sharing_warnings(found: Situation) -> list[str]:
+    sharing = _sharing(found)
+    device = found.old.active.device if found.old is not None and found.old.active is not None else ""
+    joined = [
+        row.mount_point for row in found.others if row.active is not None and row.active.device == device
+    ]
+    if joined and found.way == "remount" and any(change.name in REMOUNTED for change in found.changes):
+        return [f"{', '.join(joined)} changes too: it shares the file system of the server in the kernel."]
+    if not sharing:
+        return []
+    result: list[str] = []
+    fixed = [c.name for c in found.changes if _belongs_to_server(c.name) and c.takes == "mount"]
+    places = ", ".join(row.mount_point for row in sharing)
+    if fixed:
+        result.append(
+            f"{' and '.join(fixed)} stay as they are while {places} is mounted: they belong to the "
+            "connections to the server, which these mounts share."
+        )
+    if joined:
+        result.append(
+            f"{', '.join(joined)} shows the same file system of the server: what was mounted first decides "
+            "timeo, retrans and other options for both, until both are unmounted."
+        )
+    return result
+
+
+def _belongs_to_server(name: str) -> bool:
+    option = catalogue().find(name)
+    return option is not None and option.scope == "client" and name not in {"vers", "proto", "port"}
+
+
+def _kept_warnings(found: Situation) -> list[str]:
+    args, configured = found.args, found.old.configured if found.old is not None else None
+    result: list[str] = []
+    if configured is not None and args.keeper == "nowhere" and found.changes:
+        result.append(f"{configured.origin} stays as it is: the change is gone after the next start.")
+    if configured is not None and args.keeper == "systemd" and configured.origin.endswith("fstab"):
+        result.append(
+            f"{configured.origin} has an entry for {configured.share} too; systemd goes by the unit "
+            f"{unit_name(args.mount_point)}. Take the entry out of fstab."
+        )
+    if args.read_ahead_kb is not None and args.keeper != "nowhere":
+        result.append("The read-ahead is not kept there: it is back at the kernel's value after a new mount.")
+    return result
