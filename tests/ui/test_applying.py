@@ -8,6 +8,9 @@ import pytest
 from fake_host import BASH, MYSQL, FakeHost, configured, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QCheckBox,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
@@ -144,16 +147,40 @@ def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None
     dialog = shown(driver, ApplyDialog)
     driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
     assert action(dialog) == "Mount and write to fstab"
+    gentle = part(dialog, QCheckBox, "apply-nofail")
+    assert gentle.isVisible()
+    assert gentle.isChecked()
     do(dialog, "apply-do")
     gone(driver, ApplyDialog)
     (args,) = fake.asked("mounts.apply")
     assert (args.keeper, args.mount, args.keep_s, args.expected_sha256) == ("fstab", True, 0.0, "f00d")
+    assert args.options == "_netdev,nofail"
     driver.wait(
         lambda: driver.message() == "/mnt/new is mounted with these settings, and they are written down."
     )
     current = driver.window._mounts.current()
     assert current is not None
     assert current.mount_point == "/mnt/new"
+
+
+def test_what_lets_the_computer_start_is_for_new_entries(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver, "nofail,timeo=100")
+    gentle = part(dialog, QCheckBox, "apply-nofail")
+    assert not gentle.isVisible()
+    choose(driver, dialog, "keeper-fstab")
+    assert gentle.isVisible()
+    assert dialog.choices.args().options == "nofail,timeo=100,_netdev"
+    gentle.click()
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert fake.asked("mounts.plan")[-1].options == "nofail,timeo=100"
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    assert not part(dialog, QCheckBox, "apply-nofail").isVisible()
+    dialog.reject()
+    gone(driver, ApplyDialog)
 
 
 def test_what_is_set_up_is_changed_without_mounting(driver: Driver, fake: FakeHost) -> None:
@@ -376,3 +403,63 @@ def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, f
     assert any("stays mounted" in label.text() for label in dialog.findChildren(QLabel))
     dialog.reject()
     gone(driver, ForgetDialog)
+
+
+# Reach and read
+
+
+def legible(dialog: QWidget) -> None:
+    """Fail if a text of the dialog is cut off, or if it does not fit a small window."""
+    QApplication.processEvents()
+    assert dialog.width() <= 1000
+    assert dialog.height() <= 680
+    for label in dialog.findChildren(QLabel):
+        if label.isVisible() and label.text():
+            assert label.width() >= min(label.sizeHint().width(), label.minimumSizeHint().width()), (
+                label.text()
+            )
+            if label.wordWrap():
+                assert label.height() >= label.heightForWidth(label.width()), label.text()
+    for button in dialog.findChildren(QAbstractButton):
+        if button.isVisible():
+            assert button.width() >= button.minimumSizeHint().width(), button.text()
+            assert button.text() or button.accessibleName()
+
+
+def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> None:
+    fake.holders = [BASH, MYSQL] * 6
+    driver.window.resize(1000, 680)
+    dialog = open_apply(driver, "timeo=100,rsize=1048576,wsize=1048576,nconnect=16,noatime,lookupcache=none")
+    choose(driver, dialog, "keeper-fstab")
+    legible(dialog)
+    do(dialog, "apply-do")
+    question = shown(driver, BusyDialog)
+    legible(question)
+    do(question, "busy-go-on")
+    keep = shown(driver, KeepDialog)
+    legible(keep)
+    keep.set_remaining(0)
+    driver.wait(lambda: part(keep, QLabel, "keep-seconds").text() == "0")
+    legible(keep)
+    legible(dialog)
+    fake.kept.set()
+    gone(driver, ApplyDialog)
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("forget")
+    forget = shown(driver, ForgetDialog)
+    legible(forget)
+    forget.reject()
+    gone(driver, ForgetDialog)
+
+
+def test_without_known_programs_the_choices_are_those_that_are_possible(driver: Driver) -> None:
+    driver.open()
+    question = BusyDialog(driver.window, "/home", [], can_wait_for_start=True, wait_s=60)
+    question.open()
+    legible(question)
+    assert question.findChild(QTableWidget) is None
+    assert not part(question, QRadioButton, "busy-stop").isEnabled()
+    assert part(question, QRadioButton, "busy-next-boot").isEnabled()
+    with driver.qtbot.waitSignal(question.chosen) as waited:
+        do(question, "busy-go-on")
+    assert waited.args == ["wait"]

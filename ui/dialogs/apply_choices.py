@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QCheckBox, QGridLayout, QRadioButton, QWidget
 
+from advisor.options import YES, MountOptions
 from ui.widgets.labels import plain_label
 
 if TYPE_CHECKING:
     from app.mounts.change import ApplyArgs, Keeper
 
+#: What the program's own entries begin with (app/mounts/persist.py).
+_GENTLE = ("_netdev", "nofail")
 #: Time to say that the new settings are to stay, in seconds.
 KEEP_S = 15.0
 
@@ -64,8 +68,20 @@ class ApplyChoices(QWidget):
             self._keepers[keeper] = button
         self._times: dict[bool, QRadioButton] = {}
         when = QButtonGroup(self)
-        grid.setRowMinimumHeight(len(keepers), self.fontMetrics().height() // 3)
-        first = len(keepers) + 1
+        # An absent server must not keep the computer from starting; what is set up already stays as it is.
+        options = MountOptions.parse(args.options)
+        self._missing = [name for name in _GENTLE if kept == "nowhere" and options.get(name) != YES]
+        self._gentle = QCheckBox(
+            self.tr("an absent server does not hold up the &start of the computer ({options})").format(
+                options=", ".join(self._missing)
+            )
+        )
+        self._gentle.setObjectName("apply-nofail")
+        self._gentle.setChecked(True)
+        self._gentle.clicked.connect(self._on_clicked)
+        grid.addWidget(self._gentle, len(keepers), 1)
+        grid.setRowMinimumHeight(len(keepers) + 1, self.fontMetrics().height() // 3)
+        first = len(keepers) + 2
         grid.addWidget(plain_label(self.tr("Mount it")), first, 0)
         for row, (now, text) in enumerate(times, first):
             button = QRadioButton(text)
@@ -83,12 +99,14 @@ class ApplyChoices(QWidget):
         keeper = next(name for name, button in self._keepers.items() if button.isChecked())
         mount = self._times[True].isChecked()
         keep_s = KEEP_S if mount and self._active else 0.0
-        return msgspec.structs.replace(self._args, keeper=keeper, mount=mount, keep_s=keep_s)
-
-    def choose_later(self) -> None:
-        """Answer that it takes effect at the next start."""
-        self._times[False].setChecked(True)
-        self._on_clicked()
+        options = MountOptions.parse(self._args.options)
+        if not self._gentle.isHidden() and self._gentle.isChecked():
+            with contextlib.suppress(ValueError):  # broken options: the plan says so
+                for name in self._missing:
+                    options.set(name, YES)
+        return msgspec.structs.replace(
+            self._args, keeper=keeper, mount=mount, keep_s=keep_s, options=str(options)
+        )
 
     def _settle(self) -> None:
         """What is kept nowhere can only be mounted now."""
@@ -96,6 +114,7 @@ class ApplyChoices(QWidget):
         if nowhere:
             self._times[True].setChecked(True)
         self._times[False].setEnabled(not nowhere)
+        self._gentle.setVisible(bool(self._missing) and not nowhere)
 
     def _on_clicked(self, *_button: object) -> None:
         self._settle()

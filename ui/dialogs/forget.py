@@ -41,10 +41,10 @@ class ForgetDialog(QDialog):
         diff.show_text(report.diff)
         warnings = Sentences("", "warn")
         warnings.show_sentences(report.warnings)
-        consequence = (
-            self.tr("It stays mounted until it is unmounted or the computer shuts down, and will not "
-                    "be mounted again by itself.") if active else self.tr("It will not be mounted by itself any more.")
-        )  # fmt: skip
+        consequence = self.tr("It will not be mounted by itself any more.")
+        if active:
+            consequence = self.tr("It stays mounted until it is unmounted or the computer shuts down, and "
+                                  "will not be mounted again by itself.")  # fmt: skip
         do = QPushButton(self.tr("&Write to fstab"))
         do.setObjectName("forget-do")
         do.clicked.connect(self._on_do)

@@ -97,12 +97,8 @@ class PlanView(QWidget):
         return " ".join(self._problem.sentences())
 
     def _show_diff(self, diff: str) -> None:
-        first = diff.splitlines()[0] if diff else ""
-        name = first.removeprefix("--- ").split("\t")[0] if first.startswith("--- ") else ""
-        self._diff_title.setText(
-            self.tr("What is written to {file}").format(file=name) if name.startswith("/")
-            else self.tr("What is written")
-        )  # fmt: skip
+        names = [line.removeprefix("--- ") for line in diff.splitlines() if line.startswith("--- /")]
+        self._diff_title.setText(self.tr("What is written to {files}").format(files=", ".join(names)))
         self._diff.show_text(diff)
         self._diff_title.setVisible(bool(diff))
         self._diff.setVisible(bool(diff))
