@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QGridLayout, QRadioButton, QWidget
 
 from advisor.options import YES, MountOptions
+from ui.dialogs.buttons import show_outline
 from ui.widgets.labels import plain_label
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class ApplyChoices(QWidget):
             when.addButton(button)
             grid.addWidget(button, row, 1)
             self._times[now] = button
+        for choice in (*self._keepers.values(), *self._times.values(), self._gentle):
+            show_outline(choice)
         group.buttonClicked.connect(self._on_clicked)
         when.buttonClicked.connect(self._on_clicked)
         self._settle()

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.dialogs.buttons import add_buttons, fit
+from ui.dialogs.buttons import add_buttons, fit, show_outline
 from ui.widgets.labels import MutedLabel, heading, plain_label
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class BusyDialog(QDialog):
         button.setObjectName(f"busy-{choice}")
         button.setAccessibleDescription(consequence)
         button.setEnabled(possible)
+        show_outline(button)
         self._group.addButton(button)
         self._choices[choice] = button
         label = MutedLabel(consequence, wrap=True)

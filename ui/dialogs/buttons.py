@@ -1,13 +1,16 @@
-"""The row of buttons at the foot of a dialog: plain ones, without the style's pictures."""
+"""Buttons of dialogs: the row at the foot, without the style's pictures, and choices seen in the dark."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QDialogButtonBox, QPushButton
 
+from ui import theme
+
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QDialog, QVBoxLayout
+    from PySide6.QtWidgets import QAbstractButton, QDialog, QVBoxLayout
 
 
 def add_buttons(
@@ -38,6 +41,13 @@ def add_buttons(
         button.setAutoDefault(False)
     (default or close).setDefault(True)
     return close
+
+
+def show_outline(button: QAbstractButton) -> None:
+    """Make a radio button or check box stand out from a dark window: Fusion's outline is darker still."""
+    colours = theme.colours_of(button)
+    if colours is theme.DARK:
+        theme.tint(button, colours.border, QPalette.ColorRole.Base)
 
 
 def fit(dialog: QDialog, letters: int) -> None:

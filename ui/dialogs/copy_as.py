@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     Run = Callable[[str, Callable[[], Any]], BridgeCall]
 
 
+#: Where the dialect itself names no file.
+_FILE_NAMES = {"ansible": "mount.yml", "kubernetes": "volume.yaml", "command": "mount.sh"}
+
+
 class CopyAsDialog(QDialog):
     """Shows one mount in any dialect.
 
@@ -106,7 +110,7 @@ class CopyAsDialog(QDialog):
         layout.addLayout(save)
         layout.addWidget(self._told)
         add_buttons(self, layout, self.tr("C&lose"), [self._copy], self._copy)
-        self.resize(self.fontMetrics().averageCharWidth() * 104, self.fontMetrics().lineSpacing() * 27)
+        self.resize(self.fontMetrics().averageCharWidth() * 104, self.fontMetrics().lineSpacing() * 34)
 
     def _show(self) -> None:
         dialect = DIALECTS[str(self._dialects.currentData())]
@@ -124,7 +128,9 @@ class CopyAsDialog(QDialog):
         self._problems.show_sentences(written.problems if written else [])
         name = written.file_name if written else ""
         self._where.setText(self.tr("It belongs in {file}.").format(file=name) if name else "")
-        self._path.setText(str(default_folder() / (posixpath.basename(name) or f"{dialect.name}.txt")))
+        self._path.setText(
+            str(default_folder() / (posixpath.basename(name) or _FILE_NAMES.get(dialect.name, "mount.txt")))
+        )
         for widget in (self._copy, self._save, self._path):
             widget.setEnabled(written is not None)
 
