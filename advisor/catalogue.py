@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -16,12 +17,14 @@ Kind = Literal["flag", "enum", "uint", "size", "decisec", "sec", "minutes", "por
 Group = Literal["general", "transfer", "timing", "caching", "security", "advanced"]
 Shown = Literal["always", "if-not-default", "if-given", "never"]
 Scope = Literal["client", "superblock", "mount", "command", "fstab"]
+Change = Literal["live", "remount", "mount", "host", "boot"]
 
 #: Kinds whose value is a plain decimal number in the option string.
 NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 #: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
 YES = ""
 NO = "no"
+_CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
 
 
 class CatalogueError(ValueError):
@@ -47,6 +50,7 @@ class Option:
         maximum: likewise.
         unit: of the number as it stands in the option string, or "".
         default: canonical value when absent (YES or NO for a flag), None where it is negotiated.
+        defaults: other defaults by "VERSION/TRANSPORT", see :meth:`default_for`.
         default_note: the default in words, or "".
         group: where forms show it.
         basic: whether it is in the first Settings form.
@@ -54,6 +58,7 @@ class Option:
         shown_on: versions whose mounts show it.
         versions: versions on which it has an effect.
         scope: who shares the value.
+        change: what it takes to change it under a live mount.
         since: first kernel, or "".
         helper: whether the root helper may pass it on.
     """
@@ -72,6 +77,7 @@ class Option:
     maximum: int | None
     unit: str
     default: str | None
+    defaults: Mapping[str, str]
     default_note: str
     group: Group
     basic: bool
@@ -79,6 +85,7 @@ class Option:
     shown_on: tuple[str, ...]
     versions: tuple[str, ...]
     scope: Scope
+    change: Change
     since: str
     helper: bool
 
@@ -102,6 +109,24 @@ class Option:
         if self.kind == "seclist":
             return ":".join(self.synonyms.get(part, part) for part in value.split(":"))
         return self.synonyms.get(value, value)
+
+    def default_for(self, version: str, transport: str) -> str | None:
+        """Return the canonical value when absent on a mount of this version and transport.
+
+        Args:
+            version: as mountinfo shows it ("3", "4.2"), or "" if it is not known yet.
+            transport: as mountinfo shows it ("tcp", "udp6", "rdma"), or "" for the usual one, TCP.
+
+        Returns:
+            None where client and server negotiate it; :attr:`default_note` says how.
+        """
+        carrier = transport.removesuffix("6") or "tcp"
+        for condition, value in self.defaults.items():
+            for_version, _, for_transport = condition.partition("/")
+            fits = for_version in {"*", version, version.partition(".")[0]}
+            if fits and for_transport in {"*", carrier}:
+                return value
+        return self.default
 
     def from_wire(self, text: str) -> int | float | str:
         """Return the value as a form edits it: numbers as int, a decisec time in seconds, the rest as it is.
@@ -316,6 +341,7 @@ def _option(name: str, raw: object) -> Option:
         maximum=cast("int | None", table.take("max", int, None)),
         unit=table.text("unit"),
         default=default,
+        defaults=table.mapping("defaults"),
         default_note=default_note,
         group=cast("Group", table.choice("group", get_args(Group))),
         basic=table.flag("basic", default=False),
@@ -323,6 +349,7 @@ def _option(name: str, raw: object) -> Option:
         shown_on=table.texts("shown_on") or ("3", "4.0", "4.1", "4.2"),
         versions=versions,
         scope=cast("Scope", table.choice("scope", get_args(Scope))),
+        change=cast("Change", table.choice("change", get_args(Change))),
         since=table.text("since"),
         helper=table.flag("helper", default=...),
     )
@@ -340,6 +367,8 @@ def _check_values(table: _Table, option: Option) -> None:
         raise table.error("min", "or “max” is missing")
     if option.values and option.default is not None and option.default not in option.values:
         raise table.error("default", f"“{option.default}” is not one of the values")
+    if not all(_CONDITION.fullmatch(condition) for condition in option.defaults):
+        raise table.error("defaults", "has a key that is not VERSION/TRANSPORT")
     for key, mapping in (("means", option.means), ("synonyms", option.synonyms)):
         if not set(mapping.values()) <= set(option.values):
             raise table.error(key, "names a value that is not one of the values")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.catalogue import CatalogueError, catalogue, load
+from advisor.catalogue import NO, YES, CatalogueError, catalogue, load
 from resources import read_toml
 
 #: The options of nfs(5), nfs-utils 2.6.2, that take part in a mount.
@@ -58,6 +58,43 @@ def test_every_option_is_described_in_sentences(option: Any) -> None:
         assert option.minimum <= int(option.default) <= option.maximum
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "transport", "default"),
+    [
+        ("timeo", "4.2", "tcp", "600"),
+        ("timeo", "3", "udp", "11"),
+        ("timeo", "3", "udp6", "11"),
+        ("timeo", "4.1", "rdma", "600"),
+        ("timeo", "", "", "600"),
+        ("retrans", "3", "udp", "3"),
+        ("retrans", "3", "tcp6", "2"),
+        ("port", "4.0", "tcp", "2049"),
+        ("port", "4.2", "rdma6", "20049"),
+        ("port", "3", "tcp", None),
+        ("rsize", "4.2", "tcp", None),
+        ("ac", "3", "tcp", YES),
+        ("softreval", "4.2", "tcp", NO),
+    ],
+)
+def test_defaults_go_by_version_and_transport(
+    name: str, version: str, transport: str, default: str | None
+) -> None:
+    assert catalogue()[name].default_for(version, transport) == default
+
+
+#: A remount changes these (nfs_compare_remount_data and mount(8)); everything else needs more.
+BY_REMOUNT = {"ro", "sync", "suid", "dev", "noexec", "nosymfollow", "atime", "diratime", "lazytime"}
+
+
+@pytest.mark.parametrize("option", list(catalogue()), ids=lambda option: option.name)
+def test_what_a_change_takes_follows_who_has_the_value(option: Any) -> None:
+    assert (option.change == "remount") == (option.name in BY_REMOUNT)
+    if option.scope == "fstab":
+        assert option.change == "boot"
+    if option.scope in {"client", "superblock"} and option.versions and option.name not in BY_REMOUNT:
+        assert option.change == "mount"
+
+
 def test_a_name_not_known_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         catalogue()["nothing"]
@@ -87,6 +124,9 @@ DOCUMENT = read_toml("options.toml")
         ("lookupcache", {"synonyms": {"a": 1}}, r"option\.lookupcache: “synonyms”"),
         ("vers", {"helper": None}, r"option\.vers: “helper” is missing"),
         ("vers", {"group": "other"}, r"option\.vers: “group”"),
+        ("vers", {"change": None}, r"option\.vers: “change” is missing"),
+        ("timeo", {"change": "never"}, r"option\.timeo: “change”"),
+        ("timeo", {"defaults": {"udp": "11"}}, r"option\.timeo: “defaults”"),
     ],
 )
 def test_a_wrong_table_is_named(name: str, change: dict[str, Any], words: str) -> None:
