@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.units import format_duration, format_rate, format_size, format_speed
 
@@ -96,6 +96,8 @@ def _fact(name: str, value: object) -> str:
             if name.endswith(suffix):
                 text = form(value)
                 break
+    elif isinstance(value, tuple):
+        text = ", ".join(map(str, cast("tuple[object, ...]", value))) or "none"
     elif value is not None:
         text = str(value)
     return text

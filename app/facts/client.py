@@ -24,6 +24,12 @@ _CONFIGS = (
     "lib/modules/{release}/kernel/kernel/configs.ko",
     "usr/lib/uml/modules/{release}/kernel/kernel/configs.ko",
 )
+#: ClientFacts field to the file that tells it, and which of its numbers.
+_LIMITS = {
+    "tcp_slots": ("proc/sys/sunrpc/tcp_max_slot_table_entries", 0),
+    "session_slots": ("sys/module/nfs/parameters/max_session_slots", 0),
+    "tcp_window_bytes": ("proc/sys/net/ipv4/tcp_rmem", 2),
+}
 #: What stands around the compressed configuration inside the kernel (kernel/configs.c).
 _CONFIG_MARK = b"IKCFG_ST"
 
@@ -38,6 +44,7 @@ def client_facts(root: str = "/") -> ClientFacts:
     program = find_program("mount.nfs")
     version, version_source = _nfs_utils(program)
     udp, udp_source = udp_support(release, root)
+    limits = {name: _number(Path(root, path), index) for name, (path, index) in _LIMITS.items()}
     return ClientFacts(
         hostname=socket.gethostname(),
         kernel=release,
@@ -45,6 +52,9 @@ def client_facts(root: str = "/") -> ClientFacts:
         udp=udp,
         memory_bytes=psutil.virtual_memory().total,
         mount_nfs=program is not None,
+        tcp_slots=limits["tcp_slots"],
+        session_slots=limits["session_slots"],
+        tcp_window_bytes=limits["tcp_window_bytes"],
         sources={
             "hostname": "gethostname",
             "kernel": "uname",
@@ -52,8 +62,21 @@ def client_facts(root: str = "/") -> ClientFacts:
             "udp": udp_source,
             "memory_bytes": "/proc/meminfo",
             "mount_nfs": f"found at {program}" if program else "not on the system path",
+            **{
+                name: f"/{_LIMITS[name][0]}" if limits[name] is not None else "its module is not loaded"
+                for name in limits
+            },
+            "sharing": "no server was named",
         },
     )
+
+
+def _number(path: Path, index: int) -> int | None:
+    try:
+        words = path.read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return None
+    return int(words[index]) if len(words) > index and words[index].isdecimal() else None
 
 
 def _nfs_utils(program: str | None) -> tuple[str | None, str]:

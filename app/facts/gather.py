@@ -12,11 +12,10 @@ from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
 from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
+from app.facts.server import identified, mounts_of
 from app.mounts.probe import resolve
 
 _BUDGET_S = 2.7
-#: What a person can say of a server, but is not asked of it here.
-_NOT_ASKED = ("kind", "implementation", "tcp_versions", "udp_versions", "card")
 #: The name service gets this much of it, so that something is left for the server.
 _RESOLVE_S = 1.4
 
@@ -37,7 +36,7 @@ def gather_facts(
         AppError: SHARE_INVALID.
     """
     end = time.monotonic() + _BUDGET_S
-    host = _host(share)
+    host, export = _host(share)
     client = client or client_facts()
     if not host:
         return Facts(client=client, link=link_override)
@@ -57,18 +56,25 @@ def gather_facts(
         link = link_override or LinkFacts(sources=_explained({}, unknown))
         return Facts(client=client, link=link, server=server)
     address, route, trip = _reach(addresses, end)
+    mounts = mounts_of(host)
     return Facts(
-        client=client,
+        client=replace(
+            client,
+            sharing=mounts.points,
+            sources=client.sources | {"sharing": "mounts of the same server by the same name"},
+        ),
         link=_link(route, trip, link_override),
-        server=_server(host, address, route, trip),
+        server=identified(_server(host, address, route, trip), export, mounts),
     )
 
 
-def _host(share: str) -> str:
+def _host(share: str) -> tuple[str, str]:
+    """Return the host and the path of a share, both empty for none."""
     if not share:
-        return ""
+        return "", ""
     try:
-        return Share.parse(share).host
+        parsed = Share.parse(share)
+        return parsed.host, parsed.export
     except ShareError as error:
         raise AppError(
             ErrorKind.SHARE_INVALID,
@@ -115,7 +121,8 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
             "address": "the share" if address == host else "name service",
             "reachable": reached,
             "same_subnet": subnet,
-            **dict.fromkeys(_NOT_ASKED, "not asked"),
+            **dict.fromkeys(("tcp_versions", "udp_versions"), "the server was not asked for them"),
+            "card": "a server does not tell it",
         },
     )
 
@@ -139,6 +146,7 @@ def _link(route: Route | None, trip: RoundTrip, override: LinkFacts | None) -> L
         "rtt_p95_s": p95_source,
         "loss": "not measured",
         "jitter_s": "not measured",
+        "path_mtu": "what the kernel knows of the route" if route.path_mtu else "the kernel does not know it",
     }
     if route.interface is None:
         sources["interface"] = f"no interface has the address {route.source}"
@@ -156,6 +164,13 @@ def _link(route: Route | None, trip: RoundTrip, override: LinkFacts | None) -> L
         rate_bps=facts.rate_bps,
         duplex=facts.duplex,
         mtu=facts.mtu,
+        card=facts.card,
+        via=facts.via,
+        members=facts.members,
+        path_mtu=route.path_mtu,
+        receive_ring=facts.receive_ring,
+        errors=facts.errors,
+        drops=facts.drops,
         rtt_s=trip.median_s,
         rtt_p95_s=trip.p95_s,
         sources=_explained(facts.sources | sources, "not known"),

@@ -6,11 +6,20 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor.cards import identify_card
+from app.facts.port import radio_rate_bps, receive_ring
+
 _NAME = re.compile(r"[^/\s]{1,15}")
 #: ARPHRD_ numbers of if_arp.h for what is not Ethernet.
 _LOOPBACK, _NONE, _INFINIBAND = 772, 65534, 32
 _BUSES = {"pci": "pci", "usb": "usb", "pnp": "isa", "isa": "isa", "pcmcia": "pcmcia", "virtio": "virtual"}
-_FIELDS = ("kind", "adapter", "driver", "bus", "bus_id", "rate_bps", "duplex", "mtu")
+_FIELDS = (
+    "kind", "adapter", "driver", "bus", "bus_id", "rate_bps", "duplex", "mtu", "card", "via", "members",
+    "receive_ring", "errors", "drops",
+)  # fmt: skip
+#: Files of /sys/class/net/…/statistics that count what did not arrive whole, and what there was no room for.
+_ERRORS = ("rx_errors", "collisions")
+_DROPS = ("rx_dropped", "rx_missed_errors")
 _IDS_FOLDERS = ("usr/share/misc", "usr/share/hwdata", "var/lib/usbutils")
 
 
@@ -26,6 +35,12 @@ class InterfaceFacts:
     rate_bps: float | None = None
     duplex: str | None = None
     mtu: int | None = None
+    card: str | None = None
+    via: tuple[str, ...] | None = None
+    members: int | None = None
+    receive_ring: int | None = None
+    errors: int | None = None
+    drops: int | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -55,7 +70,28 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     }
     hardware = _hardware(card, root)
     sources.update(hardware.sources)
+    via, members = _layers(top)
+    known = identify_card(
+        product=hardware.adapter or "", driver=hardware.driver or "", bus_id=hardware.bus_id or ""
+    )
+    ring = receive_ring(card.name) if root == "/" else None
+    errors, drops = _sum(card, _ERRORS), _sum(card, _DROPS)
+    counted = f"counters of {card.name} since it came up"
+    sources |= {
+        "card": "its driver, number and name" if known else "it is none of those of resources/cards.toml",
+        "via": "sysfs",
+        "members": "sysfs",
+        "receive_ring": "its driver" if ring else "the driver does not say",
+        "errors": counted if errors is not None else "there are no counters",
+        "drops": counted if drops is not None else "there are no counters",
+    }
     return InterfaceFacts(
+        card=known,
+        via=via,
+        members=members,
+        receive_ring=ring,
+        errors=errors,
+        drops=drops,
         kind=kind,
         adapter=hardware.adapter,
         driver=hardware.driver,
@@ -66,6 +102,44 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
         mtu=mtu,
         sources=sources,
     )
+
+
+def _layers(top: Path) -> tuple[tuple[str, ...], int]:
+    """Return what lies between an interface and its port, outermost first, and how many ports there are."""
+    found: list[str] = []
+    folder, members, seen = top, 1, {top.name}
+    while True:
+        layer = _layer(folder)
+        if layer:
+            found.append(layer)
+        lower = sorted(path.name.removeprefix("lower_") for path in folder.glob("lower_*"))
+        if layer in {"bond", "team"}:
+            members = max(1, len(lower))
+        if not lower or lower[0] in seen:
+            return tuple(found), members
+        seen.add(lower[0])
+        folder = folder.parent / lower[0]
+
+
+def _layer(folder: Path) -> str:
+    """Return the kind of a layer, or "" for a port (sysfs-class-net, uevent: DEVTYPE)."""
+    match = re.search(r"^DEVTYPE=(\S+)$", _read(folder / "uevent"), re.MULTILINE)
+    kind = match[1] if match else ""
+    if (folder / "bonding").is_dir():
+        return "bond"
+    if (folder / "bridge").is_dir():
+        return "bridge"
+    if kind in {"vlan", "team", "macvlan", "vxlan"}:
+        return kind
+    if (folder / "tun_flags").exists() or kind in {"wireguard", "ppp"} or _number(folder / "type") == _NONE:
+        return "vpn"
+    return ""
+
+
+def _sum(card: Path, names: tuple[str, ...]) -> int | None:
+    numbers = [_number(card / "statistics" / name) for name in names]
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 def _card_below(folder: Path) -> Path:
@@ -99,7 +173,8 @@ def _rate(folder: Path, kind: str) -> tuple[float | None, str]:
     if megabits is not None and 0 < megabits < 2**31 - 1:
         return megabits * 1e6, "sysfs"
     if kind == "wifi":
-        return None, "a radio link has no fixed rate"
+        rate = radio_rate_bps(folder.name)
+        return rate, "the radio's bit rate just now" if rate else "a radio link has no fixed rate"
     return None, "the driver does not say"
 
 

@@ -6,7 +6,7 @@ import errno
 import ipaddress
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import psutil
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NFS_PORT = 2049
 _CONNECTS = 7
+# linux/in.h, linux/in6.h
+_IP_MTU, _IPV6_MTU = 14, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Route:
         source: this machine's address on it.
         interface: the interface that has that address, or None.
         same_subnet: whether the server is in the interface's own network; None if that is not known.
+        path_mtu: largest packet of the route, bytes, as far as the kernel has learned (ip(7), IP_MTU).
     """
 
     source: str
     interface: str | None
     same_subnet: bool | None
+    path_mtu: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,20 @@ def find_route(address: str) -> Route | None:
         with socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
             probe.connect(target)
             source = str(probe.getsockname()[0])
+            path_mtu = _path_mtu(probe)
     except OSError:
         return None
-    return _match(source.partition("%")[0], host, zone)
+    return replace(_match(source.partition("%")[0], host, zone), path_mtu=path_mtu)
+
+
+def _path_mtu(probe: socket.socket) -> int | None:
+    level, option = (socket.IPPROTO_IP, _IP_MTU)
+    if probe.family == socket.AF_INET6:
+        level, option = (socket.IPPROTO_IPV6, _IPV6_MTU)
+    try:
+        return probe.getsockopt(level, option) or None
+    except OSError:
+        return None
 
 
 def _match(source: str, host: str, zone: str) -> Route:

@@ -91,6 +91,7 @@ def test_a_plug_and_play_card_of_the_nineties(sysfs: Sys) -> None:
     sysfs.card(eth, "pnp", "3c509", id="TCM5094")
     facts = interface_facts("eth0", str(sysfs.root))
     assert (facts.bus, facts.bus_id, facts.driver, facts.duplex) == ("isa", "TCM5094", "3c509", "half")
+    assert facts.card == "3com-etherlink-iii"
 
 
 def test_a_virtual_machines_card(sysfs: Sys) -> None:
@@ -115,6 +116,9 @@ def test_a_bond_of_two_is_virtual(sysfs: Sys) -> None:
         sysfs.card(sysfs.interface(name, speed="1000"), "pci", "igb")
     facts = interface_facts("bond0", str(sysfs.root))
     assert (facts.kind, facts.rate_bps, facts.driver) == ("virtual", 2e9, None)
+    (bond / "bonding").mkdir()
+    facts = interface_facts("bond0", str(sysfs.root))
+    assert (facts.via, facts.members) == (("bond",), 2)
 
 
 def test_interfaces_that_name_each_other_end(sysfs: Sys) -> None:
@@ -150,3 +154,35 @@ def test_this_computers_loopback() -> None:
     facts = interface_facts("lo")
     assert facts.kind == "loopback"
     assert facts.mtu
+
+
+def test_the_layers_above_a_port(sysfs: Sys) -> None:
+    sysfs.card(sysfs.interface("eth0", speed="10000"), "pci", "ixgbe")
+    bond = sysfs.interface("bond0")
+    (bond / "bonding").mkdir()
+    (bond / "lower_eth0").mkdir()
+    (sysfs.interface("bond0.7", uevent="DEVTYPE=vlan") / "lower_bond0").mkdir()
+    bridge = sysfs.interface("br0")
+    (bridge / "bridge").mkdir()
+    (bridge / "lower_bond0.7").mkdir()
+    facts = interface_facts("br0", str(sysfs.root))
+    assert (facts.via, facts.members) == (("bridge", "vlan", "bond"), 1)
+
+
+def test_a_tunnel(sysfs: Sys) -> None:
+    sysfs.interface("wg0", type="65534", uevent="DEVTYPE=wireguard")
+    facts = interface_facts("wg0", str(sysfs.root))
+    assert (facts.kind, facts.via) == ("vpn", ("vpn",))
+
+
+def test_what_a_port_counts(sysfs: Sys) -> None:
+    statistics = sysfs.interface("eth0") / "statistics"
+    statistics.mkdir()
+    for name, number in (("rx_errors", 3), ("collisions", 4), ("rx_dropped", 5)):
+        (statistics / name).write_text(f"{number}\n", encoding="ascii")
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert (facts.errors, facts.drops) == (7, 5)
+    sysfs.interface("eth1")
+    facts = interface_facts("eth1", str(sysfs.root))
+    assert (facts.errors, facts.drops) == (None, None)
+    assert facts.sources["errors"] == "there are no counters"

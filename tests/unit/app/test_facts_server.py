@@ -1,0 +1,45 @@
+"""What is known of a server without asking it."""
+
+from pathlib import Path
+
+from advisor.facts import ServerFacts
+from app.facts.port import radio_rate_bps, receive_ring
+from app.facts.server import MountsOfServer, identified, mounts_of
+
+_STATS = """device nas01:/export mounted on /srv/data with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576
+\tage:\t7
+\timpl_id:\tname='Linux 6.1.0-13 #1 SMP',domain='kernel.org',date='0,0'
+device other:/export mounted on /srv/other with fstype nfs statvers=1.1
+\topts:\trw,vers=3
+\tage:\t7
+"""
+
+
+def test_mounts_of_a_server(tmp_path: Path) -> None:
+    folder = tmp_path / "proc/self"
+    folder.mkdir(parents=True)
+    (folder / "mountstats").write_text(_STATS, encoding="ascii")
+    found = mounts_of("nas01", str(tmp_path))
+    assert found == MountsOfServer(("/srv/data",), "Linux 6.1.0-13 #1 SMP, kernel.org")
+    assert mounts_of("nas02", str(tmp_path)) == MountsOfServer((), "")
+
+
+def test_a_server_that_tells_what_it_is() -> None:
+    known = identified(
+        ServerFacts(name="nas01"), "/export", MountsOfServer(("/srv",), "Linux 6.1, kernel.org")
+    )
+    assert (known.kind, known.implementation) == ("linux", "Linux 6.1, kernel.org")
+    assert known.sources["kind"] == "what it calls itself"
+
+
+def test_a_server_that_nothing_is_known_of() -> None:
+    known = identified(ServerFacts(name="nas01"), "/export", MountsOfServer((), ""))
+    assert (known.kind, known.implementation) == (None, None)
+    assert "NFS 4.1" in known.sources["implementation"]
+
+
+def test_the_loopback_has_no_ring_and_no_radio() -> None:
+    assert receive_ring("lo") is None
+    assert radio_rate_bps("lo") is None
+    assert receive_ring("nothing0") is None
