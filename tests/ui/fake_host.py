@@ -214,7 +214,7 @@ class FakeHost:
             context.emit(ApplyEvent(step=0, kind="unmount", state="begun", holders=self.holders))
         self._hold(context)
         for number, step in enumerate(plan.steps):
-            context.emit(ApplyEvent(step=number, kind=step.kind, state="begun"))
+            context.emit(ApplyEvent(step=number, kind=step.kind, state="begun", text=step.text))
             if self.apply_error is not None and step.kind in {"mount", "write"}:
                 context.emit(ApplyEvent(step=number, kind=step.kind, state="failed", text="It did not work."))
                 raise self.apply_error

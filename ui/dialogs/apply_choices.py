@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QCheckBox, QGridLayout, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QCheckBox, QGridLayout, QHBoxLayout, QRadioButton, QWidget
 
 from advisor.options import YES, MountOptions
 from ui.dialogs.buttons import show_outline
@@ -40,7 +40,7 @@ class ApplyChoices(QWidget):
         super().__init__()
         self._args = args
         self._active = active
-        nowhere = self.tr("&not at all: until it is unmounted or the computer shuts down")
+        nowhere = self.tr("&not at all: until it is unmounted or the computer stops")
         if kept != "nowhere":
             nowhere = self.tr("&not at all: what is set up stays as it is")
         keepers: list[tuple[Keeper, str]] = [
@@ -50,49 +50,42 @@ class ApplyChoices(QWidget):
         ]
         times = [
             (True, self.tr("n&ow: it is unmounted and mounted again") if active else self.tr("n&ow")),
-            (False, self.tr("at the next start of the computer, or when it is mounted next")),
+            (False, self.tr("&later: at the next start, or when it is mounted next")),
         ]  # fmt: skip
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(4)
-        grid.setColumnStretch(1, 1)
         self._keepers: dict[Keeper, QRadioButton] = {}
-        group = QButtonGroup(self)
-        grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
-        for row, (keeper, text) in enumerate(keepers):
-            button = QRadioButton(text)
-            button.setObjectName(f"keeper-{keeper}")
-            button.setChecked(keeper == args.keeper)
-            group.addButton(button)
-            grid.addWidget(button, row, 1)
-            self._keepers[keeper] = button
         self._times: dict[bool, QRadioButton] = {}
-        when = QButtonGroup(self)
+        group, when = QButtonGroup(self), QButtonGroup(self)
+        first, second = QHBoxLayout(), QHBoxLayout()
+        for keeper, text in keepers:
+            self._keepers[keeper] = _choice(text, f"keeper-{keeper}", keeper == args.keeper, group, first)
+        for now, text in times:
+            self._times[now] = _choice(text, "mount-now" if now else "mount-later", now == args.mount, when,
+                                       second)  # fmt: skip
         # An absent server must not keep the computer from starting; what is set up already stays as it is.
         options = MountOptions.parse(args.options)
         self._missing = [name for name in _GENTLE if kept == "nowhere" and options.get(name) != YES]
         self._gentle = QCheckBox(
-            self.tr("an absent server does not hold up the &start of the computer ({options})").format(
+            self.tr("an absent server does not &hold up the start of the computer ({options})").format(
                 options=", ".join(self._missing)
             )
         )
         self._gentle.setObjectName("apply-nofail")
         self._gentle.setChecked(True)
         self._gentle.clicked.connect(self._on_clicked)
-        grid.addWidget(self._gentle, len(keepers), 1)
-        grid.setRowMinimumHeight(len(keepers) + 1, self.fontMetrics().height() // 3)
-        first = len(keepers) + 2
-        grid.addWidget(plain_label(self.tr("Mount it")), first, 0)
-        for row, (now, text) in enumerate(times, first):
-            button = QRadioButton(text)
-            button.setObjectName("mount-now" if now else "mount-later")
-            button.setChecked(now == args.mount)
-            when.addButton(button)
-            grid.addWidget(button, row, 1)
-            self._times[now] = button
-        for choice in (*self._keepers.values(), *self._times.values(), self._gentle):
-            show_outline(choice)
+        show_outline(self._gentle)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(6)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
+        grid.addLayout(first, 0, 1)
+        grid.addWidget(self._gentle, 1, 1)
+        grid.addWidget(plain_label(self.tr("Mount it")), 2, 0)
+        grid.addLayout(second, 2, 1)
+        for row in (first, second):
+            row.setSpacing(18)
+            row.addStretch(1)
         group.buttonClicked.connect(self._on_clicked)
         when.buttonClicked.connect(self._on_clicked)
         self._settle()
@@ -122,3 +115,19 @@ class ApplyChoices(QWidget):
     def _on_clicked(self, *_button: object) -> None:
         self._settle()
         self.changed.emit()
+
+
+def _choice(
+    text: str,
+    name: str,
+    checked: bool,  # noqa: FBT001 - as the style's own
+    group: QButtonGroup,
+    row: QHBoxLayout,
+) -> QRadioButton:
+    button = QRadioButton(text)
+    button.setObjectName(name)
+    button.setChecked(checked)
+    show_outline(button)
+    group.addButton(button)
+    row.addWidget(button)
+    return button

@@ -114,7 +114,7 @@ class PlanView(QWidget):
             "host": self.tr("for the whole computer"),
             "boot": self.tr("takes effect at the next start"),
         }[change.takes]
-        note = f" {change.note}" if change.note else ""
+        note = f" {change.note}" if change.note and change.takes != "boot" else ""
         before, after = (
             self.tr("not given") if value is None else value_of(change.name, value)
             for value in (change.before, change.after)

@@ -63,14 +63,15 @@ class StepList(QWidget):
         return self._states.get(number)
 
     def set_state(self, number: int, state: StepState, note: str = "") -> None:
-        """Say how far a step is; the first has number 0."""
+        """Say how far a step is, the first with number 0; a note that repeats its text is not shown twice."""
         if not 0 <= number < len(self._steps):
             return
         self._states[number] = state
         self._signs[number].setText(_SIGNS[state])
         self._signs[number].setAccessibleName(self._word(state))
-        self._notes[number].setText(note)
-        self._notes[number].setVisible(bool(note))
+        said = "" if note == self._steps[number].text else note
+        self._notes[number].setText(said)
+        self._notes[number].setVisible(bool(said))
         self._colour()
 
     def _word(self, state: StepState) -> str:
