@@ -35,6 +35,7 @@ _FINDMNT = ("/usr/bin/findmnt", "/bin/findmnt")
 _SYSTEMCTL = ("/usr/bin/systemctl", "/bin/systemctl")
 _VERIFY_S, _RELOAD_S = 5.0, 15.0
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # linux/fs.h
 _FS_IOC_GETFLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20
@@ -79,7 +80,7 @@ class _Read(NamedTuple):
 
 
 class FstabWriter:
-    """Carries out ``add``, ``change`` and ``remove``.
+    """Carries out ``add``, ``change``, ``remove`` and ``restore``.
 
     Args:
         folder: where fstab stands; tests have their own.
@@ -126,7 +127,17 @@ class FstabWriter:
         old = str(args["share"]), str(args["target"])
         return self._carry_out(fstab_text.Edit(old, None), str(args["sha256"]), waiter)
 
-    def _carry_out(self, edit: fstab_text.Edit, sha256: str, waiter: Waiter) -> dict[str, object]:
+    def restore(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
+        """Take the last change back: every byte is again as the newest backup has it.
+
+        An older backup is refused: it would take other people's changes back too.
+
+        Raises:
+            Refusal: fstab is as it was then.
+        """
+        return self._carry_out(str(args["backup"]), str(args["sha256"]), waiter)
+
+    def _carry_out(self, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter) -> dict[str, object]:
         if self._catalogue is None:
             self._catalogue = load()
         try:
@@ -140,7 +151,34 @@ class FstabWriter:
         finally:
             os.close(folder)
 
-    def _locked(self, folder: int, edit: fstab_text.Edit, sha256: str, waiter: Waiter) -> dict[str, object]:
+    def _edited(self, before: bytes, edit: fstab_text.Edit | str) -> fstab_text.Edited:
+        """Return the file after an edit, or as the backup of that path has it."""
+        if not isinstance(edit, str):
+            return fstab_text.apply(before, edit, cast("Catalogue", self._catalogue))
+        try:
+            folder = self._sys.open(self._backups, _FOLDER)
+        except FileNotFoundError:
+            raise Refusal("fstab-refused", "There is no copy of fstab to go back to.") from None
+        try:
+            names = self._kept(folder)
+            if not names or edit != f"{self._backups}/{names[-1]}":
+                raise Refusal("fstab-refused", "This copy of fstab is not the newest one.", detail=edit)
+            fd = self._sys.open(names[-1], _READ, dir_fd=folder)
+            try:
+                return fstab_text.Edited(self._read_all(fd), "")
+            finally:
+                os.close(fd)
+        finally:
+            os.close(folder)
+
+    @staticmethod
+    def _kept(folder: int) -> list[str]:
+        """Return the names of the backups, the oldest first."""
+        return sorted(name for name in os.listdir(folder) if name.startswith("fstab-"))
+
+    def _locked(
+        self, folder: int, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter
+    ) -> dict[str, object]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -148,7 +186,7 @@ class FstabWriter:
         before = self._read(folder)
         if hashlib.sha256(before.data).hexdigest() != sha256:
             raise Refusal("fstab-changed", "fstab was changed since it was read.")
-        edited = fstab_text.apply(before.data, edit, cast("Catalogue", self._catalogue))
+        edited = self._edited(before.data, edit)
         backup = self._back_up(before.data)
         try:
             self._prepare(folder, before, edited.data)
@@ -211,14 +249,13 @@ class FstabWriter:
     def _back_up(self, data: bytes) -> str:
         """Keep the old contents under a dated name, durable before anything is changed."""
         os.makedirs(self._backups, mode=0o700, exist_ok=True)  # noqa: PTH103
-        folder = self._sys.open(self._backups, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        folder = self._sys.open(self._backups, _FOLDER)
         try:
             # The nanoseconds keep two of one second apart, and their order.
             name = time.strftime("fstab-%Y%m%dT%H%M%S", time.gmtime()) + f".{time.time_ns() % 10**9:09d}Z"
             self._create(folder, name, data, None)
             self._sys.fsync(folder)
-            kept = sorted(n for n in os.listdir(folder) if n.startswith("fstab-"))  # noqa: PTH208
-            for old in kept[:-KEEP]:
+            for old in self._kept(folder)[:-KEEP]:
                 self._sys.unlink(old, dir_fd=folder)
             return f"{self._backups}/{name}"
         finally:

@@ -158,14 +158,19 @@ def _mount_role(caller: Caller) -> dict[str, Handler]:
     from app.helper.mounting import Mounting
 
     mounting = Mounting(caller)
-    return {"mount": mounting.mount, "unmount": mounting.unmount, "holders": mounting.holders}
+    return {
+        "mount": mounting.mount, "unmount": mounting.unmount, "holders": mounting.holders,
+        "try": mounting.attempt, "remount": mounting.remount,
+    }  # fmt: skip
 
 
 def _persist_role(_caller: Caller) -> dict[str, Handler]:
     from app.helper.fstab_writer import FstabWriter
 
     writer = FstabWriter()
-    return {"add": writer.add, "change": writer.change, "remove": writer.remove}
+    return {
+        "add": writer.add, "change": writer.change, "remove": writer.remove, "restore": writer.restore,
+    }  # fmt: skip
 
 
 def _no_verbs(_caller: Caller) -> dict[str, Handler]:

@@ -30,14 +30,17 @@ SCHEMAS: dict[str, dict[str, Field]] = {
         "timeout_ms": Field(int),
     },
     "holders": {"target": Field(str)},
+    "try": {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)},
+    "remount": {"target": Field(str), "options": Field(list), "timeout_ms": Field(int)},
     "add": _ENTRY,
     "change": {"old_share": Field(str), "old_target": Field(str), **_ENTRY},
     "remove": {**_SHARE, "sha256": Field(str)},
+    "restore": {"backup": Field(str), "sha256": Field(str)},
 }
 #: Every verb but hello and cancel belongs to exactly one role; the last roles have no verbs yet.
 ROLES: dict[str, frozenset[str]] = {
-    "mount": frozenset({"hello", "mount", "unmount", "holders", "cancel"}),
-    "persist": frozenset({"hello", "add", "change", "remove", "cancel"}),
+    "mount": frozenset({"hello", "mount", "unmount", "holders", "try", "remount", "cancel"}),
+    "persist": frozenset({"hello", "add", "change", "remove", "restore", "cancel"}),
     "bench": frozenset(),
     "tune": frozenset(),
 }

@@ -54,7 +54,7 @@ def no_findmnt(request, monkeypatch):
 
 def make(tmp_path, system=None, data=OLD):
     folder = tmp_path / "etc"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     (folder / "fstab").write_bytes(data)
     (folder / "fstab").chmod(0o640)
     return FstabWriter(str(folder), str(tmp_path / "state" / "fstab"), system, CATALOGUE)
@@ -105,6 +105,30 @@ def test_it_writes_and_keeps_a_backup_mode_and_owner(tmp_path):
     assert names(path.parent) == ["fstab"]
     writer.remove(request(NEW), Quiet())
     assert path.read_bytes() == OLD + b"\n"
+
+
+def test_the_last_change_is_taken_back_byte_for_byte(tmp_path):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    first = writer.add(request(), Quiet())["backup"]
+
+    def restore(backup, now=NEW):
+        sha256 = hashlib.sha256(now).hexdigest()
+        writer.restore({"backup": backup, "sha256": sha256}, Quiet())
+
+    for backup in ("", "/etc/passwd", first + "/../x", first.replace("fstab-", "fstab-0")):
+        with pytest.raises(Refusal, match="not the newest"):
+            restore(backup)
+    with pytest.raises(Refusal, match="changed"):
+        restore(first, OLD)
+    assert path.read_bytes() == NEW
+    restore(first)
+    assert path.read_bytes() == OLD
+    # Going back is a change of its own: the copy before it is no longer the newest.
+    with pytest.raises(Refusal, match="not the newest"):
+        restore(first, OLD)
+    with pytest.raises(Refusal, match="no copy"):
+        make(tmp_path / "other").restore({"backup": "x", "sha256": hashlib.sha256(OLD).hexdigest()}, Quiet())
 
 
 def test_it_changes_in_place(tmp_path):

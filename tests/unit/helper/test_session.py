@@ -155,16 +155,19 @@ ARGS = {
     "mount": {"share": "a:/b", "target": "/mnt/x", "options": [], "create": False, "timeout_ms": 1000},
     "unmount": {"target": "/mnt/x", "timeout_ms": 1000},
     "holders": {"target": "/mnt/x"},
+    "try": {"share": "a:/b", "options": [], "timeout_ms": 1000},
+    "remount": {"target": "/mnt/x", "options": [], "timeout_ms": 1000},
     "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},
     "change": {"old_share": "a:/b", "old_target": "/mnt/x", "share": "a:/b", "target": "/mnt/x",
                "fstype": "nfs", "options": [], "sha256": ""},
     "remove": {"share": "a:/b", "target": "/mnt/x", "sha256": ""},
+    "restore": {"backup": "", "sha256": ""},
     "cancel": {"id": "a"},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-@pytest.mark.parametrize("verb", [*sorted(ARGS), "persist", "remount", "__class__", ""])
+@pytest.mark.parametrize("verb", [*sorted(ARGS), "persist", "move", "__class__", ""])
 def test_a_role_has_its_own_verbs_and_no_others(role, verb):
     assert set(ARGS) == set(SCHEMAS)
     called = []
