@@ -98,10 +98,22 @@ class NotRecommended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Something that is wrong beside the mount: no option mends it."""
+
+    text: str
+    reason: str
+    evidence: tuple[str, ...]
+    source: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The whole answer.
 
     Attributes:
+        attention: what no mount option mends.
         recommendations: changes, in the catalogue's order.
         agreed: options that are right as they are: name to reason.
         not_recommended: values that lost, or that a rule warns of.
@@ -112,6 +124,7 @@ class Advice:
     agreed: Mapping[str, str] = field(default_factory=dict[str, str])
     not_recommended: tuple[NotRecommended, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict[str, str])
+    attention: tuple[Attention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,43 +159,65 @@ def recommend(
         measured: findings of tests on this mount.
     """
     situation = Situation(options, context or LintContext(), facts)
-    current = implied_values(options) | dict(tunables or {})
     tested = {finding.option: finding for finding in measured}
     votes: dict[str, list[_Vote]] = {}
     warned: list[NotRecommended] = []
+    attention: list[Attention] = []
     for name, rule in rules().items():
         found = evidence(rule, facts, situation, workload)
         if found is None:
             continue
         for vote in _votes(name, rule, facts, tuple(found)):
             votes.setdefault(vote.option, []).append(vote)
-        warned += [
-            NotRecommended(option=option, value=value, reason=rule.reason, source=rule.source,
-                           link=rule.link, rule=name)
-            for option, value in rule.avoid.items()
-        ]  # fmt: skip
+        warned += [_warning(name, rule, option, value) for option, value in rule.avoid.items()]
+        if rule.attention:
+            attention.append(_attention(rule, tuple(found)))
     for own in tested.values():
         if own.status == "confirmed":
             votes.setdefault(own.option, []).append(_own(own))
-    recommendations: list[Recommendation] = []
-    agreed: dict[str, str] = {}
+    winners: list[_Vote] = []
     for option in sorted(votes, key=_place):
         winner, *losers = sorted(votes[option], key=lambda vote: LAYERS.index(vote.rule.layer))
         warned += [_lost(vote, winner) for vote in losers if vote.value != winner.value and not vote.keep]
         finding = tested.get(option)
-        refuted = finding is not None and finding.status == "refuted" and finding.value == winner.value
-        if refuted and finding is not None:
+        if finding is not None and finding.status == "refuted" and finding.value == winner.value:
             warned.append(_refuted(winner, finding))
-        elif winner.keep or winner.value in {current.get(option), _default(option, current)}:
-            agreed[option] = winner.rule.reason
         else:
-            recommendations.append(_recommendation(winner, current.get(option), options, finding))
+            winners.append(winner)
+    current = options.values() | dict(tunables or {})
+    left = _left(options, winners) | dict(tunables or {})
+    changes = [vote for vote in winners if not _is_so(vote, current, left)]
     return Advice(
-        recommendations=tuple(recommendations),
-        agreed=agreed,
+        recommendations=tuple(
+            _recommendation(vote, current.get(vote.option), options, tested.get(vote.option))
+            for vote in changes
+        ),
+        agreed={vote.option: vote.rule.reason for vote in winners if vote not in changes},
         not_recommended=tuple(warned),
         unknown=_unknown(facts),
+        attention=tuple(attention),
     )
+
+
+def _left(options: MountOptions, winners: list[_Vote]) -> dict[str, str]:
+    """Return what is in force once the options that are to go are gone: noac implies others, for example."""
+    remaining = options.copy()
+    for vote in winners:
+        if vote.value is None and not vote.keep:
+            remaining.remove(vote.option)
+    return implied_values(remaining)
+
+
+def _is_so(vote: _Vote, current: Mapping[str, str], left: Mapping[str, str]) -> bool:
+    """Whether nothing needs to change for a vote."""
+    if vote.keep:
+        return True
+    if vote.value is None:
+        return vote.option not in current
+    known = catalogue().find(vote.option)
+    if vote.option in left or known is None:
+        return left.get(vote.option) == vote.value
+    return known.default_for(left.get("vers", ""), left.get("proto", "")) == vote.value
 
 
 def use_recommended(options: MountOptions, advice: Advice) -> MountOptions:
@@ -198,12 +233,16 @@ def use_recommended(options: MountOptions, advice: Advice) -> MountOptions:
     return changed
 
 
-def _default(option: str, current: Mapping[str, str]) -> str | None:
-    """Return the value that counts if the option is not given; nothing if it is given."""
-    known = catalogue().find(option)
-    if option in current or known is None:
-        return current.get(option)
-    return known.default_for(current.get("vers", ""), current.get("proto", ""))
+def _warning(name: str, rule: Rule, option: str, value: str) -> NotRecommended:
+    return NotRecommended(
+        option=option, value=value, reason=rule.reason, source=rule.source, link=rule.link, rule=name
+    )
+
+
+def _attention(rule: Rule, found: tuple[str, ...]) -> Attention:
+    return Attention(
+        text=rule.attention, reason=rule.reason, evidence=found, source=rule.source, link=rule.link
+    )
 
 
 def _votes(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> list[_Vote]:

@@ -58,6 +58,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lacks: the server offers none of these.
         workloads: what the mount is for is one of these.
         udp: whether the kernel's client speaks NFS over UDP.
+        udp_possible: the kernel is not known to be without NFS over UDP.
         kernel_from: the kernel is at least this.
         shared: whether other mounts use the server's connections already.
     """
@@ -79,6 +80,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lacks: tuple[str, ...] = ()
     workloads: tuple[Workload, ...] = ()
     udp: bool | None = None
+    udp_possible: Literal[True] | None = None
     kernel_from: tuple[int, int] | None = None
     shared: bool | None = None
 
@@ -97,6 +99,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unset: options to take out, so that client and server negotiate.
         keep: options that are right as they are.
         avoid: option to value that is not to be set, for ``reason``.
+        attention: what no mount option mends, one sentence.
         effect: what to expect.
         risk: what may go wrong, or "".
         scope: mount; server (all mounts of that server); host.
@@ -113,6 +116,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unset: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     avoid: dict[str, str] = {}
+    attention: str = ""
     effect: str = ""
     risk: str = ""
     scope: Scope = "mount"
@@ -193,6 +197,9 @@ def _of_client(given: Given, client: ClientFacts, workload: Workload) -> _Checks
         yield workload in given.workloads, f"used for: {workload}"
     if given.udp is not None:
         yield client.udp is given.udp, f"NFS over UDP in this kernel: {'yes' if client.udp else 'no'}"
+    if given.udp_possible is not None:
+        known = "unknown" if client.udp is None else "yes"
+        yield client.udp is not False, f"NFS over UDP in this kernel: {known}"
     if given.kernel_from is not None:
         match = re.match(r"([0-9]{1,6})\.([0-9]{1,6})", client.kernel)
         holds = match is not None and (int(match[1]), int(match[2])) >= given.kernel_from

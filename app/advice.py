@@ -12,7 +12,7 @@ from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint_situation import LintContext
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
-from advisor.recommend import Advice, NotRecommended, Recommendation, recommend, use_recommended
+from advisor.recommend import Advice, Attention, NotRecommended, Recommendation, recommend, use_recommended
 from advisor.rules import WORKLOADS, Workload
 from app.errors import AppError, ErrorKind
 from app.lab.links import parse_link
@@ -78,6 +78,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         not_recommended: values that one might expect, and why not.
         unknown: facts that are not known: name to why.
         expected: speeds of copies of large files.
+        attention: what no mount option mends.
     """
 
     facts: Facts
@@ -89,6 +90,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     not_recommended: tuple[NotRecommended, ...]
     unknown: dict[str, str]
     expected: list[Expected]
+    attention: tuple[Attention, ...] = ()
 
 
 def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None) -> AdviceResult:
@@ -130,6 +132,7 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         not_recommended=advice.not_recommended,
         unknown=dict(advice.unknown),
         expected=[_expected(direction, options, facts, advice, tunables) for direction in ("write", "read")],
+        attention=advice.attention,
     )
 
 

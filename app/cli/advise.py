@@ -69,6 +69,8 @@ def advice_text(result: AdviceResult) -> str:
     lines: list[str] = []
     if result.facts.link is not None:
         lines += [f"Link: {link_text(result.facts.link)}", ""]
+    for matter in result.attention:
+        lines += [*_wrapped(f"{matter.text} {matter.reason}", ""), ""]
     if not result.recommendations:
         lines.append("Nothing to change.")
     for _rule, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
