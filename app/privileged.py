@@ -56,6 +56,8 @@ _HINTS = {
     ErrorKind.FSTAB_REFUSED: "fstab is as it was. Change it in the way this system is managed.",
     ErrorKind.FSTAB_FAILED: "fstab is as it was, unless the message says otherwise. Look at the free "
     "space and the health of the disk.",
+    ErrorKind.OPTION_REJECTED: "Unmount it and mount it again with the new options.",
+    ErrorKind.UNAVAILABLE: "The kernel or a container's limits do not allow it.",
     ErrorKind.NOT_RESPONDING: "The server does not answer. Force the unmount: what was not written yet "
     "is lost.",
 }
@@ -85,7 +87,7 @@ class HelperClient:
             timeout_s: how long to wait for the answer, authorisation not counted.
 
         Returns:
-            the helper's answer; for ``mount`` with ``output``, the lines to show a person; for
+            the helper's answer; for ``mount`` and ``try`` with ``output``, the lines to show a person; for
             ``holders`` with the ``user`` of each.
 
         Raises:
@@ -254,7 +256,7 @@ class _Connection:
 def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
     wire = dict(args)
-    if verb in {"mount", "unmount"}:
+    if verb in {"mount", "unmount", "try", "remount"}:
         limit_s = float(wire.pop("timeout_s", min(_DEADLINE_S, timeout_s)))
         wire["timeout_ms"] = min(150_000, max(500, int(limit_s * 1000)))
     if isinstance(wire.get("options"), str):
@@ -274,7 +276,7 @@ def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: Cancel
     if not isinstance(result, dict):
         raise _failed("The helper gave an answer that cannot be read.", str(answer)[:1000])
     found = cast("dict[str, Any]", result)
-    if verb == "mount":
+    if verb in {"mount", "try"}:
         notes = [_FOREGROUND] if "foreground" in found.get("notes", []) else []
         found["output"] = "\n".join([str(found.get("text", "")).strip(), *notes]).strip()
     if verb == "holders":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import select
 import signal
@@ -112,13 +113,19 @@ class Disposable:
     """A forked copy of this process that makes one call which may never return.
 
     Its exit status is the call's errno. The helper is single-threaded, so the fork is safe.
+
+    Args:
+        call: returns an errno.
+        keep: descriptors that it needs.
     """
 
-    def __init__(self, call: Callable[[], int]) -> None:
+    def __init__(self, call: Callable[[], int], *, keep: Collection[int] = ()) -> None:
         self.pid = os.fork()
         if self.pid == 0:
             # The copy may stay in the kernel for long: it must not hold our pipes open.
-            os.closerange(0, 4096)
+            edges = [-1, *sorted(keep), 4096]
+            for below, above in itertools.pairwise(edges):
+                os.closerange(below + 1, above)
             with contextlib.suppress(BaseException):
                 os._exit(call())
             os._exit(255)

@@ -10,7 +10,7 @@ CODES = frozenset({
     "mount-point-invalid", "mount-point-missing", "mount-point-is-file", "mount-point-not-empty",
     "mount-point-system", "mount-point-busy",
     "not-mounted", "busy", "not-responding",
-    "mount-failed", "mount-nfs-missing",
+    "mount-failed", "mount-nfs-missing", "option-rejected",
     "fstab-changed", "fstab-refused", "fstab-failed",
 })  # fmt: skip
 
@@ -33,6 +33,16 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
         self.message = message
         self.detail = detail
         self.data = data or {}
+
+
+def body(refusal: Refusal) -> dict[str, object]:
+    """Return a refusal as it travels."""
+    return {
+        "code": refusal.code,
+        "message": refusal.message,
+        "detail": refusal.detail,
+        "data": refusal.data,
+    }
 
 
 def printable(raw: bytes) -> str:

@@ -24,11 +24,7 @@ def note(path: str, prepared: targets.Prepared) -> None:
     if not prepared.made:
         return
     with contextlib.suppress(OSError):
-        previous = os.umask(0o022)
-        try:
-            os.makedirs(targets.OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
-        finally:
-            os.umask(previous)
+        targets.make_own_root()
         with contextlib.suppress(FileExistsError):
             os.mkdir(FOLDER, 0o700)  # noqa: PTH102
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -49,11 +49,13 @@ class Catalogue:
         bare: spellings without a value ("noac", "v4.2") to their option.
         keyed: spellings before a value ("rsize=") to their option.
         elsewhere: spellings that mount(8) or systemd reads in fstab and that never reach mount.nfs.
+        remount: spellings without a value that a remount changes.
     """
 
     bare: dict[str, Entry] = field(default_factory=dict[str, Entry])
     keyed: dict[str, Entry] = field(default_factory=dict[str, Entry])
     elsewhere: set[str] = field(default_factory=set[str])
+    remount: set[str] = field(default_factory=set[str])
 
     def build(self, words: list[str]) -> tuple[str, ...]:
         """Return the words for mount.nfs, each option at most once, without those always added.
@@ -173,6 +175,8 @@ def _add(catalogue: Catalogue, name: str, table: dict[str, Any]) -> None:
         if spelling in _NEVER or not re.fullmatch(r"[A-Za-z0-9_.=:-]{1,40}", spelling):
             continue
         (catalogue.keyed if spelling.endswith("=") else catalogue.bare)[spelling] = entry
+        if table.get("change") == "remount":
+            catalogue.remount.add(spelling)
 
 
 def _spellings(table: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ import select
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
-from app.helper.errors import Refusal
+from app.helper.errors import Refusal, body
 from app.helper.verbs import check_args
 
 if TYPE_CHECKING:
@@ -218,16 +218,6 @@ class Session:
                 data = data[os.write(self._writer, data) :]
         except OSError:
             self._ended = True
-
-
-def body(refusal: Refusal) -> dict[str, object]:
-    """Return a refusal as it travels."""
-    return {
-        "code": refusal.code,
-        "message": refusal.message,
-        "detail": refusal.detail,
-        "data": refusal.data,
-    }
 
 
 def parse(line: bytes) -> Request:

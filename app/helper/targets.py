@@ -137,6 +137,19 @@ def permit_unmount(caller: Caller, path: str) -> None:
         raise Refusal("mount-point-system", f"The mount at “{path}” belongs to the system.")
 
 
+def make_own_root() -> None:
+    """Make the folder of this program's own mounts, which everybody may enter, if it is not there.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    previous = os.umask(0o022)
+    try:
+        os.makedirs(OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
+    finally:
+        os.umask(previous)
+
+
 def _is_own(caller: Caller, path: str) -> bool:
     own = OWN_ROOT if caller.uid == 0 else f"{OWN_ROOT}/{caller.uid}"
     return path != own and table.is_within(path, own) and not table.is_within(path, f"{OWN_ROOT}/made")

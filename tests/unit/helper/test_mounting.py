@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import children, mounting, table
+from app.helper import children, mount_nfs, mounting, table
 from app.helper.errors import Refusal
 from app.helper.mounting import Mounting
 from app.helper.options import ALWAYS
@@ -136,13 +136,13 @@ def test_a_mount_that_is_not_what_was_asked_for_is_refused(monkeypatch, after, m
     monkeypatch.setattr(table, "read", lambda: after)
     ended = children.Ended(0, "", False)
     with pytest.raises(Refusal, match=message):
-        mounting._verify(ended, [row(5, ("rw",))], "/mnt/x")
+        mount_nfs._verify(ended, [row(5, ("rw",))], "/mnt/x")
 
 
 def test_a_mount_that_is_what_was_asked_for(monkeypatch):
     wanted = row(9, ("rw", "nosuid", "nodev"))
     monkeypatch.setattr(table, "read", lambda: [row(5, ("rw",)), wanted])
-    assert mounting._verify(children.Ended(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
+    assert mount_nfs._verify(children.Ended(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
 
 
 STAND_IN = """#!/bin/sh
@@ -151,6 +151,9 @@ case "$1" in
 *:/loose) exec mount -t tmpfs tmpfs "$2";;
 *:/late) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; exec sleep 100;;
 *:/lie) exit 0;;
+*:/hang) exec sleep 100;;
+*:/daemon) setsid sleep 77 & echo $! > "$(dirname "$0")/daemon"
+    exec mount -t tmpfs -o nosuid,nodev tmpfs "$2";;
 *) echo "mount.nfs: access denied by server while mounting $1"; exit 32;;
 esac
 """
@@ -158,12 +161,12 @@ esac
 SCRIPT = """
 import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
-from app.helper import made, mounting, table, targets, utab
+from app.helper import made, mount_nfs, mounting, table, targets, utab
 from app.helper.errors import Refusal
 utab.forget = lambda path: False
 base = sys.argv[2]
 table.NFS_TYPES = frozenset({"tmpfs"})
-mounting.MOUNT_NFS = (base + "/mount.nfs",)
+mount_nfs.MOUNT_NFS = (base + "/mount.nfs",)
 targets.OWN_ROOT, made.FOLDER = base + "/own", base + "/own/made"
 targets._SYSTEM = ()
 class Waiter:
@@ -192,6 +195,41 @@ mount("good", "good")
 mount("again", "good")
 holder = subprocess.Popen(["sleep", "100"], cwd=point)
 unmount("busy")
+def remount(name, *words):
+    ask(name, helper.remount, target=point, options=list(words), timeout_ms=20000)
+    told[name + " shown"] = sorted(table.at(table.read(), point).options)
+remount("remounted", "ro", "noexec", "noatime")
+remount("remounted back", "rw", "exec", "relatime")
+remount("sync", "sync", "nodiratime")
+told["sync shown"] += table.at(table.read(), point).super_options.split(",")
+remount("async", "async", "diratime", "strictatime")
+told["async shown"] += table.at(table.read(), point).super_options.split(",")
+words = ("rsize=1024", "suid", "dev", "hard", "remount", "bind", "", "ro,suid", "nolock")
+for number, word in enumerate(words):
+    remount(f"bad {number}", word)
+with open(point + "/open", "w"):
+    remount("written", "ro")
+rows = table.read()
+def attempt(name, export, waiter=None, **more):
+    try:
+        args = {"share": "nas:/" + export, "options": ["vers=4.2"], "timeout_ms": 20000, **more}
+        told[name] = helper.attempt(args, waiter or Waiter())
+    except Refusal as refusal:
+        told[name] = [refusal.code, refusal.message, refusal.detail]
+    told[name + " left"] = table.read() != rows or sorted(os.listdir(base + "/own")) != ["made"]
+class Cancelled(Waiter):
+    cancelled = True
+    def wait(self, fds, timeout_s):
+        return set()
+for export in ("denied", "loose", "lie", "good", "daemon"):
+    attempt("try " + export, export)
+attempt("try late", "late", timeout_ms=1500)
+attempt("try hang", "hang", timeout_ms=500)
+attempt("try cancelled", "hang", Cancelled())
+attempt("try bad share", "x y:z")
+attempt("try bad option", "good", options=["suid"])
+with open("/proc/self/task/%d/children" % os.getpid()) as file:
+    told["children"] = len(file.read().split())
 told["holders"] = helper.holders({"target": point}, Waiter())["holders"]
 told["pid"] = holder.pid
 holder.kill(); holder.wait()
@@ -201,6 +239,42 @@ ask("holders of nothing", helper.holders, target=point)
 told["left"] = os.listdir(base + "/own/made")
 print(json.dumps(told))
 """
+
+
+def check_remounts(told):
+    shown = {name: set(told[f"{name} shown"]) for name in ("remounted", "remounted back", "sync", "async")}
+    assert shown["remounted"] == {"ro", "nosuid", "nodev", "noexec", "noatime"}
+    assert shown["remounted back"] == {"rw", "nosuid", "nodev", "relatime"}
+    assert {"sync", "nodiratime", "relatime", "nosuid"} <= shown["sync"]
+    assert {"rw", "nosuid", "nodev"} <= shown["async"]
+    assert not {"sync", "nodiratime", "relatime", "noatime"} & shown["async"]
+    for number in range(9):
+        assert told[f"bad {number}"][0] == "option-invalid"
+        assert told[f"bad {number} shown"] == ["nodev", "nosuid", "rw"]
+    assert told["written"][0] == "busy"
+    assert told["written shown"] == ["nodev", "nosuid", "rw"]
+
+
+def check_attempts(told, folder):
+    good = told["try good"]
+    assert good["fstype"] == "tmpfs"
+    assert good["mount_options"].startswith("rw,nosuid,nodev")
+    assert (good["nconnect"], good["shared"], good["notes"]) == (0, False, [])
+    assert good["command"][-3:] == ["-o", "vers=4.2,retry=0,nosuid,nodev", "-n"]
+    assert told["try daemon"]["fstype"] == "tmpfs"
+    daemon = subprocess.run(["pgrep", "-f", "^sleep 77$"], capture_output=True, text=True, check=False).stdout
+    assert not daemon, (folder / "daemon").read_text()
+    assert told["try denied"][0] == "mount-failed"
+    assert "access denied" in told["try denied"][2]
+    assert "nosuid" in told["try loose"][1]
+    assert "nothing is mounted" in told["try lie"][1]
+    for name in ("late", "hang"):
+        assert "in time" in told[f"try {name}"][1]
+    assert told["try cancelled"][0] == "cancelled"
+    assert told["try bad share"][0] == "share-invalid"
+    assert told["try bad option"][0] == "option-invalid"
+    assert not any(left for name, left in told.items() if name.startswith("try ") and name.endswith(" left"))
+    assert told["children"] == 1  # the holder
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
@@ -251,5 +325,7 @@ def test_mounts_come_and_go(tmp_path):
     assert "removed_directory" in told["gone"]
     assert told["gone left"] == nothing
     assert told["twice"][0] == "not-mounted"
+    check_remounts(told)
+    check_attempts(told, tmp_path)
     assert told["left"] == []
     assert not (tmp_path / "mnt").exists()

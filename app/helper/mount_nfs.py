@@ -1,0 +1,96 @@
+"""mount.nfs: run it, and believe the table of mounts rather than its exit code."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from app.helper import children, table, unmounting
+from app.helper.errors import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.helper.children import Waiter
+
+#: It is run itself, not mount(8): one process instead of two, and its own text and exit code.
+MOUNT_NFS = ("/usr/sbin/mount.nfs", "/sbin/mount.nfs")
+
+
+def command(share: str, path: str, options: Sequence[str]) -> list[str]:
+    """Return the command that mounts.
+
+    Raises:
+        Refusal: if mount.nfs is not installed.
+    """
+    program = next((p for p in MOUNT_NFS if os.access(p, os.X_OK)), None)
+    if program is None:
+        raise Refusal("mount-nfs-missing", "The program mount.nfs is not installed.")
+    return [program, share, path, "-o", ",".join(options)]
+
+
+def run(
+    argv: Sequence[str], path: str, before: list[table.Row], deadline_s: float, waiter: Waiter
+) -> tuple[table.Row, str]:
+    """Run a command that mounts at the path; return the new row and what was printed.
+
+    Args:
+        argv: the command.
+        path: where it mounts.
+        before: the table as it was.
+        deadline_s: how long it may take.
+        waiter: waits, and can cancel.
+
+    Raises:
+        Refusal: nothing new is mounted at the path then.
+    """
+    try:
+        ended = children.run(argv, deadline_s, waiter)
+        return _verify(ended, before, path), ended.text
+    except BaseException:
+        _withdraw(before, path)
+        raise
+
+
+def _verify(ended: children.Ended, before: list[table.Row], path: str) -> table.Row:
+    """Return the new row of the table if it is the mount that was wanted.
+
+    The source is not compared: a 4.1 server reached by another address shows the first one (trunking),
+    and a referral shows another server. The row is new, stands at a path that only root can change, and
+    is NFS.
+
+    Raises:
+        Refusal: otherwise.
+    """
+    if ended.cancelled:
+        raise Refusal("cancelled", "Cancelled.")
+    if ended.code is None:
+        raise _failed("mount.nfs did not end in time.", ended, timed_out=True)
+    if ended.code != 0:
+        raise _failed("mount.nfs failed.", ended)
+    row = _new_row(before, path)
+    if row is None:
+        raise _failed("mount.nfs ended without an error, but nothing is mounted.", ended)
+    if row.fstype not in table.NFS_TYPES or not {"nosuid", "nodev"} <= set(row.options):
+        raise _failed("The mount came out without “nosuid,nodev” and was removed.", ended)
+    return row
+
+
+def _failed(message: str, ended: children.Ended, *, timed_out: bool = False) -> Refusal:
+    data: dict[str, object] = {"exit_code": ended.code, "timed_out": timed_out}
+    return Refusal("mount-failed", message, detail=ended.text.strip(), data=data)
+
+
+def _new_row(before: list[table.Row], path: str) -> table.Row | None:
+    known = {row.mount_id for row in before}
+    return table.at([row for row in table.read() if row.mount_id not in known], path)
+
+
+def _withdraw(before: list[table.Row], path: str) -> None:
+    """Take away what a failed or killed mount.nfs left at the path after all."""
+    row = _new_row(before, path)
+    if row is not None and row.fstype in table.NFS_TYPES:
+        try:
+            unmounting.remove(row, unmounting.MNT_DETACH, unmounting.FAREWELL_S, unmounting.Deaf())
+        except Refusal:
+            return

@@ -1,0 +1,169 @@
+"""A mount that nobody sees: made, looked at and gone, in namespaces of its own.
+
+A disposable child leaves the helper's mount namespace and, with its first child, the process namespace.
+What that child mounts is in no other table; when it ends, however it ends, the kernel ends everything it
+started (mount.nfs, an rpc.statd) and drops the mount. Mounts follow the system's into the namespace and none
+go back, so that an unmount elsewhere is not held up by a copy. The mount covers /run/mountwright there:
+nothing is made for it, so nothing is left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING, cast
+
+from app.helper import children, mount_nfs, table, targets, unmounting
+from app.helper.errors import Refusal, body
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from app.helper.children import Waiter
+
+# linux/sched.h, linux/mount.h, linux/prctl.h
+_CLONE_NEWNS, _CLONE_NEWPID = 0x20000, 0x20000000
+_MS_REC, _MS_SLAVE = 0x4000, 0x80000
+_PR_SET_PDEATHSIG = 1
+#: For the child to clear up by itself, when it has answered, is too late or is cancelled.
+_GRACE_S = 8.0
+_MAX_ANSWER = 1 << 20
+
+
+def mount_once(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> dict[str, object]:
+    """Run a command that mounts at targets.OWN_ROOT, and return what became of it.
+
+    Returns:
+        ``fstype``, ``source``, ``options`` (of the superblock), ``mount_options``, ``version``, ``nconnect``
+        (connections of the mount), ``read_ahead_kb`` (None if unknown), ``shared`` (another mount had this
+        superblock before, and with it its values) and ``text``, what was printed.
+
+    Raises:
+        Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
+    """
+    targets.make_own_root()
+    control_reader, control = os.pipe2(os.O_CLOEXEC)
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    try:
+        child = children.Disposable(
+            lambda: _apart(argv, deadline_s, control_reader, writer), keep=(control_reader, writer)
+        )
+    finally:
+        os.close(control_reader)
+        os.close(writer)
+    try:
+        data, whole = _listen(reader, time.monotonic() + deadline_s + _GRACE_S, waiter)
+        os.close(control)
+        control = -1
+        if not whole:
+            # Cancelled or late: it is told to clear up, by the end of its control pipe.
+            data += _listen(reader, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
+        children.wait_quietly(child.pidfd, _GRACE_S)
+        status = child.status()
+    finally:
+        child.dispose()
+        os.close(reader)
+        if control >= 0:
+            os.close(control)
+    return _answer(data, status, cancelled=waiter.cancelled)
+
+
+def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
+    """Return what came until the end of a line, and whether that was before the time and uncancelled."""
+    data = b""
+    while not data.endswith(b"\n"):
+        left = end - time.monotonic()
+        ready = waiter.wait({reader}, max(0.0, left))
+        chunk = os.read(reader, 1 << 16) if reader in ready else b""
+        if reader in ready and not chunk:
+            return data, True
+        data += chunk
+        if (not chunk and (waiter.cancelled or left <= 0)) or len(data) > _MAX_ANSWER:
+            return data, False
+    return data, True
+
+
+def _answer(data: bytes, status: int | None, *, cancelled: bool) -> dict[str, object]:
+    if cancelled:
+        raise Refusal("cancelled", "Cancelled.")
+    if not data.endswith(b"\n"):
+        if status:
+            raise Refusal(
+                "unavailable", "A private test mount cannot be made here.", detail=os.strerror(status)
+            )
+        timed_out: dict[str, object] = {"exit_code": None, "timed_out": True}
+        raise Refusal("mount-failed", "The test mount did not end in time.", data=timed_out)
+    answer = cast("dict[str, dict[str, object]]", json.loads(data))
+    error = answer.get("error")
+    if error is not None:
+        facts = cast("dict[str, object]", error["data"])
+        raise Refusal(str(error["code"]), str(error["message"]), detail=str(error["detail"]), data=facts)
+    return answer["ok"]
+
+
+def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int) -> int:
+    """Leave the helper's namespaces, and do the rest in a child; return an errno."""
+    signal.set_wakeup_fd(-1)
+    for _standard in range(3):
+        os.open("/dev/null", os.O_RDWR)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNS | _CLONE_NEWPID) != 0:
+        return ctypes.get_errno()
+    if libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_SLAVE), None) != 0:
+        return ctypes.get_errno()
+    pid = os.fork()
+    if pid == 0:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _tell(writer, _attempt(argv, deadline_s, _Remote(control)))
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(pid, 0)
+    return 0
+
+
+class _Remote:
+    """A Waiter that is cancelled by the end of a pipe: of the helper's word, or of the helper."""
+
+    def __init__(self, control: int) -> None:
+        self._control = control
+        self.cancelled = False
+
+    def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
+        """Wait for the descriptors, the time or the end of the pipe."""
+        ready = set(select.select([*fds, self._control], [], [], timeout_s)[0])
+        self.cancelled = self.cancelled or self._control in ready
+        return ready - {self._control}
+
+
+def _attempt(argv: Sequence[str], deadline_s: float, waiter: _Remote) -> dict[str, object]:
+    before = table.read()
+    try:
+        row, text = mount_nfs.run(argv, targets.OWN_ROOT, before, deadline_s, waiter)
+        try:
+            found = _look(row, before)
+        finally:
+            unmounting.remove(row, 0, unmounting.FAREWELL_S, unmounting.Deaf())
+    except Refusal as refusal:
+        return {"error": body(refusal)}
+    return {"ok": {**found, "text": text}}
+
+
+def _look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
+    words = row.super_options.split(",")
+    return {
+        "fstype": row.fstype, "source": row.source, "options": row.super_options,
+        "mount_options": ",".join(row.options),
+        "version": next((word[5:] for word in words if word.startswith("vers=")), ""),
+        "nconnect": table.connections(row.mount_point), "read_ahead_kb": table.read_ahead_kb(row.device),
+        "shared": any(other.device == row.device for other in before),
+    }  # fmt: skip
+
+
+def _tell(writer: int, answer: dict[str, object]) -> None:
+    data = json.dumps(answer).encode("ascii") + b"\n"
+    while data:
+        data = data[os.write(writer, data) :]

@@ -1,0 +1,130 @@
+"""Changing a mount in use: only what a remount changes (mount(2), MS_REMOUNT), and only that.
+
+The flags of one mount point are changed with MS_BIND, which asks neither NFS nor the server. Two things
+belong to the superblock, and so to every mount that shares it: sync, and rw where it is read-only as a
+whole. For these the file system is asked without option data, which changes nothing else (kernel
+fs/nfs/fs_context.c, skip_reconfig_option_check; before 5.6 fs/nfs/super.c, nfs_remount).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.helper import children, table, unmounting
+from app.helper.errors import Refusal
+from app.helper.options import ALWAYS
+
+if TYPE_CHECKING:
+    from app.helper.children import Waiter
+    from app.helper.options import Catalogue
+
+# linux/mount.h
+_RDONLY, _SYNCHRONOUS, _REMOUNT, _BIND, _STRICTATIME = 1, 16, 32, 0x1000, 1 << 24
+#: The flags that mountinfo shows of a mount, by their words there.
+_SHOWN = {
+    "ro": _RDONLY, "nosuid": 2, "nodev": 4, "noexec": 8, "nosymfollow": 0x100, "noatime": 0x400,
+    "nodiratime": 0x800, "relatime": 1 << 21,
+}  # fmt: skip
+_TIMES = ("noatime", "relatime")
+#: Words that take something away: what is shown no longer.
+_OPPOSITES = {
+    "rw": ("ro",), "exec": ("noexec",), "symfollow": ("nosymfollow",), "diratime": ("nodiratime",),
+    "atime": _TIMES, "strictatime": _TIMES, "norelatime": _TIMES,
+}  # fmt: skip
+
+
+class Wanted(NamedTuple):
+    """What is to be shown by mountinfo afterwards, and what not; ``sync`` is None to leave it."""
+
+    shown: frozenset[str]
+    absent: frozenset[str]
+    sync: bool | None
+
+    @staticmethod
+    def read(words: list[str], catalogue: Catalogue) -> Wanted:
+        """Return what the words ask for.
+
+        Raises:
+            Refusal: for a word that no remount changes, or two that contradict each other.
+        """
+        shown: set[str] = set(ALWAYS)
+        absent: set[str] = set()
+        sync: bool | None = None
+        # Each option at most once, and only those of the catalogue.
+        for word in catalogue.build(words):
+            if word not in catalogue.remount:
+                raise Refusal("option-invalid", f"The option “{word}” is not changed by a remount.")
+            if word in {"sync", "async"}:
+                sync = word == "sync"
+            elif word in _SHOWN:
+                shown.add(word)
+                absent.update(set(_TIMES) - {word} if word in _TIMES else ())
+            elif word in _OPPOSITES:
+                absent.update(_OPPOSITES[word])
+            else:
+                raise Refusal("option-invalid", f"The option “{word}” is not changed by this program.")
+        return Wanted(frozenset(shown), frozenset(absent), sync)
+
+
+def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) -> dict[str, object]:
+    """Change the mount of a row, and check with the table of mounts that it is changed.
+
+    Raises:
+        Refusal: with code busy, option-rejected, not-responding or cancelled.
+    """
+    super_words = set(row.super_options.split(","))
+    flags = _flags((set(row.options) | wanted.shown) - wanted.absent)
+    sync = "sync" in super_words if wanted.sync is None else wanted.sync
+    whole = "ro" not in super_words or "ro" in wanted.absent
+    path = os.fsencode(row.mount_point)
+    calls = [flags | _REMOUNT | _BIND]
+    if sync != ("sync" in super_words) or (whole and "ro" in super_words):
+        calls.insert(0, (flags & ~_RDONLY) | (0 if whole else _RDONLY) | sync * _SYNCHRONOUS | _REMOUNT)
+    child = children.Disposable(lambda: next((error for call in calls if (error := _mount(path, call))), 0))
+    try:
+        status = _wait(child, time.monotonic() + deadline_s, waiter)
+    finally:
+        child.dispose()
+    if status == errno.EBUSY:
+        raise unmounting.in_use(row.mount_point, f"Files on “{row.mount_point}” are open for writing.")
+    now = next((r for r in table.read() if (r.mount_id, r.device) == (row.mount_id, row.device)), None)
+    if status or now is None or not _is_done(now, wanted):
+        raise Refusal(
+            "option-rejected", f"The mount at “{row.mount_point}” was not changed as asked.",
+            detail=f"mount: {os.strerror(status) if 0 < status < 255 else 'no error'}",
+        )  # fmt: skip
+    return {"options": now.super_options, "mount_options": ",".join(now.options), "whole": len(calls) > 1}
+
+
+def _flags(words: set[str]) -> int:
+    flags = sum(flag for word, flag in _SHOWN.items() if word in words)
+    return flags if words & set(_TIMES) else flags | _STRICTATIME
+
+
+def _wait(child: children.Disposable, end: float, waiter: Waiter) -> int:
+    while (status := child.status()) is None:
+        waiter.wait({child.pidfd}, max(0.0, end - time.monotonic()))
+        if waiter.cancelled:
+            raise Refusal("cancelled", "Cancelled.")
+        if time.monotonic() >= end:
+            # What was written is flushed first: a dead server never takes it.
+            raise Refusal("not-responding", "The server did not answer in time for the change of the mount.")
+    return status
+
+
+def _is_done(row: table.Row, wanted: Wanted) -> bool:
+    super_words = set(row.super_options.split(","))
+    shown = set(row.options)
+    good = wanted.shown <= shown and not wanted.absent & shown
+    if "ro" in wanted.absent and "ro" in super_words:
+        return False
+    return good and (wanted.sync is None or wanted.sync == ("sync" in super_words))
+
+
+def _mount(path: bytes, flags: int) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    return 0 if libc.mount(None, path, None, ctypes.c_ulong(flags), None) == 0 else ctypes.get_errno()

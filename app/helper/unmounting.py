@@ -1,0 +1,94 @@
+"""Taking a mount away: the table of mounts decides what happened, in a child that may never come back."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import time
+from typing import TYPE_CHECKING
+
+from app.helper import children, holders, table
+from app.helper.errors import Refusal
+
+if TYPE_CHECKING:
+    from app.helper.children import Waiter
+
+# umount2(2)
+MNT_FORCE, MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
+#: After the mount has left the table: how long the kernel may take to say goodbye to the server.
+FAREWELL_S = 5.0
+_POLL_S = 0.05
+
+
+class Deaf:
+    """A Waiter for clearing up: nothing interrupts it."""
+
+    cancelled = False
+
+    def wait(self, fds: object, timeout_s: float) -> set[int]:
+        """Wait for the time alone."""
+        select.select([], [], [], timeout_s)
+        return set()
+
+
+def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> None:
+    """Unmount the row's mount in a disposable child and wait until the table says that it is gone.
+
+    Args:
+        row: the mount.
+        flags: MNT_FORCE, MNT_DETACH or 0.
+        deadline_s: how long to wait for it.
+        waiter: waits, and can cancel.
+
+    Raises:
+        Refusal: it is still there then.
+    """
+    path = os.fsencode(row.mount_point)
+    child = children.Disposable(lambda: _umount2(path, flags | _UMOUNT_NOFOLLOW))
+    end = time.monotonic() + deadline_s
+    status: int | None = None
+    try:
+        while _is_there(row):
+            status = child.status() if status is None else status
+            if status is not None and _is_there(row):
+                raise _not_removed(row, status)
+            if waiter.cancelled:
+                raise Refusal("cancelled", "Cancelled.")
+            if time.monotonic() >= end:
+                raise Refusal(
+                    "not-responding", f"The mount at “{row.mount_point}” could not be removed in time."
+                )
+            waiter.wait({child.pidfd}, _POLL_S)
+        # What was written is flushed after the mount has left the table: a live server gets its time.
+        if status is None:
+            children.wait_quietly(child.pidfd, 0.5 if flags else FAREWELL_S)
+    finally:
+        child.dispose()
+
+
+def _is_there(row: table.Row) -> bool:
+    return any(now.mount_id == row.mount_id and now.device == row.device for now in table.read())
+
+
+def _not_removed(row: table.Row, status: int) -> Refusal:
+    path = row.mount_point
+    if status == errno.EBUSY:
+        return in_use(path, f"The mount at “{path}” is in use.")
+    text = os.strerror(status) if status < 255 else "the call broke off"
+    return Refusal("not-responding", f"The mount at “{path}” could not be removed.", detail=f"umount: {text}")
+
+
+def in_use(path: str, message: str) -> Refusal:
+    """Return the refusal that names who holds the mount at the path, and what is mounted below."""
+    found = holders.find(path)
+    below = [row.mount_point for row in table.read() if row.mount_point.startswith(path + "/")]
+    detail = [f"{h['command']} (process {h['pid']}): {h['use']}" for h in found]
+    detail += [f"mounted below: {name}" for name in below]
+    return Refusal("busy", message, detail="\n".join(detail), data={"holders": found})
+
+
+def _umount2(path: bytes, flags: int) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    return 0 if libc.umount2(path, flags) == 0 else ctypes.get_errno()
