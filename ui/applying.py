@@ -44,6 +44,9 @@ class Applying(QObject):
         self._planning: BridgeCall | None = None
         self._call: BridgeCall | None = None
         self._asked_to_keep = False
+        self._revert_failed = False
+        #: Programs that an unmount failed of, None if none did.
+        self._in_the_way: list[Holder] | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -107,7 +110,8 @@ class Applying(QObject):
     def _apply(self, args: ApplyArgs) -> None:
         if self._dialog is None:
             return
-        self._asked_to_keep = False
+        self._asked_to_keep = self._revert_failed = False
+        self._in_the_way = None
         call = self._start("mounts.apply", args, self._dialog.show_failed)
         if call is None:
             return
@@ -121,9 +125,12 @@ class Applying(QObject):
     def _on_event(self, event: ApplyEvent) -> None:
         if self._call is None or self._dialog is None:
             return
-        if event.kind == "keep" and event.state == "begun":
+        if event.kind == "unmount" and event.state == "failed":
+            self._in_the_way = event.holders or self._in_the_way or []
+        if event.kind == "keep" and event.state == "begun" and event.keep_s > 0:
             self._ask_keep(event.keep_s)
         elif event.kind == "revert":
+            self._revert_failed = self._revert_failed or event.state == "failed"
             self._close_question()
         self._dialog.take_event(event)
 
@@ -140,13 +147,13 @@ class Applying(QObject):
         self._end()
         if self._dialog is None:
             return
-        if error.kind is ErrorKind.CANCELLED and self._asked_to_keep:
+        if error.kind is ErrorKind.CANCELLED and self._asked_to_keep and not self._revert_failed:
             self._dialog.finish()
             self.reverted.emit(error)
             return
         self._dialog.show_failed(error)
-        if error.kind is ErrorKind.BUSY and args.busy == "ask":
-            self._look_for_holders(args)
+        if error.kind is ErrorKind.BUSY and self._in_the_way is not None:
+            self._ask_busy(args, self._in_the_way)
 
     def _end(self) -> None:
         self._call = None
@@ -159,16 +166,6 @@ class Applying(QObject):
             self._call.cancel()
 
     # Programs in the way
-
-    def _look_for_holders(self, args: ApplyArgs) -> None:
-        call = self._start("mounts.plan", args, partial(self._on_no_plan, args))
-        self._planning = call
-        if call is not None:
-            call.succeeded.connect(partial(self._on_holders, call, args))
-
-    def _on_holders(self, call: BridgeCall, args: ApplyArgs, plan: Plan) -> None:
-        if call is self._planning and self._dialog is not None:
-            self._ask_busy(msgspec.structs.replace(args, expected_sha256=plan.sha256), plan.holders)
 
     def _ask_busy(self, args: ApplyArgs, holders: list[Holder]) -> None:
         if self._dialog is None:

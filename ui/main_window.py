@@ -137,6 +137,7 @@ class MainWindow(QMainWindow):
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
         self._detail.applied.connect(self._on_applied)
+        self._detail.reverted.connect(self._on_reverted)
         self._detail.forgotten.connect(self._on_forgotten)
         self._detail.stuck.connect(self._on_stuck)
         self._empty.mount_clicked.connect(self._on_new)
@@ -262,6 +263,11 @@ class MainWindow(QMainWindow):
             self._banner.show_warning(message, warning, details)
         else:
             self._banner.show_information(message, details)
+        self.session.refresh()
+
+    def _on_reverted(self, error: AppError) -> None:
+        # A warning, because a note goes by itself, and the person may have looked elsewhere.
+        self._banner.show_warning(error.message, error.hint)
         self.session.refresh()
 
     def _on_forgotten(self, mount_point: str, report: FstabReport) -> None:

@@ -55,9 +55,14 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
         message = _tr("The settings of {path} are written down; what is mounted stays as it is.").format(
             path=point
         )
-    told = list(report.warnings)
-    values = report.report.values if report.report is not None else []
-    for value in not_taken(values):
+    values = not_taken(report.report.values) if report.report is not None else []
+    # What the plan has said already, and what is said of a value below, is not said again.
+    told = [
+        text
+        for text in report.warnings
+        if text not in report.plan.warnings and not any(f"“{value.name}" in text for value in values)
+    ]
+    for value in values:
         asked = value_of(value.name, value.requested)
         if value.effective is None:
             sentence = _tr("{name}: {asked} was asked for. {note}").format(

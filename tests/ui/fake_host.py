@@ -12,7 +12,7 @@ from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step
+from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step, StepState
 from app.mounts.model import Active, Configured, FstabReport, Mount, MountReport, MountTable, OptionValue
 from app.tasks import CancelledError, CancelToken
 from ui.session import OpenHost
@@ -92,9 +92,11 @@ class FakeHost:
         self.link = LINK
         self.plan_error: Exception | None = None
         self.apply_error: Exception | None = None
+        self.fails_at = "mount"
         self.holders: list[Holder] = []
         self.values: list[OptionValue] = []
         self.kept = threading.Event()
+        self.revert_state: StepState = "done"
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
 
@@ -215,17 +217,19 @@ class FakeHost:
         self._hold(context)
         for number, step in enumerate(plan.steps):
             context.emit(ApplyEvent(step=number, kind=step.kind, state="begun", text=step.text))
-            if self.apply_error is not None and step.kind in {"mount", "write"}:
-                context.emit(ApplyEvent(step=number, kind=step.kind, state="failed", text="It did not work."))
+            if self.apply_error is not None and step.kind in {self.fails_at, "write"}:
+                context.emit(ApplyEvent(step=number, kind=step.kind, state="failed", text="It did not work.",
+                                        holders=self.holders))  # fmt: skip
                 raise self.apply_error
             context.emit(ApplyEvent(step=number, kind=step.kind, state="done"))
         if args.keep_s:
-            context.emit(ApplyEvent(step=len(plan.steps) - 1, kind="keep", state="begun", keep_s=args.keep_s))
+            last = len(plan.steps) - 1
+            context.emit(ApplyEvent(step=last, kind="keep", state="begun"))
+            context.emit(ApplyEvent(step=last, kind="keep", state="begun", keep_s=args.keep_s))
             while not self.kept.wait(0.01):
                 if context.token.cancelled:
-                    raise AppError(
-                        ErrorKind.CANCELLED, "The settings were taken back.", hint="All is as it was."
-                    )
+                    context.emit(ApplyEvent(step=last, kind="revert", state=self.revert_state))
+                    raise AppError(ErrorKind.CANCELLED, "The settings were taken back.")
         report = None
         if args.mount:
             row = mounted(args.share, args.mount_point, args.options)

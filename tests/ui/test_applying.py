@@ -228,9 +228,21 @@ def test_revert_now(driver: Driver, fake: FakeHost, way: str) -> None:
         driver.qtbot.keyClick(question, Qt.Key.Key_Escape)
     gone(driver, ApplyDialog)
     driver.wait(lambda: driver.message() == "The settings were taken back.")
+    # It stays until it is read: the person may have looked elsewhere while it was taken back.
+    assert driver.window._banner.accessibleName().startswith("Warning")
     assert fake.asked("mounts.keep") == []
     # What was typed is still there to be changed.
     assert driver.window._detail.settings.dirty
+
+
+def test_a_way_back_that_fails_stays_in_sight(driver: Driver, fake: FakeHost) -> None:
+    fake.revert_state = "failed"
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    do(shown(driver, KeepDialog), "keep-close")
+    driver.wait(lambda: dialog.view.problem() == "The settings were taken back.")
+    dialog.reject()
+    gone(driver, ApplyDialog)
 
 
 def test_nobody_answers(driver: Driver, fake: FakeHost) -> None:
@@ -333,21 +345,31 @@ def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> 
 
 
 def test_a_mount_that_turns_out_to_be_busy(driver: Driver, fake: FakeHost) -> None:
-    """A program may come between the plan and the unmount."""
+    """A program may come between the plan and the unmount, or the plan may not be allowed to see it."""
     dialog = open_apply(driver)
     fake.apply_error = AppError(ErrorKind.BUSY, "/home is in use.")
-    fake.holders = [BASH]
-    dialog._plan = dialog._plan and dialog._plan.__class__(
-        share="", mount_point="", changes=[], steps=dialog._plan.steps, sha256="f00d"
-    )
+    fake.fails_at = "unmount"
+    fake.holders = [MYSQL]
     do(dialog, "apply-do")
     question = shown(driver, BusyDialog)
+    table = part(question, QTableWidget, "busy-holders")
+    assert table.item(0, 0).text() == "mysqld"
     fake.apply_error = None
-    choose(driver, question, "busy-stop")
+    choose(driver, question, "busy-lazy")
     do(question, "busy-go-on")
     do(shown(driver, KeepDialog), "keep-keep")
     gone(driver, ApplyDialog)
-    assert [args.busy for args in fake.asked("mounts.apply")] == ["ask", "stop"]
+    assert [args.busy for args in fake.asked("mounts.apply")] == ["ask", "lazy"]
+
+
+def test_another_kind_of_busy_is_only_said(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    fake.apply_error = AppError(ErrorKind.BUSY, "Another change is being made at this moment.")
+    do(dialog, "apply-do")
+    driver.wait(lambda: dialog.view.problem() != "")
+    assert driver.window.findChild(BusyDialog) is None
+    dialog.reject()
+    gone(driver, ApplyDialog)
 
 
 # Afterwards

@@ -39,6 +39,7 @@ class DetailPanel(QWidget):
         unmounted: the mount point.
         stuck: the mount point and the AppError of an unmount that can be forced.
         applied: the ApplyReport of a change that was made and kept.
+        reverted: the AppError of a change that was made and taken back.
         forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
         began: something was started; what was said of the last thing is over.
     """
@@ -49,6 +50,7 @@ class DetailPanel(QWidget):
     unmounted = Signal(str)
     stuck = Signal(str, object)
     applied = Signal(object)
+    reverted = Signal(object)
     forgotten = Signal(str, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
@@ -63,7 +65,7 @@ class DetailPanel(QWidget):
         self._applying = Applying(submit, self)
         self._applying.changed.connect(self._on_applying)
         self._applying.applied.connect(self._on_applied)
-        self._applying.reverted.connect(self.failed)
+        self._applying.reverted.connect(self.reverted)
         self._forgetting = Forgetting(submit, self)
         self._forgetting.failed.connect(self.failed)
         self._forgetting.forgotten.connect(self.forgotten)
