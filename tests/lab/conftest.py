@@ -1,14 +1,20 @@
 """One guest for all tests of this folder: booting it takes seconds, switching its link does not."""
 
+import json
 import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from advisor.facts import LinkFacts
 from app.agent.protocol import FaultArgs, LinkArgs
 from app.errors import AppError, ErrorKind
+from app.lab import supervisor
 from app.lab.guest import Guest, check_installed
 from app.lab.links import parse_link
 
@@ -60,3 +66,29 @@ def lab_fault(lab: Guest) -> Iterator[Callable[..., None]]:
     yield make
     for undo in ("link-up", "server-start", "export-rw", "unfill"):
         make(undo)
+
+
+@pytest.fixture(scope="session")
+def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """Boots a guest whose PID 1 does one job (inside_guest.py) and returns its answer."""
+
+    def carry_out(job: dict[str, Any]) -> dict[str, Any]:
+        folder = tmp_path_factory.mktemp("guest")
+        file, launcher = folder / "job.json", folder / "init"
+        file.write_text(json.dumps(job))
+        home = Path(supervisor.__file__).resolve().parents[2]
+        command = shlex.join([sys.executable, "-P", str(HERE / "inside_guest.py"), str(file)])
+        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {command}\n")
+        launcher.chmod(0o700)
+        done = subprocess.run(
+            supervisor._command(folder, launcher, "512M"),
+            env={"HOME": str(folder), "PATH": os.environ["PATH"]},
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False,
+        )  # fmt: skip
+        lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
+        assert lines, done.stdout[-2000:] + done.stderr[-2000:]
+        answer: dict[str, Any] = json.loads(lines[-1])
+        assert "failed" not in answer, answer["failed"]
+        return answer
+
+    return carry_out

@@ -1,0 +1,112 @@
+"""PID 1 of a guest that does one test's job: mounts option strings, asks the kernel.
+
+Run as ``python inside_guest.py JOB``; the job is a JSON file, the answer one line of JSON on the serial line.
+"""
+
+import ctypes
+import json
+import os
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from app.lab import init, syscalls
+from app.lab.line import SerialLine
+from app.lab.links import parse_link
+from app.lab.server import SHARE
+from app.process import SYSTEM_PATH, find_program, run
+
+_SYS_FSOPEN, _SYS_FSCONFIG = 430, 431
+_FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING = 0, 1
+_FOR_MOUNT = re.compile(r"[xX]-|comment=|auto|nofail|user|group|owner|defaults|context|_netdev")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
+    """Mount with these options, return what came of it, and wait until nothing of it is left.
+
+    mount.nfs alone is twice as quick; it does not know the words that mount(8) keeps to itself.
+    """
+    if "mkdir" not in options:
+        Path(point).mkdir(parents=True, exist_ok=True)
+    direct = options.isascii() and not _FOR_MOUNT.search(options)
+    words = [program("mount.nfs"), SHARE, point] if direct else [program("mount"), "-t", "nfs", SHARE, point]
+    outcome = run([*words, "-o", options], timeout=15)
+    answer: dict[str, Any] = {
+        "ok": outcome.ok,
+        "text": outcome.stderr.strip(),
+        **mounted_at(point),
+    }
+    if answer["line"]:
+        syscalls.unmount(point)
+    deadline = time.monotonic() + 5
+    while len(Path("/proc/fs/nfsfs/servers").read_text().splitlines()) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return answer
+
+
+def mounted_at(point: str) -> dict[str, Any]:
+    """Return the last line of mountinfo for a mount point, and the number of its connections."""
+    lines = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {point} " in line]
+    nfs = [line for line in lines if " - nfs" in line]
+    return {
+        "line": nfs[-1] if nfs else "",
+        "xprts": Path("/proc/self/mountstats").read_text().count("\txprt:"),
+    }
+
+
+def judge(item: str) -> str:
+    """Return the kernel's verdict on one item: "" if it takes it, else what it says (fsopen, fsconfig)."""
+    handle = _libc.syscall(_SYS_FSOPEN, b"nfs4" if "vers=4" in item else b"nfs", 1)
+    if handle < 0:
+        raise OSError(ctypes.get_errno(), "fsopen")
+    try:
+        key, equals, value = item.partition("=")
+        how = _FSCONFIG_SET_STRING if equals else _FSCONFIG_SET_FLAG
+        text = value.encode() if equals else None
+        if _libc.syscall(_SYS_FSCONFIG, handle, how, key.encode(), text, 0) == 0:
+            return ""
+        code = os.strerror(ctypes.get_errno())
+        try:
+            return os.read(handle, 1000).decode(errors="replace").strip() or code
+        except OSError:
+            return code
+    finally:
+        os.close(handle)
+
+
+def program(name: str) -> str:
+    path = find_program(name)
+    if path is None:
+        raise FileNotFoundError(name)
+    return path
+
+
+def work(job: dict[str, Any]) -> dict[str, Any]:
+    init._boot(parse_link("gigabit"))
+    return {
+        "release": os.uname().release,
+        "mounts": {options: try_mount(options) for options in job["mounts"]},
+        "judged": {item: judge(item) for item in job["judge"]},
+    }
+
+
+def main() -> None:
+    os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")
+    line = SerialLine.open()
+    try:
+        answer = work(json.loads(Path(sys.argv[1]).read_text()))
+    except BaseException:  # noqa: BLE001 - told on the line; PID 1 must power off
+        answer = {"failed": traceback.format_exc()}
+    data = json.dumps(answer).encode() + b"\n"
+    while data:
+        data = data[os.write(line.fd, data) :]
+    line.drain()
+    syscalls.power_off()
+
+
+if __name__ == "__main__":
+    main()
