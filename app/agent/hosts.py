@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from app.agent.services import Services
 
-#: How long an agent may take to clean up after its input ended.
-_EXIT_WAIT_S = 12.0
+#: How long an agent may take to clean up after its input ended: a change that nobody kept is taken back.
+_EXIT_WAIT_S = 60.0
 
 
 class LocalAgent:
@@ -68,7 +68,7 @@ class InProcess:
         token = CancelToken()
         self._tokens.append(token)
         call.bind(token.cancel)
-        context = Context(token, on_event or (lambda _event: None))
+        context = Context(token, on_event or (lambda _event: None), call.id)
 
         def work() -> None:
             try:

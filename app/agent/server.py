@@ -32,11 +32,12 @@ log = logging.getLogger("agent")
 
 
 class Context:
-    """What a handler has of its request: a way to send events and a token that ``cancel`` sets."""
+    """What a handler has of its request: a way to send events, a token that ``cancel`` sets, and its id."""
 
-    def __init__(self, token: CancelToken, emit: Callable[[Any], None]) -> None:
+    def __init__(self, token: CancelToken, emit: Callable[[Any], None], request_id: int = 0) -> None:
         self.token = token
         self.emit = emit
+        self.request_id = request_id
 
 
 def internal_error(error: BaseException) -> AppError:
@@ -124,7 +125,7 @@ class AgentServer:
         def work() -> None:
             answer: Answer
             try:
-                answer = Answer(id=request.id, ok=_raw(handler(args, Context(token, emit))))
+                answer = Answer(id=request.id, ok=_raw(handler(args, Context(token, emit, request.id))))
             except AppError as error:
                 answer = Answer(id=request.id, error=to_body(error))
             except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import socket
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,11 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
+from app.mounts.apply import Apply
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
+from app.mounts.hands import Hands
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
@@ -54,10 +57,12 @@ if TYPE_CHECKING:
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
     from app.bench.where import Where
-    from app.mounts.change import ApplyArgs, Plan
+    from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
 
 #: An unmount waits this long for test files of the same host to be removed first.
 _CLEANUP_WAIT_S = 10.0
+#: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
+_GOING_BACK_S = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,11 @@ class Services:
     def __init__(self, lab: LabInfo | None = None) -> None:
         self._lab = lab
         self._helper = HelperClient("mount")
+        self._tune = HelperClient("tune")
         self._fstab = Persistence(HelperClient("persist"))
+        #: The changes under way, by the id of their requests; a second one is refused.
+        self._changes: dict[int, Apply] = {}
+        self._changing = threading.Lock()
         #: Mount id to the option string asked for, of mounts made here: utab may be absent or stale.
         self._asked: dict[int, str] = {}
 
@@ -93,6 +102,8 @@ class Services:
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
             "mounts.plan": self.plan,
+            "mounts.apply": self.apply,
+            "mounts.keep": self.keep,
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
@@ -100,9 +111,12 @@ class Services:
         }
 
     def close(self) -> None:
-        """End the helper and wait a little for test files to be removed."""
+        """End the helpers; a change that goes back, and test files that go, are waited for first."""
+        if self._changing.acquire(timeout=_GOING_BACK_S):
+            self._changing.release()
         wait_for_cleanups(_CLEANUP_WAIT_S)
         self._helper.close()
+        self._tune.close()
         self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:
@@ -187,6 +201,34 @@ class Services:
         context.token.check()
         return make_plan(args, self._surroundings())
 
+    def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
+        """Make a change of a mount, or go back to what was."""
+        if not self._changing.acquire(blocking=False):
+            raise AppError(
+                ErrorKind.BUSY,
+                "Another change is being made at this moment.",
+                hint="Wait until it is done, or answer its question.",
+            )
+        try:
+            change = Apply(args, self._surroundings(), self._hands(), context.token, context.emit)
+            self._changes[context.request_id] = change
+            return change.run()
+        finally:
+            self._changes.pop(context.request_id, None)
+            self._changing.release()
+
+    def keep(self, args: KeepArgs, _context: Context) -> Empty:
+        """Let the change of a request stay."""
+        change = self._changes.get(args.id)
+        if change is None:
+            raise AppError(
+                ErrorKind.USAGE,
+                "No change of this number waits for a yes.",
+                hint="It is over already: the list shows what is mounted now.",
+            )
+        change.keep()
+        return Empty()
+
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
         """Return the facts of a share, of a mount point, or of the client alone."""
         context.token.check()
@@ -247,6 +289,15 @@ class Services:
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=find_holders,
+        )
+
+    def _hands(self) -> Hands:
+        return Hands(
+            mount=self._helper,
+            tune=self._tune,
+            fstab=self._fstab,
+            settle=lambda: wait_for_cleanups(_CLEANUP_WAIT_S),
+            note_asked=self._asked.__setitem__,
         )
 
     def _table(self) -> MountTable:

@@ -123,6 +123,7 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         line: the entry's line, "" if it is taken out.
         sha256: of the file that the diff starts from.
         written: whether it was made.
+        written_sha256: of the file that was written, "" in a preview.
         backup: where the file as it was is kept, "" in a preview.
         warnings: what a person should know, one sentence each.
     """
@@ -131,5 +132,6 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     sha256: str
     written: bool = False
+    written_sha256: str = ""
     backup: str = ""
     warnings: list[str] = []

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from app.mounts.model import Active, Mount
 
 READ_AHEAD = "read_ahead_kb"
-#: Of the superblock: all mounts that share it change with it.
-REMOUNTED = frozenset({"ro", "sync"})
 #: mount.nfs or the kernel puts them there; they say where a mount came out, not what was asked for.
 _NEGOTIATED = ("addr", "clientaddr", "mountaddr", "mountvers", "mountport", "mountproto", "namlen")
 _SO_ALREADY = "It is so already."
@@ -37,7 +35,10 @@ def asked_before(row: Mount) -> MountOptions:
         return to_mount(MountOptions.parse(active.requested))
     if configured is not None and _is_known(row, active):
         return to_mount(MountOptions.parse(configured.options))
-    options = to_mount(MountOptions.parse(active.options))
+    # What the helper does not pass on cannot be made again, and is not of NFS (relatime, seclabel).
+    known = (catalogue().find(item.partition("=")[0]) for item in MountOptions.parse(active.options))
+    items = zip(MountOptions.parse(active.options), known, strict=True)
+    options = to_mount(MountOptions([item for item, option in items if option is not None and option.helper]))
     for name in _NEGOTIATED:
         options.remove(name)
     if active.nconnect > 1 and "nconnect" not in options:
@@ -83,6 +84,28 @@ def option_changes(row: Mount | None, after: MountOptions, read_ahead_kb: int | 
     return changes
 
 
+def remount_words(changes: list[OptionChange], *, back: bool = False) -> list[str]:
+    """Return the words for a remount of what changes by one, spelled out: rw where ro goes.
+
+    Args:
+        changes: of the plan.
+        back: from the new values to the old ones.
+    """
+    words: list[str] = []
+    for change in changes:
+        option = catalogue().find(change.name)
+        if change.takes == "remount" and option is not None:
+            value = change.before if back else change.after
+            word = option.word_for(option.default or NO if value is None else value)
+            words += [word] if word is not None else []
+    return words
+
+
+def is_shared(change: OptionChange) -> bool:
+    """Whether a remount changes it for all mounts that share the superblock: sync, and an end of ro there."""
+    return change.name == "sync" or (change.name == "ro" and change.before == "ro")
+
+
 def _is_known(row: Mount, active: Active) -> bool:
     """Whether it is known what was asked for."""
     return active.requested is not None or (row.configured is not None and row.state != "differs")
@@ -113,20 +136,19 @@ def _takes(name: str, after: str | None, live: dict[str, str] | None) -> tuple[T
         return ("boot", _AT_START) if name.startswith(("x-", "X-")) else ("mount", "")
     if option.scope == "fstab":
         return "boot", _AT_START
-    if live is None:
-        return "mount", ""
-    if _is_in_use(option, after, live):
+    if live is not None and _is_in_use(option, after, live):
         return "live", _SO_ALREADY
-    if name in {"bg", "retry"}:
-        return "boot", _NEXT_TIME
-    return ("remount" if option.scope == "mount" or name in REMOUNTED else "mount"), ""
+    if live is None or option.change != "boot":
+        return option.change if live is not None else "mount", ""
+    return "boot", _NEXT_TIME
 
 
 def _is_in_use(option: Option, after: str | None, live: dict[str, str]) -> bool:
-    wanted = option.default if after is None else after
+    default = option.default_for(live.get("vers", ""), live.get("proto", ""))
+    wanted = default if after is None else after
     found = live.get(option.name)
     if found is None and option.shown == "if-not-default":
-        found = option.default
+        found = default
     if wanted is None or found is None:
         return False
     return wanted == found or (option.name == "vers" and wanted == "4" and found.startswith("4."))

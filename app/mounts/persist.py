@@ -84,6 +84,17 @@ class Persistence:
         wire: dict[str, Any] = {"share": old.share, "target": old.target}
         return self._carry_out(data, edit, ("remove", wire), token, args.preview)
 
+    def restore(self, report: FstabReport, token: CancelToken) -> None:
+        """Take a change that was just made back; nothing happens if the file is as it was already.
+
+        Raises:
+            AppError: the file is as the change left it, or as somebody else has made it since.
+        """
+        if hashlib.sha256(self._read("")).hexdigest() == report.sha256:
+            return
+        wire = {"backup": report.backup, "sha256": report.written_sha256}
+        self._helper.call("restore", wire, token, _TIMEOUT_S)
+
     def _read(self, expected: str) -> bytes:
         try:
             data = self._path.read_bytes()
@@ -118,6 +129,7 @@ class Persistence:
             line=str(answer["line"]),
             sha256=sha256,
             written=True,
+            written_sha256=hashlib.sha256(edited.data).hexdigest(),
             backup=str(answer["backup"]),
             warnings=[str(text) for text in answer["warnings"]],
         )

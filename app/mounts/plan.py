@@ -19,7 +19,7 @@ from app.mounts import kept
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step
 from app.mounts.effective import effective_values
-from app.mounts.option_changes import REMOUNTED, option_changes
+from app.mounts.option_changes import is_shared, option_changes, remount_words
 from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
@@ -259,7 +259,8 @@ def _write_steps(found: Situation) -> list[Step]:
 def _mount_steps(found: Situation, way: Way) -> list[Step]:
     point = found.args.mount_point
     if way == "remount":
-        words = f"remount,{now_words(found)}"
+        shared = any(is_shared(change) for change in found.changes)
+        words = ",".join(["remount" if shared else "remount,bind", *remount_words(found.changes)])
         command = shlex.join(["mount", "-o", words, point])
         return [
             Step(kind="remount", text=f"Change the flags of {point} while it stays mounted.", command=command)
@@ -351,7 +352,7 @@ def _sharing_warnings(found: Situation) -> list[str]:
     joined = [
         row.mount_point for row in found.others if row.active is not None and row.active.device == device
     ]
-    if joined and found.way == "remount" and any(change.name in REMOUNTED for change in found.changes):
+    if joined and found.way == "remount" and any(is_shared(change) for change in found.changes):
         return [f"{', '.join(joined)} changes too: it shares the file system of the server in the kernel."]
     if not sharing:
         return []

@@ -1,0 +1,358 @@
+"""Makes a change of a mount, and goes back to what was if anything fails on the way.
+
+Plain code on the thread of its request: each step puts the way back on a stack before it begins, and the
+way back looks at the table of mounts first, so that it also fits a step that was broken off half-way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from advisor.dialects.linux_command import mount_command
+from advisor.options import MountOptions
+from app.errors import AppError, ErrorKind
+from app.helper.errors import Refusal
+from app.helper.options import load
+from app.mounts.busy import stop_own
+from app.mounts.change import ApplyEvent, ApplyReport, Step
+from app.mounts.effective import compare, differences
+from app.mounts.model import Active, Configured, Mount, MountReport
+from app.mounts.option_changes import asked_before, remount_words
+from app.mounts.plan import UNMOUNT_S, describe, look, now_words
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.mounts.change import ApplyArgs, Holder, StepState
+    from app.mounts.hands import Hands
+    from app.mounts.plan import Situation, Surroundings
+
+#: How often programs in the way, and the person's answer, are looked for.
+_POLL_S = 1.0
+#: A rule of udev may set the read-ahead of a new mount this long after it appeared.
+_UDEV_S = 0.3
+#: The way back is not cancelled, and waits longer than the way there.
+_BACK_S = 60.0
+
+
+class Apply:
+    """One change under way.
+
+    Args:
+        args: what is asked for.
+        around: what it looks at.
+        hands: what it acts with.
+        token: cancels it, which goes back to what was.
+        emit: takes its ApplyEvents.
+    """
+
+    def __init__(
+        self,
+        args: ApplyArgs,
+        around: Surroundings,
+        hands: Hands,
+        token: CancelToken,
+        emit: Callable[[ApplyEvent], None],
+    ) -> None:
+        self._args = args
+        self._around = around
+        self._hands = hands
+        self._token = token
+        self._emit = emit
+        self._answered = threading.Event()
+        self._back: list[tuple[str, int, Callable[[], None]]] = []
+        self._warnings: list[str] = []
+        self._backup = ""
+        self._index = 0
+
+    def keep(self) -> None:
+        """The person has said that it is to stay."""
+        self._answered.set()
+
+    def run(self) -> ApplyReport:
+        """Make the change.
+
+        Raises:
+            AppError: it says whether everything is as it was, and if not, what is not.
+        """
+        found = look(self._args, self._around)
+        plan = describe(found, [])
+        _refuse(found)
+        self._warnings = list(plan.warnings)
+        try:
+            for self._index, step in enumerate(plan.steps):
+                self._token.check()
+                self._do(found, step)
+            report = self._report(found)
+        except BaseException as error:
+            self._say(self._index, plan.steps[self._index].kind, "failed", _text(error))
+            raise self._told(error, self._go_back()) from error
+        return ApplyReport(
+            plan=plan, report=report, backup=self._backup, diff=plan.diff, warnings=self._warnings
+        )
+
+    def _do(self, found: Situation, step: Step) -> None:
+        work: dict[str, Callable[[Situation], str]] = {
+            "verify": self._verify,
+            "back-up": self._nothing,  # the writer keeps the copy before it writes
+            "write": self._write,
+            "reload": self._nothing,  # the writer has systemd read it
+            "tune": self._tune,
+            "remount": self._remount,
+            "unmount": self._unmount,
+            "mount": self._mount,
+            "check": self._check,
+            "keep": self._wait_for_yes,
+        }
+        self._say(self._index, step.kind, "begun", step.text)
+        text = work[step.kind](found)
+        self._say(self._index, step.kind, "done", text or step.text)
+
+    def _say(
+        self, index: int, kind: str, state: StepState, text: str = "", holders: list[Holder] | None = None
+    ) -> None:
+        self._emit(ApplyEvent(step=index, kind=kind, state=state, text=text, holders=holders or []))  # type: ignore[arg-type]
+
+    # The steps: each returns a sentence, or "" for that of the plan.
+
+    def _nothing(self, _found: Situation) -> str:
+        return ""
+
+    def _verify(self, found: Situation) -> str:
+        self._hands.try_mount(self._args.share, now_words(found), self._args.timeout_s, self._token)
+        return ""
+
+    def _write(self, found: Situation) -> str:
+        written = self._hands.write(self._args, found.kept.sha256, self._token)
+        self._back.append(("write", self._index, written.undo))
+        self._backup = written.backup
+        self._warnings += written.warnings
+        return f"The file as it was: {written.backup}" if written.backup else ""
+
+    def _remount(self, found: Situation) -> str:
+        point, words = found.old_point, remount_words(found.changes, back=True)
+        self._back.append(("remount", self._index, lambda: self._remount_back(point, words)))
+        self._hands.remount(point, remount_words(found.changes), self._args.timeout_s, self._token)
+        return ""
+
+    def _unmount(self, found: Situation) -> str:
+        point, before, kb = found.old_point, _before(found), _old_read_ahead(found)
+        share = found.old.active.share if found.old is not None and found.old.active is not None else ""
+        self._back.append(("unmount", self._index, lambda: self._mount_back(share, point, before, kb)))
+        if self._args.busy == "lazy":
+            self._hands.unmount(point, UNMOUNT_S, self._token, lazy=True)
+            return ""
+        end = time.monotonic() + (self._args.wait_s if self._args.busy == "wait" else 0.0)
+        stopped = False
+        while True:
+            try:
+                self._hands.unmount(point, UNMOUNT_S, self._token)
+            except AppError as error:
+                if error.kind is not ErrorKind.BUSY:
+                    raise
+                holders = self._hands.holders(point, self._token)
+                if self._args.busy == "stop" and not stopped:
+                    stopped = True
+                    self._say(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
+                    stop_own(holders)
+                    continue
+                if time.monotonic() >= end:
+                    text = "Programs use it." if self._args.busy != "stop" else "Not all could be ended."
+                    self._say(self._index, "unmount", "failed", text, holders)
+                    raise
+                self._say(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
+                self._token.wait(_POLL_S)
+            else:
+                return ""
+
+    def _mount(self, found: Situation) -> str:
+        point = self._args.mount_point
+        known = found.old.active.mount_id if found.old is not None and found.old.active is not None else 0
+        self._back.append(("mount", self._index, lambda: self._unmount_back(point, known)))
+        self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
+        return ""
+
+    def _tune(self, found: Situation) -> str:
+        point, kb = self._args.mount_point, found.tune_kb or 0
+        if found.way in {"none", "remount"}:
+            old = _old_read_ahead(found)
+            self._back.append(("tune", self._index, lambda: self._tune_back(point, old)))
+        self._hands.tune(point, kb, self._token)
+        if found.way in {"mount", "again"}:
+            self._token.wait(_UDEV_S)
+            if self._active(point).read_ahead_kb != kb:
+                self._hands.tune(point, kb, self._token)
+        return ""
+
+    def _check(self, found: Situation) -> str:
+        point = self._args.mount_point
+        active = self._active(point)
+        if found.tune_kb is not None and active.read_ahead_kb != found.tune_kb:
+            raise AppError(
+                ErrorKind.IO,
+                f"The read-ahead of {point} is {active.read_ahead_kb} KiB, not {found.tune_kb} KiB: "
+                "something else sets it.",
+                hint="Look for a rule of udev, or nfs.conf of nfs-utils, that sets read_ahead_kb.",
+            )
+        if found.way == "none":
+            return ""
+        asked = Configured(
+            origin="the request",
+            line=0,
+            share=self._args.share,
+            fstype=self._args.fstype,
+            options=str(now_words(found)),
+        )
+        told = [sentence[0].upper() + sentence[1:] for sentence in differences(asked, active)]
+        self._warnings += told
+        return " ".join(told)
+
+    def _wait_for_yes(self, _found: Situation) -> str:
+        self._token.on_cancel(self._answered.set)
+        end = time.monotonic() + self._args.keep_s
+        while (left := end - time.monotonic()) > 0:
+            self._emit(ApplyEvent(step=self._index, kind="keep", state="begun", keep_s=left))
+            if self._answered.wait(min(_POLL_S, left)):
+                self._token.check()
+                return "The change stays."
+        raise CancelledError("Nobody said that the change is to stay.")
+
+    def _report(self, found: Situation) -> MountReport | None:
+        row = self._row(self._args.mount_point)
+        if row is None or row.active is None:
+            return None
+        values = compare(found.options, row.active)
+        command = mount_command(self._args.share, self._args.mount_point, now_words(found))
+        return MountReport(mount=row, values=values, command=command)
+
+    # The way back: each looks at what is there first.
+
+    def _go_back(self) -> list[str]:
+        """Undo what was begun, the last first; return a sentence for each thing that could not be."""
+        problems: list[str] = []
+        for kind, index, undo in reversed(self._back):
+            try:
+                undo()
+            except AppError as error:
+                problems.append(error.message)
+                self._say(index, "revert", "failed", error.message)
+            else:
+                self._say(index, "revert", "done", _UNDONE[kind])
+        return problems
+
+    def _remount_back(self, point: str, words: list[str]) -> None:
+        try:
+            self._hands.remount(point, words, _BACK_S, CancelToken())
+        except AppError as error:
+            raise AppError(
+                error.kind,
+                f"{point} could not be given its old flags again: {error.message}",
+                hint=error.hint,
+            ) from error
+
+    def _mount_back(self, share: str, point: str, before: MountOptions, kb: int | None) -> None:
+        row = self._row(point)
+        if row is not None and row.active is not None:
+            return
+        try:
+            self._hands.mount(share, point, before, _BACK_S, CancelToken())
+            active = self._active(point)
+            if kb is not None and active.read_ahead_kb != kb:
+                self._hands.tune(point, kb, CancelToken())
+        except AppError as error:
+            raise AppError(
+                error.kind, f"{share} could not be mounted again at {point}: {error.message}", hint=error.hint
+            ) from error
+
+    def _unmount_back(self, point: str, known: int) -> None:
+        row = self._row(point)
+        if row is None or row.active is None or row.active.mount_id == known:
+            return
+        try:
+            self._hands.unmount(point, UNMOUNT_S, CancelToken())
+        except AppError as error:
+            raise AppError(
+                error.kind, f"{point} is still mounted with the new options: {error.message}", hint=error.hint
+            ) from error
+
+    def _tune_back(self, point: str, kb: int | None) -> None:
+        if kb is not None and self._active(point).read_ahead_kb != kb:
+            self._hands.tune(point, kb, CancelToken())
+
+    def _told(self, error: BaseException, problems: list[str]) -> BaseException:
+        """Return the failure with what became of the way back."""
+        if not isinstance(error, AppError):
+            return error
+        if problems:
+            state = "Not everything is as it was: " + " ".join(problems)
+        else:
+            state = "Everything is as it was." if self._back else "Nothing was changed."
+        hint = error.hint if not problems else "Put right by hand what is named here."
+        message = f"{error.message} {state}"
+        if isinstance(error, CancelledError):
+            return CancelledError(message)
+        return AppError(error.kind, message, hint=hint, detail=error.detail)
+
+    # What is there now.
+
+    def _row(self, point: str) -> Mount | None:
+        rows = [row for row in self._around.table().mounts if row.mount_point == point]
+        return next((row for row in rows if row.active is not None), rows[0] if rows else None)
+
+    def _active(self, point: str) -> Active:
+        row = self._row(point)
+        if row is None or row.active is None:
+            raise AppError(
+                ErrorKind.NOT_MOUNTED, f"Nothing is mounted at {point}, although it was a moment ago."
+            )
+        return row.active
+
+
+_UNDONE = {
+    "write": "What is kept is as it was.",
+    "remount": "The flags are as they were.",
+    "unmount": "It is mounted as it was.",
+    "mount": "The new mount is gone.",
+    "tune": "The read-ahead is as it was.",
+}
+
+
+def _refuse(found: Situation) -> None:
+    """Refuse what could not be undone.
+
+    Raises:
+        AppError: nothing was changed.
+    """
+    if found.silent is not None:
+        raise AppError(
+            ErrorKind.NOT_RESPONDING,
+            f"The server of {found.old_point} does not answer, so the mount was left alone. "
+            "Nothing was changed.",
+            hint="Try again when the server is back, or change only what counts from the next start.",
+            detail=f"{found.silent.message}\n{found.silent.detail}".strip(),
+        )
+    if found.way == "again":
+        try:
+            load().build([word for word in _before(found) if word])
+        except Refusal as refusal:
+            raise AppError(
+                ErrorKind.OPTION_REJECTED,
+                f"{found.old_point} has options that this program could not give it again if the change "
+                f"failed: {refusal.message} Nothing was changed.",
+                hint="Keep the change for the next start, or unmount it by hand first.",
+            ) from refusal
+
+
+def _before(found: Situation) -> MountOptions:
+    return asked_before(found.old) if found.old is not None else MountOptions()
+
+
+def _old_read_ahead(found: Situation) -> int | None:
+    return found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
+
+
+def _text(error: BaseException) -> str:
+    return error.message if isinstance(error, AppError) else type(error).__name__

@@ -1,0 +1,142 @@
+"""What a change does to this host, one method a deed: each asks the helper's role that may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from app.mounts import kept
+from app.mounts.busy import as_holders
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.options import MountOptions
+    from app.mounts.change import ApplyArgs, Holder
+    from app.mounts.persist import Persistence
+    from app.privileged import HelperClient
+
+#: Beside a deadline of the helper's own.
+_GRACE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was written.
+
+    Attributes:
+        backup: where the file as it was is kept.
+        warnings: one sentence each.
+        undo: puts the file back as it was, byte for byte; raises AppError if it cannot.
+    """
+
+    backup: str
+    warnings: list[str]
+    undo: Callable[[], None]
+
+
+class Hands:
+    """Mounts, unmounts, tunes and writes.
+
+    Args:
+        mount: helper of the role "mount".
+        tune: of the role "tune".
+        fstab: writes fstab.
+        settle: waits for what this program itself still does below a mount; called before an unmount.
+        note_asked: mount id and options, to remember what was asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        mount: HelperClient,
+        tune: HelperClient,
+        fstab: Persistence,
+        settle: Callable[[], object],
+        note_asked: Callable[[int, str], None],
+    ) -> None:
+        self._mount = mount
+        self._tune = tune
+        self._fstab = fstab
+        self._settle = settle
+        self._note_asked = note_asked
+
+    def mount(
+        self, share: str, point: str, options: MountOptions, timeout_s: float, token: CancelToken
+    ) -> None:
+        """Mount a share; a missing directory is made.
+
+        Raises:
+            AppError: nothing is mounted then.
+        """
+        wire = {
+            "share": share,
+            "target": point,
+            "options": str(options),
+            "create": True,
+            "timeout_s": timeout_s,
+        }
+        answer = self._call(self._mount, "mount", wire, token, timeout_s)
+        self._note_asked(int(answer["mount_id"]), str(options))
+
+    def unmount(self, point: str, timeout_s: float, token: CancelToken, *, lazy: bool = False) -> None:
+        """Unmount, or detach from the tree and let it end when nobody uses it.
+
+        Raises:
+            AppError: it is still mounted then.
+        """
+        self._settle()
+        wire = {"target": point, "lazy": lazy, "timeout_s": timeout_s}
+        self._call(self._mount, "unmount", wire, token, timeout_s)
+
+    def holders(self, point: str, token: CancelToken) -> list[Holder]:
+        """Return the processes that use a mount."""
+        answer = self._call(self._mount, "holders", {"target": point}, token, _GRACE_S)
+        return as_holders(answer["holders"])
+
+    def try_mount(
+        self, share: str, options: MountOptions, timeout_s: float, token: CancelToken
+    ) -> dict[str, Any]:
+        """Mount a share where nobody else sees it, and unmount that again.
+
+        Raises:
+            AppError: as for a mount.
+        """
+        wire = {"share": share, "options": str(options), "timeout_s": timeout_s}
+        return self._call(self._mount, "try", wire, token, timeout_s)
+
+    def remount(self, point: str, words: list[str], timeout_s: float, token: CancelToken) -> None:
+        """Change the flags of a mount, those that the words name.
+
+        Raises:
+            AppError: they are as they were then.
+        """
+        wire = {"target": point, "options": words, "timeout_s": timeout_s}
+        self._call(self._mount, "remount", wire, token, timeout_s)
+
+    def tune(self, point: str, read_ahead_kb: int, token: CancelToken) -> None:
+        """Set the read-ahead of a mount.
+
+        Raises:
+            AppError: it is as it was then.
+        """
+        wire = {"target": point, "read_ahead_kb": read_ahead_kb}
+        self._call(self._tune, "tune", wire, token, _GRACE_S)
+
+    def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> Kept:
+        """Write what is to be kept, if the file is still the one of that checksum.
+
+        Raises:
+            AppError: the file is as it was then.
+        """
+        query = msgspec.structs.replace(kept.fstab_args(args), expected_sha256=sha256)
+        report = self._fstab.persist(query, token)
+        return Kept(report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken()))
+
+    def _call(
+        self, helper: HelperClient, verb: str, wire: dict[str, Any], token: CancelToken, timeout_s: float
+    ) -> dict[str, Any]:
+        return helper.call(verb, wire, token, timeout_s=timeout_s + _GRACE_S)

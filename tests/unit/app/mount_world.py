@@ -1,0 +1,203 @@
+"""A host that exists in memory: mounts, their server, and a helper that fails when it is told to."""
+
+import hashlib
+import select
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from app.errors import AppError, ErrorKind
+from app.helper import fstab_text
+from app.helper.errors import Refusal
+from app.helper.fstab_writer import FstabWriter
+from app.mounts.apply import Apply
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder
+from app.mounts.hands import Hands
+from app.mounts.model import Active, Configured, Mount, MountTable
+from app.mounts.persist import Persistence
+from app.mounts.plan import Surroundings
+from app.privileged import explain_refusal
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.mounts.model import State
+
+SHARE = "nas:/a"
+POINT = "/mnt/a"
+LIVE = "vers=4.2,nosuid,nodev"
+FSTAB = b"# head\nnas:/a\t/mnt/a   nfs vers=4.2,x-gvfs-show 0 0\n\xff broken"
+HOLDER = {"pid": 1, "uid": 0, "command": "init", "use": "open file", "user": "root"}
+
+
+class Waits:
+    cancelled = False
+
+    def wait(self, fds: Any, timeout_s: float) -> set[int]:
+        return set(select.select(list(fds), [], [], timeout_s)[0])
+
+
+class World:
+    """What the helper changes.
+
+    Attributes:
+        live: mount point to what is mounted there.
+        calls: the verbs that the helper was asked for, in order.
+        fail: verb, and its how manieth call fails: "before" it does anything, or "after" it did it.
+        busy: how many unmounts fail because programs use the mount.
+        silent: whether the server answers no more.
+    """
+
+    def __init__(self, folder: Path, *, mounted: bool, fstab: bytes = FSTAB) -> None:
+        self.path = folder / "fstab"
+        self.path.write_bytes(fstab)
+        self.live: dict[str, Active] = {}
+        self.calls: list[str] = []
+        self.fail: list[tuple[str, int, str]] = []
+        self.busy = 0
+        self.silent = False
+        self.events: list[ApplyEvent] = []
+        self.on_event: Callable[[ApplyEvent], None] = lambda _event: None
+        self.token = CancelToken()
+        self._ids = 100
+        self._asked: dict[int, str] = {}
+        self._writer = FstabWriter(str(folder), str(folder / "backups"))
+        if mounted:
+            self.mount(SHARE, POINT, LIVE.split(","))
+            self._asked[self._ids] = LIVE
+            self.tune(POINT, 512)
+
+    # The helper
+
+    def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
+        token.check()
+        self.calls.append(verb)
+        number = self.calls.count(verb)
+        if (verb, number, "before") in self.fail:
+            raise AppError(ErrorKind.MOUNT_FAILED, "It failed.", hint="Mend it.", detail="raw")
+        answer = self._do(verb, args)
+        if (verb, number, "after") in self.fail:
+            raise AppError(ErrorKind.HELPER_FAILED, "The answer was lost.")
+        return answer
+
+    def close(self) -> None:
+        pass
+
+    def _do(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+        if verb in {"add", "change", "remove", "restore"}:
+            try:
+                return cast("dict[str, Any]", getattr(self._writer, verb)(args, Waits()))
+            except Refusal as refusal:
+                raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        if verb == "mount":
+            return self.mount(args["share"], args["target"], args["options"].split(","))
+        if verb == "unmount":
+            if self.busy and not args["lazy"]:
+                self.busy -= 1
+                raise AppError(ErrorKind.BUSY, "It is in use.")
+            del self.live[args["target"]]
+        elif verb == "tune":
+            self.tune(args["target"], args["read_ahead_kb"])
+        elif verb == "remount":
+            self.remount(args["target"], args["options"])
+        elif verb == "holders":
+            return {"holders": [HOLDER]}
+        return {}
+
+    def mount(self, share: str, point: str, words: list[str]) -> dict[str, Any]:
+        if point in self.live:
+            raise AppError(ErrorKind.MOUNT_POINT_BUSY, "Something is mounted there.")
+        self._ids += 1
+        shown = [word for word in words if not word.startswith("nconnect=")]
+        options = ",".join(["rw", *(word for word in shown if word not in {"rw", "ro"}), "addr=10.0.0.1"])
+        if "ro" in words:
+            options = "ro" + options[2:]
+        connections = [int(word[9:]) for word in words if word.startswith("nconnect=")]
+        self.live[point] = Active(
+            mount_id=self._ids, device=f"0:{self._ids}", share=share, fstype="nfs4",
+            options=options if "vers=" in options else options + ",vers=4.2",
+            nconnect=connections[0] if connections else 1, read_ahead_kb=128,
+        )  # fmt: skip
+        return {"mount_id": self._ids}
+
+    def tune(self, point: str, kb: int) -> None:
+        self._change(point, read_ahead_kb=kb)
+
+    def remount(self, point: str, words: list[str]) -> None:
+        items = self.live[point].options.split(",")
+        if "ro" in words or "rw" in words:
+            items[0] = "ro" if "ro" in words else "rw"
+        items = [item for item in items if item not in {"noexec"}] if "exec" in words else items
+        items += ["noexec"] if "noexec" in words else []
+        self._change(point, options=",".join(items))
+
+    def _change(self, point: str, **changes: Any) -> None:
+        self.live[point] = msgspec.structs.replace(self.live[point], **changes)
+
+    # What is looked at
+
+    def table(self) -> MountTable:
+        configured = {
+            entry.target: Configured(
+                origin="/etc/fstab", line=entry.number, share=entry.share, fstype=entry.fstype,
+                options=entry.options,
+            )
+            for entry in fstab_text.entries(self.path.read_bytes())
+        }  # fmt: skip
+        rows: list[Mount] = []
+        for point in sorted({*configured, *self.live}):
+            active = self.live.get(point)
+            if active is not None:
+                active = msgspec.structs.replace(active, requested=self._asked.get(active.mount_id))
+            share = active.share if active is not None else configured[point].share
+            state: State = "mounted" if active is not None else "not-mounted"
+            rows.append(
+                Mount(
+                    mount_point=point,
+                    share=share,
+                    state=state,
+                    configured=configured.get(point),
+                    active=active,
+                )
+            )
+        return MountTable(mounts=rows)
+
+    def probe(self, _host: str, _port: int) -> AppError | None:
+        return AppError(ErrorKind.SERVER_SILENT, "No answer.") if self.silent else None
+
+    def around(self) -> Surroundings:
+        return Surroundings(
+            table=self.table,
+            fstab=Persistence(self, str(self.path)),  # type: ignore[arg-type]
+            probe=self.probe,
+            check_point=lambda _share, _path: None,
+            holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
+        )
+
+    def state(self) -> tuple[bytes, dict[str, tuple[Any, ...]]]:
+        """Return everything that a change may change; numbers that every mount has new are left out."""
+        mounts = {
+            point: (live.share, live.options, live.nconnect, live.read_ahead_kb)
+            for point, live in self.live.items()
+        }
+        return self.path.read_bytes(), mounts
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+    def apply(self, args: ApplyArgs) -> ApplyReport:
+        def emit(event: ApplyEvent) -> None:
+            self.events.append(event)
+            self.on_event(event)
+
+        self.change = Apply(args, self.around(), self.hands(), self.token, emit)
+        return self.change.run()
+
+    def hands(self) -> Hands:
+        helper: Any = self
+        return Hands(
+            mount=helper, tune=helper, fstab=Persistence(helper, str(self.path)),
+            settle=lambda: None, note_asked=self._asked.__setitem__,
+        )  # fmt: skip
