@@ -75,7 +75,7 @@ def check_installed(helper: Path) -> None:
             )
 
 
-def explain_pkexec(code: int | None, stderr: str) -> AppError:
+def explain_pkexec(code: int | None, stderr: str, role: str) -> AppError:
     """Return what it means that pkexec ended before the helper answered.
 
     The texts are those of polkit's src/programs/pkexec.c; they are not translated.
@@ -111,7 +111,7 @@ def explain_pkexec(code: int | None, stderr: str) -> AppError:
             ErrorKind.NOT_AUTHORIZED,
             "Administrator rights were refused.",
             hint="polkit allows this to administrators in a local session. "
-            "Check the password, or ask an administrator for the action org.mountwright.mount.",
+            f"Check the password, or ask an administrator for the action org.mountwright.{role}.",
             detail=detail,
         )
     return AppError(

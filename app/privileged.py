@@ -122,7 +122,7 @@ class HelperClient:
         if self._connection is None:
             token.check()
             command = list(self._command) if self._command is not None else helper_command(self._role)
-            self._connection = connection = _Connection(command)
+            self._connection = connection = _Connection(command, self._role)
             answer = connection.ask("hello", {"restarts": True}, token, connection.patience_s)
             _read("hello", {}, answer, token)
             connection.greeted = True
@@ -143,7 +143,8 @@ class _Connection:
         patience_s: how long it may take to say hello.
     """
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], role: str) -> None:
+        self._role = role
         try:
             self._child = process.start(command, stderr=process.PIPE)
         except OSError as error:
@@ -246,7 +247,7 @@ class _Connection:
         if token.cancelled:
             return CancelledError()
         if self._through_pkexec and not self.greeted:
-            return explain_pkexec(code, self._stderr_text())
+            return explain_pkexec(code, self._stderr_text(), self._role)
         return _failed("The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}")
 
     def _stderr_text(self) -> str:

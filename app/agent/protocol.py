@@ -217,6 +217,15 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bytes: int = 0
 
 
+class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.helper``: a verb of the guest's helper as it is, where root is nobody's."""
+
+    role: str
+    verb: str
+    args: dict[str, Any]
+    timeout_s: float = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """What a verb takes, answers, and says on the way."""
@@ -245,6 +254,7 @@ VERBS: dict[str, Verb] = {
     "lab.link": Verb(LinkArgs, LinkFacts),
     "lab.fault": Verb(FaultArgs, Empty),
     "lab.ping": Verb(Empty, LinkFacts),  # the link with its round trip as measured now
+    "lab.helper": Verb(HelperArgs, dict[str, Any]),
     "lab.power-off": Verb(Empty, Empty),
 }
 

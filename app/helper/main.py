@@ -173,8 +173,14 @@ def _persist_role(_caller: Caller) -> dict[str, Handler]:
     }  # fmt: skip
 
 
+def _tune_role(_caller: Caller) -> dict[str, Handler]:
+    from app.helper.tuning import tune
+
+    return {"tune": tune}
+
+
 def _no_verbs(_caller: Caller) -> dict[str, Handler]:
     return {}
 
 
-_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _no_verbs, "tune": _no_verbs}
+_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _no_verbs, "tune": _tune_role}

@@ -35,14 +35,19 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "add": _ENTRY,
     "change": {"old_share": Field(str), "old_target": Field(str), **_ENTRY},
     "remove": {**_SHARE, "sha256": Field(str)},
+    "tune": {
+        "target": Field(str, default=""),
+        "read_ahead_kb": Field(int, default=-1),
+        "sunrpc": Field(dict, default={}),
+    },
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }
-#: Every verb but hello and cancel belongs to exactly one role; the last roles have no verbs yet.
+#: Every verb but hello and cancel belongs to exactly one role; one role has no verbs yet.
 ROLES: dict[str, frozenset[str]] = {
     "mount": frozenset({"hello", "mount", "unmount", "holders", "try", "remount", "cancel"}),
     "persist": frozenset({"hello", "add", "change", "remove", "restore", "cancel"}),
     "bench": frozenset(),
-    "tune": frozenset(),
+    "tune": frozenset({"hello", "tune", "cancel"}),
 }
 
 

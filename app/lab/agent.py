@@ -7,9 +7,9 @@ import os
 import sys
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import Empty, FaultArgs, LinkArgs
+from app.agent.protocol import Empty, FaultArgs, HelperArgs, LinkArgs
 from app.agent.server import AgentServer
 from app.agent.services import LabInfo, Services
 from app.lab import network
@@ -17,6 +17,7 @@ from app.lab.faults import apply_fault
 from app.lab.line import READY, SerialLine
 from app.lab.links import Link, parse_link
 from app.lab.server import SHARE
+from app.privileged import HelperClient
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
@@ -67,6 +68,7 @@ class LabAgent:
             "lab.link": self._set_link,
             "lab.fault": self._set_fault,
             "lab.ping": self._ping,
+            "lab.helper": self._ask_helper,
             "lab.power-off": self._power_off,
         }
 
@@ -88,6 +90,13 @@ class LabAgent:
         measured = f"measured: {len(times)} TCP connections"
         sources = facts.sources | {"rtt_s": f"{measured}, median", "rtt_p95_s": f"{measured}, slowest"}
         return replace(facts, rtt_s=times[len(times) // 2], rtt_p95_s=times[-1], sources=sources)
+
+    def _ask_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
+        helper = HelperClient(args.role)
+        try:
+            return helper.call(args.verb, args.args, context.token, args.timeout_s)
+        finally:
+            helper.close()
 
     def _power_off(self, _args: Empty, _context: Context) -> Empty:
         self._last = threading.current_thread()

@@ -29,7 +29,7 @@ NO_BUS = "Error getting authority: Error initializing authority: Could not conne
     ],
 )
 def test_each_end_of_pkexec_has_its_message(code, text, kind):
-    error = polkit.explain_pkexec(code, text)
+    error = polkit.explain_pkexec(code, text, "mount")
     assert error.kind is kind
     assert error.message.endswith(".")
     assert error.hint.endswith(".")
@@ -38,7 +38,7 @@ def test_each_end_of_pkexec_has_its_message(code, text, kind):
 
 def test_the_messages_differ():
     cases = [(126, DISMISSED), (127, REFUSED), (127, NO_AGENT), (127, NO_BUS), (71, "")]
-    assert len({polkit.explain_pkexec(*case).message for case in cases}) == len(cases)
+    assert len({polkit.explain_pkexec(*case, "mount").message for case in cases}) == len(cases)
 
 
 def test_root_starts_its_own_helper():

@@ -170,23 +170,24 @@ def test_denied(rig):
     found = rig("tune", [["hello", {}]])
     assert found["code"] == 127
     assert found["answers"] == []
-    error = explain_pkexec(found["code"], found["stderr"])
+    error = explain_pkexec(found["code"], found["stderr"], "tune")
     assert error.kind is ErrorKind.NOT_AUTHORIZED
     assert "refused" in error.message
+    assert "org.mountwright.tune" in error.hint
 
 
 def test_a_password_and_nobody_to_ask_for_it(rig):
     found = rig("bench", [["hello", {}]])
     assert found["answers"] == []
-    assert explain_pkexec(found["code"], found["stderr"]).kind is ErrorKind.POLKIT_AGENT_MISSING, found[
-        "stderr"
-    ]
+    assert explain_pkexec(found["code"], found["stderr"], "mount").kind is ErrorKind.POLKIT_AGENT_MISSING, (
+        found["stderr"]
+    )
 
 
 def test_no_polkit_at_all(rig):
     found = rig("mount", [["hello", {}]], bus=False)
     assert found["answers"] == []
-    error = explain_pkexec(found["code"], found["stderr"])
+    error = explain_pkexec(found["code"], found["stderr"], "mount")
     assert error.kind is ErrorKind.NOT_AUTHORIZED
     assert "does not answer" in error.message, found["stderr"]
 

@@ -133,7 +133,8 @@ def test_any_bytes_parse_or_are_refused(data):
 )
 def test_any_value_as_arguments_is_checked(value):
     for verb in SCHEMAS:
-        answers, _status = serve(line(verb, value), {name: lambda args, _s: {} for name in SCHEMAS})
+        role = next(role for role, verbs_of_role in ROLES.items() if verb in verbs_of_role)
+        answers, _status = serve(line(verb, value), {name: lambda args, _s: {} for name in SCHEMAS}, role)
         assert ("ok" in answers[0]) == _fits(verb, value)
 
 
@@ -157,6 +158,7 @@ ARGS = {
     "holders": {"target": "/mnt/x"},
     "try": {"share": "a:/b", "options": [], "timeout_ms": 1000},
     "remount": {"target": "/mnt/x", "options": [], "timeout_ms": 1000},
+    "tune": {"sunrpc": {}},
     "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},
     "change": {"old_share": "a:/b", "old_target": "/mnt/x", "share": "a:/b", "target": "/mnt/x",
                "fstype": "nfs", "options": [], "sha256": ""},

@@ -1,0 +1,170 @@
+"""The helper's verbs on a real kernel: test mounts, remounts, holders, tuning, with a dead server too."""
+
+import queue
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.agent.protocol import HelperArgs, ListArgs, MountArgs, UnmountArgs
+from app.bench.result import TestSpec
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.lab.guest import Guest
+
+POINT = "/mnt/verbs/point"
+
+pytestmark = pytest.mark.lab
+
+
+def ask(lab: "Guest", verb: str, role: str = "mount", **args: object) -> dict[str, Any]:
+    found: dict[str, Any] = lab.client.submit(
+        "lab.helper", HelperArgs(role=role, verb=verb, args=args)
+    ).result(90)
+    return found
+
+
+def refusal(lab: "Guest", verb: str, role: str = "mount", **args: object) -> AppError:
+    with pytest.raises(AppError) as caught:
+        ask(lab, verb, role, **args)
+    return caught.value
+
+
+def attempt(lab: "Guest", options: str, **changes: object) -> dict[str, Any]:
+    return ask(lab, "try", **{"share": lab.share, "options": options, "timeout_s": 15.0, **changes})
+
+
+def mounts(lab: "Guest") -> list[Any]:
+    return [row for row in lab.client.submit("mounts.list", ListArgs()).result(60).mounts if row.active]
+
+
+@pytest.fixture
+def mounted(lab: "Guest") -> Iterator[None]:
+    args = MountArgs(share=lab.share, mount_point=POINT, options="vers=4.1,timeo=300")
+    lab.client.submit("mounts.mount", args).result(60)
+    yield
+    # A write that was held up by a dead server ends when the server has taken it.
+    for _attempt in range(60):
+        try:
+            lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+            return
+        except AppError as error:
+            if error.kind is not ErrorKind.BUSY:
+                raise
+            time.sleep(0.5)
+    raise AssertionError("the mount stays in use")
+
+
+@pytest.mark.parametrize(
+    ("options", "version", "connections"),
+    [("vers=3,rsize=5000", "3", 1), ("vers=4.2,nconnect=4", "4.2", 4), ("vers=4.0,ro", "4.0", 1)],
+)
+def test_a_mount_is_tried_and_gone(lab: "Guest", options: str, version: str, connections: int) -> None:
+    before = mounts(lab)
+    found = attempt(lab, options)
+    assert (found["version"], found["nconnect"]) == (version, connections)
+    assert found["fstype"] == ("nfs" if version == "3" else "nfs4")
+    assert not found["shared"]
+    assert {"nosuid", "nodev"} <= set(found["mount_options"].split(","))
+    assert ("rsize=4096" in found["options"].split(",")) == ("rsize" in options)
+    assert found["read_ahead_kb"] > 0
+    assert mounts(lab) == before
+    # Gone for the kernel too: the next one makes connections of its own, with another number of them.
+    other = attempt(lab, f"vers={version},nconnect=2")
+    assert (other["nconnect"], other["shared"]) == (2, False)
+
+
+def test_a_try_beside_a_mount_tells_that_it_shares(lab: "Guest", mounted: None) -> None:
+    found = attempt(lab, "vers=4.1,timeo=300")
+    assert found["shared"]
+    assert [row.mount_point for row in mounts(lab)] == [POINT]
+
+
+def test_a_try_fails_as_a_mount_does(lab: "Guest") -> None:
+    error = refusal(lab, "try", share="10.9.0.1:/nowhere", options="vers=4.2")
+    assert error.kind is ErrorKind.EXPORT_MISSING
+    error = refusal(lab, "try", share=lab.share, options="vers=4.2,suid")
+    assert error.kind is ErrorKind.OPTION_INVALID
+    error = refusal(lab, "try", share="nas", options="")
+    assert error.kind is ErrorKind.SHARE_INVALID
+    assert mounts(lab) == []
+
+
+def test_a_try_with_a_dead_server_ends(lab: "Guest", lab_fault: "Callable[..., None]") -> None:
+    lab_fault("link-down")
+    error = refusal(lab, "try", share=lab.share, options="vers=4.2", timeout_s=2.0)
+    assert error.kind in {ErrorKind.SERVER_SILENT, ErrorKind.MOUNT_FAILED}
+    assert mounts(lab) == []
+    lab_fault("link-up")
+    assert attempt(lab, "vers=4.2")["version"] == "4.2"
+
+
+def test_a_mount_in_use_is_remounted(lab: "Guest", mounted: None) -> None:
+    def shown() -> set[str]:
+        return set(mounts(lab)[0].active.options.split(","))
+
+    found = ask(lab, "remount", target=POINT, options="ro,noexec,noatime")
+    assert {"ro", "noexec", "noatime", "nosuid", "nodev"} <= set(found["mount_options"].split(","))
+    assert {"ro", "noexec", "vers=4.1", "timeo=300"} <= shown()
+    found = ask(lab, "remount", target=POINT, options="rw,exec,relatime,sync")
+    assert found["whole"]
+    assert {"rw", "sync", "relatime", "nosuid", "timeo=300"} <= shown()
+    assert "noexec" not in shown()
+    ask(lab, "remount", target=POINT, options="async")
+    assert "sync" not in shown()
+    for options in ("rsize=4096", "suid", "vers=3", "timeo=100", "nconnect=4"):
+        assert refusal(lab, "remount", target=POINT, options=options).kind is ErrorKind.OPTION_INVALID
+    for target in ("/proc", "/", "/mnt"):
+        assert refusal(lab, "remount", target=target, options="ro").kind is ErrorKind.NOT_MOUNTED
+
+
+def test_a_mount_that_is_read_only_as_a_whole_becomes_writable(lab: "Guest") -> None:
+    args = MountArgs(share=lab.share, mount_point=POINT, options="vers=4.2,ro")
+    lab.client.submit("mounts.mount", args).result(60)
+    try:
+        assert ask(lab, "remount", target=POINT, options="rw")["options"].startswith("rw,")
+        assert "rw" in mounts(lab)[0].active.options.split(",")
+    finally:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+
+
+def test_a_dead_mount_s_holders_flags_and_writes(
+    lab: "Guest", mounted: None, lab_fault: "Callable[..., None]"
+) -> None:
+    assert ask(lab, "holders", target=POINT) == {"holders": []}
+    begun: queue.Queue[object] = queue.Queue()
+    copying = lab.client.submit("test.run", TestSpec(path=POINT, direction="write", size=48 << 20), begun.put)
+    begun.get(timeout=30)
+    assert refusal(lab, "remount", target=POINT, options="ro").kind is ErrorKind.BUSY
+    lab_fault("link-down")
+    try:
+        (holder, *_) = ask(lab, "holders", target=POINT)["holders"]
+        assert (holder["user"], holder["uid"]) == ("root", 0)
+        assert holder["use"] == "open file"
+        # This asks the server to take what was written first.
+        error = refusal(lab, "remount", target=POINT, options="sync", timeout_s=1.0)
+        assert error.kind is ErrorKind.NOT_RESPONDING
+        tuned = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=64)
+        assert tuned["after"] == {"read_ahead_kb": 64}
+    finally:
+        lab_fault("link-up")
+        copying.cancel()
+        with pytest.raises(AppError):
+            copying.result(60)
+
+
+def test_numbers_of_the_kernel_are_tuned(lab: "Guest", mounted: None) -> None:
+    table = {"tcp_slot_table_entries": 16, "tcp_max_slot_table_entries": 128}
+    found = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=4096, sunrpc=table)
+    assert found["after"] == {"read_ahead_kb": 4096, **table}
+    assert mounts(lab)[0].active.read_ahead_kb == 4096
+    back = found["before"]
+    kilobytes = back.pop("read_ahead_kb")
+    again = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=kilobytes, sunrpc=back)
+    assert again["after"] == found["before"] | {"read_ahead_kb": kilobytes}
+    error = refusal(lab, "tune", "tune", target="/proc", read_ahead_kb=1)
+    assert error.kind is ErrorKind.NOT_MOUNTED
