@@ -31,6 +31,7 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
+from app.facts.nfsmount_conf import added_to
 from app.mounts.apply import Apply
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
@@ -172,7 +173,7 @@ class Services:
         mount = _find(self._table(), args.mount_point)
         return MountReport(
             mount=mount,
-            values=compare(options, mount.active),
+            values=compare(options, mount.active, added_to(args.share, args.mount_point, to_mount(options))),
             command=mount_command(args.share, args.mount_point, options),
             messages=[line for line in str(answer.get("output", "")).splitlines() if line.strip()],
         )

@@ -15,6 +15,8 @@ from app.mounts.model import Active, Configured, OptionValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from advisor.nfsmount_conf import Added
+
 #: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
 _MAX_TIMEO = {"udp": 600, "udp6": 600}
 _MAX_TIMEO_STREAM = 6000
@@ -26,13 +28,15 @@ _FSTAB_ONLY = "Of meaning in fstab only."
 _FREE = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
 
 
-def compare(requested: MountOptions, active: Active | None) -> list[OptionValue]:
+def compare(requested: MountOptions, active: Active | None, added: Sequence[Added] = ()) -> list[OptionValue]:
     """Return every option asked for, every one the kernel shows and every basic one, in catalogue order.
 
     Args:
         requested: the options as asked for.
         active: the live mount, or None if there is none: then nothing is in use.
+        added: what nfsmount.conf adds to such a mount.
     """
+    sources = {one.name: one for one in added}
     asked = requested.values()
     live = effective_values(active) if active is not None else {}
     for name in asked.keys() - live.keys():
@@ -44,7 +48,9 @@ def compare(requested: MountOptions, active: Active | None) -> list[OptionValue]
     names = sorted(asked | live, key=catalogue().order)
     values: list[OptionValue] = []
     for name in names:
-        note = _note(name, asked, implied, live) if active is not None else ""
+        note = ""
+        if active is not None:
+            note = _note_added(sources.get(name), asked, live) or _note(name, asked, implied, live)
         values.append(OptionValue(name=name, requested=asked.get(name), effective=live.get(name), note=note))
     return values
 
@@ -103,7 +109,8 @@ def differences(configured: Configured, active: Active) -> list[str]:
         if found is None or option.shown == "never" or version not in option.versions:
             continue
         if wanted is None:
-            if _compared_unasked(option, proto) and found != option.default:
+            default = option.default_for(version, proto)
+            if default is not None and _compared_unasked(option) and found != default:
                 sentences.append(
                     f"In use is “{_text(option, found)}”, which {configured.origin} does not say."
                 )
@@ -120,11 +127,9 @@ def _unshown_default(option: Option, version: str) -> str | None:
     return None
 
 
-def _compared_unasked(option: Option, proto: str) -> bool:
+def _compared_unasked(option: Option) -> bool:
     """Whether an option that fstab does not name has to be at its default."""
-    if option.default is None or option.name in _FREE or option.scope not in {"superblock", "mount"}:
-        return False
-    return option.name not in {"timeo", "retrans"} or not proto.startswith("udp")
+    return option.name not in _FREE and option.scope in {"superblock", "mount"}
 
 
 def _fits(name: str, wanted: str, found: str, proto: str) -> bool:
@@ -160,6 +165,19 @@ def _text(option: Option, value: str) -> str:
     if word is None and value == NO:
         return f"no {option.name}"
     return word if word is not None and (option.words or not option.takes_value) else f"{option.name}={value}"
+
+
+def _note_added(source: Added | None, asked: dict[str, str], live: dict[str, str]) -> str:
+    """Return the note if it is nfsmount.conf that says what is in use."""
+    if source is None or source.name not in live or live[source.name] == asked.get(source.name):
+        return ""
+    option = catalogue().find(source.name)
+    value = catalogue().read_item(source.item)[2]
+    proto = live.get("proto", "tcp")
+    if option is None or not _fits(source.name, value, live[source.name], proto):
+        return ""
+    over = f", which outdoes “{source.beats}”" if source.beats else ""
+    return f"Line {source.line} of {source.file} adds “{source.item}”{over}."
 
 
 def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[str, str]) -> str:

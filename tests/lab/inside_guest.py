@@ -48,6 +48,29 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
     return answer
 
 
+def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try") -> str:
+    """Return the option string that mount.nfs makes of these and an /etc/nfsmount.conf, without mounting."""
+    Path(point).mkdir(parents=True, exist_ok=True)
+    Path("/etc/nfsmount.conf").write_text(text)
+    outcome = run([program("mount.nfs"), "-f", "-v", share, point, "-o", options], timeout=15)
+    Path("/etc/nfsmount.conf").write_text("")
+    match = re.search(r"trying text-based options '([^']*)'", outcome.stdout + outcome.stderr)
+    return match[1] if match else outcome.stdout + outcome.stderr
+
+
+def read_files(paths: list[str], point: str = "/mnt/tuned") -> dict[str, str]:
+    """Return path to text, "" for one that is not there; {device} is that of a fresh mount."""
+    Path(point).mkdir(parents=True)
+    run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=15)
+    device = mounted_at(point)["line"].split()[2]
+    found = {}
+    for path in paths:
+        file = Path(path.replace("{device}", device))
+        found[path] = file.read_text().strip() if file.exists() else ""
+    syscalls.unmount(point)
+    return found
+
+
 def mounted_at(point: str) -> dict[str, Any]:
     """Return the last line of mountinfo for a mount point, and the number of its connections."""
     lines = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {point} " in line]
@@ -91,6 +114,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "release": os.uname().release,
         "mounts": {options: try_mount(options) for options in job["mounts"]},
         "judged": {item: judge(item) for item in job["judge"]},
+        "files": read_files(job["files"]) if "files" in job else {},
+        "configured": [try_configured(*case) for case in job.get("configured", ())],
     }
 
 

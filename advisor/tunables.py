@@ -1,0 +1,77 @@
+"""What can be tuned beside a mount's options (resources/tunables.toml): where it stands and how it lasts."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from resources import read_toml
+
+
+class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One value of the running kernel that a mount depends on; resources/tunables.toml describes each field.
+
+    Attributes:
+        name: of the file that has it.
+        label: a few plain words for a form.
+        help: what it does, when to touch it, what it costs.
+        keywords: words that a search finds it by.
+        path: the file that has it now; ``{device}`` is the mount's major:minor.
+        unit: of the number, or "".
+        min: smallest number.
+        max: greatest number.
+        values: what it takes if it is not a number.
+        default: the kernel's, None where it depends on something.
+        default_note: on what, or "".
+        scope: who shares the value: all mounts of one superblock, or of the host.
+        change: whether mounts that exist heed a new value (live), or only those made afterwards (mount).
+        keep: file that makes a value last, or "" if nothing does.
+        line: what to write there; ``{value}`` is the value.
+        versions: versions on which it has an effect.
+        since: first kernel, or "".
+    """
+
+    name: str = ""
+    label: str
+    help: str
+    keywords: tuple[str, ...] = ()
+    path: str
+    unit: str = ""
+    min: int | None = None
+    max: int | None = None
+    values: tuple[str, ...] = ()
+    default: int | None = None
+    default_note: str = ""
+    scope: Literal["mount", "host"]
+    change: Literal["live", "mount"]
+    keep: str = ""
+    line: str = ""
+    versions: tuple[str, ...]
+    since: str = ""
+
+    def problem(self, value: str) -> str:
+        """Return what is wrong with a value and what to write instead, or "" if nothing is."""
+        if self.values:
+            return "" if value in self.values else f"“{self.label}” takes {' or '.join(self.values)}."
+        low, high = self.min or 0, self.max or 0
+        plain = value.isascii() and value.isdigit() and len(value) <= len(str(high))
+        if plain and low <= int(value) <= high:
+            return ""
+        return f"“{self.label}” takes a whole number from {low} to {high} ({self.unit}), not “{value}”."
+
+    def path_for(self, device: str) -> str:
+        """Return the file for one mount, whose superblock is ``device`` (major:minor in mountinfo)."""
+        return self.path.replace("{device}", device)
+
+    def kept_by(self, value: str) -> str:
+        """Return the text that makes the value last in the file :attr:`keep`, or "" if nothing does."""
+        return self.line.replace("{value}", value)
+
+
+@cache
+def tunables() -> dict[str, Tunable]:
+    """Return name to tunable, in the order in which they are shown."""
+    tables = msgspec.convert(read_toml("tunables.toml")["tunable"], dict[str, Tunable])
+    return {name: msgspec.structs.replace(tunable, name=name) for name, tunable in tables.items()}

@@ -1,0 +1,34 @@
+"""Reads the layers of nfsmount.conf of this host; what they mean is in :mod:`advisor.nfsmount_conf`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.nfsmount_conf import FILES, Added, Setting, added, read
+
+if TYPE_CHECKING:
+    from advisor.options import MountOptions
+
+
+def read_settings(root: str = "/") -> list[Setting]:
+    """Return the settings of all files in the order in which mount.nfs reads them; none is no mistake.
+
+    Args:
+        root: where to look for etc and usr/etc.
+    """
+    settings: list[Setting] = []
+    for pattern in FILES:
+        for path in sorted(Path(root).glob(pattern.lstrip("/"))):
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:  # mount.nfs passes over it, too, though as root it can read more
+                continue
+            settings += read(text, f"/{path.relative_to(root)}")
+    return settings
+
+
+def added_to(share: str, mount_point: str, options: MountOptions, root: str = "/") -> list[Added]:
+    """Return what the files add to a mount of this share, as written, at this place."""
+    host = share.partition("]:")[0] + "]" if share.startswith("[") else share.partition(":")[0]
+    return added(read_settings(root), options, host, mount_point)

@@ -1,0 +1,66 @@
+"""nfsmount.conf: which of its settings come to a mount; the lab compares the same with mount.nfs itself."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.nfsmount_conf import added, read
+from advisor.options import MountOptions
+
+TEXT = """
+stray=1
+[ NFSMount_Global_Options ]
+  Soft=True   # a comment
+  Rsize=64k
+  timeo=10
+  Background=False
+[ Server "NAS" ]
+  timeo=20
+  Ac=False
+[ MountPoint "/Home" ]
+  timeo=30
+"""
+
+
+def items(options: str, host: str = "nas", point: str = "/home", text: str = TEXT) -> list[str]:
+    return [one.item for one in added(read(text, "f"), MountOptions.parse(options), host, point)]
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "point", "expected"),
+    [
+        ("", "nas", "/home", ["timeo=30", "noac", "soft", "rsize=65536"]),
+        ("", "nas", "/other", ["timeo=20", "noac", "soft", "rsize=65536"]),
+        ("", "nas.example", "/other", ["soft", "rsize=65536", "timeo=10"]),
+        ("timeo=600,rsize=4096,soft,ac", "nas", "/home", []),
+    ],
+)
+def test_the_nearest_section_counts_and_the_mount_itself_before_all(
+    options: str, host: str, point: str, expected: list[str]
+) -> None:
+    assert items(options, host, point) == expected
+
+
+def test_soft_there_beats_hard() -> None:
+    found = added(read(TEXT, "/etc/nfsmount.conf"), MountOptions.parse("hard,acregmin=3"), "x", "/y")[0]
+    assert (found.item, found.name, found.beats) == ("soft", "hard", "hard")
+    assert (found.file, found.line, found.section) == ("/etc/nfsmount.conf", 4, "NFSMount_Global_Options")
+
+
+def test_later_files_outdo_earlier_ones() -> None:
+    first = read("[ NFSMount_Global_Options ]\ntimeo=1\n", "a")
+    second = read("[ NFSMount_Global_Options ]\nTIMEO=2\n", "b")
+    found = added([*first, *second], MountOptions(), "nas", "/home")
+    assert [(one.item, one.file) for one in found] == [("timeo=2", "b")]
+
+
+def test_one_attribute_time_behind_all_of_them_wins() -> None:
+    found = added(
+        read("[ NFSMount_Global_Options ]\nacregmin=5", "f"), MountOptions.parse("actimeo=9"), "n", "/"
+    )
+    assert [(one.item, one.beats) for one in found] == [("acregmin=5", "actimeo=9")]
+
+
+@given(st.text(), st.text())
+def test_any_text_can_be_read(text: str, options: str) -> None:
+    added(read("[ NFSMount_Global_Options ]\n" + text, "f"), MountOptions.parse(options), "nas", "/home")
