@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 from advisor.formulas import compute
 from advisor.lint_situation import LintContext, Situation
 from advisor.options import catalogue, implied_values
-from advisor.rules import LAYERS, Rule, evidence, rules
+from advisor.rules import LAYERS, Confidence, Layer, Rule, Scope, evidence, rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from advisor.facts import Facts
     from advisor.options import MountOptions
-    from advisor.rules import Confidence, Layer, Scope, Workload
+    from advisor.rules import Workload
 
 Status = Literal["untested", "confirmed", "refuted"]
 

@@ -68,9 +68,10 @@ class Driver:
     def message(self) -> str:
         return self.window._banner.message()
 
-    def tab(self, index: int) -> None:
+    def tab(self, name: str) -> None:
         tabs = self.find(QTabWidget, "tabs")
         assert isinstance(tabs, QTabWidget)
+        (index,) = [i for i in range(tabs.count()) if tabs.tabText(i).startswith(name)]
         tabs.setCurrentIndex(index)
 
     def text_of(self, name: str) -> str:

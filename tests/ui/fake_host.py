@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
@@ -90,6 +91,8 @@ class FakeHost:
         self.hold = threading.Event()
         self.hold.set()
         self.link = LINK
+        self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
+        self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
         self.apply_error: Exception | None = None
         self.fails_at = "mount"
@@ -131,7 +134,7 @@ class FakeHost:
             "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
-            "mounts.keep": self.keep, "mounts.forget": self.forget,
+            "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:
@@ -159,6 +162,12 @@ class FakeHost:
                     self._changed.wait(5)
             raise CancelledError
         return MountTable(mounts=self.mounts)
+
+    def advice(self, args: Any, context: Context) -> AdviceResult:
+        self.calls.append(("advice.get", args))
+        self._hold(context)
+        rows = [row for row in self.mounts if row.mount_point == args.mount_point]
+        return advise(args, self.gather, rows[0] if rows else None)
 
     def _wake(self) -> None:
         with self._changed:

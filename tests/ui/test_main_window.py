@@ -266,8 +266,8 @@ def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> 
 
 def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
     driver.open()
-    for index in (0, 1):
-        driver.tab(index)
+    for name in ("Settings", "Advice", "Quick test"):
+        driver.tab(name)
         for widget in driver.window.findChildren(QWidget):
             if not widget.isVisible() or widget.focusPolicy() == Qt.FocusPolicy.NoFocus:
                 continue
@@ -287,8 +287,8 @@ def _buddy(window: QWidget, widget: QWidget) -> bool:
 
 def test_no_label_is_clipped(driver: Driver) -> None:
     driver.open()
-    for index in (0, 1):
-        driver.tab(index)
+    for name in ("Settings", "Advice", "Quick test"):
+        driver.tab(name)
         QApplication.processEvents()
         for label in driver.window.findChildren(QLabel):
             if label.isVisible() and label.text() and not label.wordWrap():
@@ -313,7 +313,7 @@ def test_the_settings_fit_a_small_screen(driver: Driver) -> None:
 def test_an_old_message_goes_when_something_new_begins(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window.show_error(AppError(ErrorKind.IO, "Old."))
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     assert driver.message() == ""

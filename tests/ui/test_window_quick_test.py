@@ -32,7 +32,7 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     assert "64 MiB" in driver.text_of("plan")
     assert not driver.sees("results")
@@ -56,7 +56,7 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
 def test_a_cached_read_is_flagged(driver: Driver, fake: FakeHost) -> None:
     fake.result = result(cached=True)
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("cached-warning"))
 
@@ -65,7 +65,7 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
     fake.events = events()[:8]
     fake.hold.clear()
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.click("start")
@@ -77,14 +77,14 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
 
 def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
 
     def fail(_args: object, _context: object) -> object:
         raise AppError(ErrorKind.NO_SPACE, "It would not fit.", hint="Choose a smaller size.")
 
     fake.test = fail  # type: ignore[assignment, method-assign]
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.message() == "It would not fit.")
 
@@ -92,7 +92,7 @@ def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
 def test_what_is_not_mounted_cannot_be_tested(driver: Driver) -> None:
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.tab(1)
+    driver.tab("Quick test")
     assert not driver.find(QPushButton, "start").isEnabled()
     assert "mounted before" in driver.text_of("plan")
 
@@ -101,7 +101,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.window._mounts.choose("nas01:/media", "/media")
     assert not driver.find(QPushButton, "start").isEnabled()
@@ -114,7 +114,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
 def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
     fake.hold.clear()
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.window._on_host_chosen("gigabit")
     assert "still running" in driver.message()
@@ -125,7 +125,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
 
     fake.events = events()
     driver.open()
-    driver.tab(1)
+    driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     try:

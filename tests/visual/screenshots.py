@@ -117,7 +117,7 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("settings")
     tabs = window.findChild(QTabWidget, "tabs")
     assert tabs is not None
-    tabs.setCurrentIndex(1)
+    tabs.setCurrentWidget(window._detail.quick_test)
     photographer.wait(lambda: window._detail.quick_test._facts is not None, "the facts")
     photographer.pause(0.2)
     photographer.take("test-ready")

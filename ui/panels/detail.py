@@ -16,6 +16,7 @@ from ui.applying import Applying
 from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
+from ui.panels.advice import AdvicePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
@@ -25,6 +26,7 @@ from ui.widgets.tab_bar import TabBar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.advice import AdviceResult
     from app.mounts.change import ApplyReport, Keeper
     from app.mounts.model import Configured, Mount, MountReport
     from ui.bridge import BridgeCall
@@ -86,6 +88,9 @@ class DetailPanel(QWidget):
         self.settings = SettingsPanel()
         self.settings.edited.connect(self._show_buttons)
         self.settings.submitted.connect(self._on_submitted)
+        self.advice = AdvicePanel(submit)
+        self.advice.use_chosen.connect(self._on_use_recommended)
+        self.advice.advised.connect(self._on_advised)
         self.quick_test = QuickTestPanel(submit)
         self.quick_test.failed.connect(self.failed)
         self.quick_test.running_changed.connect(self._on_running)
@@ -94,6 +99,7 @@ class DetailPanel(QWidget):
         self._tabs.setTabBar(TabBar())
         self._tabs.setDocumentMode(True)
         self._tabs.addTab(self.settings, self.tr("Settings"))
+        self._tabs.addTab(self.advice, self.tr("Advice"))
         self._tabs.addTab(self.quick_test, self.tr("Quick test"))
         self._lay_out()
         self._on_busy("")
@@ -132,7 +138,7 @@ class DetailPanel(QWidget):
         self._state.set_state(self.tr("not mounted"), "muted")
         self.settings.show_draft(share, mount_point)
         self.quick_test.set_mount(None)
-        self._tabs.setTabVisible(1, False)  # noqa: FBT003
+        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), False)  # noqa: FBT003
         self._tabs.setCurrentIndex(0)
         self._show_buttons()
 
@@ -145,7 +151,7 @@ class DetailPanel(QWidget):
         self._state.set_state(self._state_text(mount), STATE_MEANING[mount.state])
         self.settings.show_mount(mount, keep_edits=not other)
         self.quick_test.set_mount(mount)
-        self._tabs.setTabVisible(1, True)  # noqa: FBT003
+        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), True)  # noqa: FBT003
         self._show_buttons()
 
     def forget(self) -> None:
@@ -153,6 +159,7 @@ class DetailPanel(QWidget):
         self._mounting.forget()
         self._applying.forget()
         self._forgetting.forget()
+        self.advice.forget()
         self.quick_test.forget()
         self.show_draft("", "")
 
@@ -285,7 +292,20 @@ class DetailPanel(QWidget):
         self.settings.remember(wish, report)
         self.mounted.emit(report)
 
+    def _on_use_recommended(self, result: AdviceResult) -> None:
+        """Put the advice into the form; nothing is mounted by that."""
+        wish = self.settings.wish()
+        self.settings.load_entry(wish.share, wish.mount_point, result.advised_options)
+        self._tabs.setCurrentWidget(self.settings)
+
+    def _on_advised(self, result: AdviceResult | None) -> None:
+        count = len(result.recommendations) if result is not None else 0
+        text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
+        self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
+
     def _show_buttons(self) -> None:
+        wish = self.settings.wish()
+        self.advice.set_subject(self._mount, wish.share, wish.options)
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)

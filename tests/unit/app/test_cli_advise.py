@@ -2,8 +2,11 @@
 
 import json
 
+import msgspec
 import pytest
 
+from advisor.facts import ClientFacts, Facts
+from app.advice import AdviceArgs, AdviceResult, advise
 from app.cli.main import main
 
 _KEYS = {"option", "current", "proposed", "reason", "evidence", "source", "scope", "risk", "confidence",
@@ -19,6 +22,13 @@ def test_the_seed_s_card_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     for item in answer["recommendations"]:
         assert set(item) >= _KEYS
     assert answer["advised_options"] == "proto=udp,rsize=1024,wsize=1024,timeo=3"
+
+
+def test_the_answer_survives_the_wire() -> None:
+    args = AdviceArgs(adapter="3c509", transport="udp", link="wan")
+    answer = advise(args, lambda _share: Facts(client=ClientFacts()), None)
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=AdviceResult) == answer
+    assert answer.recommendations
 
 
 def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -> None:

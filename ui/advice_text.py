@@ -1,0 +1,114 @@
+"""Advice in words: what changes, how sure it is, and what the workloads are called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from PySide6.QtCore import QCoreApplication
+
+from advisor.options import catalogue
+from app.units import format_size, format_speed
+from ui.option_text import value_text
+
+if TYPE_CHECKING:
+    from advisor.recommend import NotRecommended, Recommendation
+    from app.advice import Expected
+
+
+class ChangeText(NamedTuple):
+    """A recommendation's option and its two values, as people read them."""
+
+    label: str
+    current: str
+    proposed: str
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("advice", text)
+
+
+def workload_names() -> dict[str, str]:
+    """Return workload to what a person calls it."""
+    return {
+        "general": _tr("nothing in particular"), "home": _tr("home directories"),
+        "media": _tr("large media files"), "builds": _tr("builds, many small files"),
+        "database": _tr("a database"), "sap": _tr("SAP"), "oracle": _tr("Oracle data files"),
+        "backup": _tr("backups"), "software": _tr("programs and documents, read mostly"),
+        "virtual-machines": _tr("virtual machines"),
+        "shared-writing": _tr("files that several computers write"),
+    }  # fmt: skip
+
+
+def confidence_names() -> dict[str, str]:
+    """Return how sure a recommendation is."""
+    return {"high": _tr("well founded"), "medium": _tr("likely"), "low": _tr("worth a test")}
+
+
+def status_names() -> dict[str, str]:
+    """Return whether a recommendation has been tested here."""
+    return {
+        "untested": _tr("not tested here yet"), "confirmed": _tr("confirmed by your own test"),
+        "refuted": _tr("refuted by your own test"),
+    }  # fmt: skip
+
+
+def scope_names() -> dict[str, str]:
+    """Return what a recommendation reaches beyond the mount."""
+    return {
+        "mount": "", "server": _tr("for all mounts of the server"),
+        "host": _tr("for the whole computer, not part of “Use recommended”"),
+    }  # fmt: skip
+
+
+def change_text(item: Recommendation) -> ChangeText:
+    """Return a recommendation's change."""
+    current = _value(item.option, item.current)
+    if item.replaces_own:
+        current = _tr("{value} (asked for by you)").format(value=current)
+    proposed = _tr("leave it out") if item.proposed is None else _value(item.option, item.proposed)
+    return ChangeText(option_label(item.option), current, proposed)
+
+
+def other_text(item: NotRecommended) -> str:
+    """Return a value that is not proposed."""
+    if item.value is None:
+        return _tr("{name}: leave it out").format(name=option_label(item.option))
+    return f"{option_label(item.option)}: {_value(item.option, item.value)}"
+
+
+def option_label(name: str) -> str:
+    """Return what a person calls an option or a tunable."""
+    option = catalogue().find(name)
+    if option is not None:
+        return option.label
+    return {"read_ahead_kb": _tr("Readahead")}.get(name, name)
+
+
+def expected_text(expected: list[Expected]) -> list[str]:
+    """Return what the model expects, a line for each direction; nothing if the link is not known."""
+    words = {"write": _tr("To the server"), "read": _tr("From the server")}
+    lines: list[str] = []
+    for entry in expected:
+        if entry.now is None or entry.advised is None:
+            continue
+        now, advised = format_speed(entry.now.bytes_per_s), format_speed(entry.advised.bytes_per_s)
+        text = _tr("{direction}: {now}").format(direction=words[entry.direction], now=now)
+        if now != advised:
+            text = _tr("{direction}: {now} now, {advised} as advised").format(
+                direction=words[entry.direction], now=now, advised=advised
+            )
+        lines.append(
+            _tr("{text}; it may be {percent} % off either way, and what bounds it is {limit}.").format(
+                text=text, percent=round(entry.advised.error * 100), limit=entry.advised.limit
+            )
+        )
+    return lines
+
+
+def _value(name: str, value: str | None) -> str:
+    if value is None:
+        return _tr("not given")
+    option = catalogue().find(name)
+    if option is not None:
+        return value_text(option, value) or _tr("yes")
+    return format_size(int(value) * 1024) if name == "read_ahead_kb" and value.isdigit() else value

@@ -1,0 +1,136 @@
+"""What advice is asked for: this mount or a machine that the person describes, and its use."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
+
+from advisor.cards import cards
+from app.advice import AdviceArgs
+from app.lab.links import load_links
+from ui.advice_text import workload_names
+
+
+class AdviceQuestion(QWidget):
+    """The fields above the advice.
+
+    Signals:
+        changed: another answer is wanted.
+    """
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._workload = QComboBox()
+        self._workload.setObjectName("workload")
+        for name, text in workload_names().items():
+            self._workload.addItem(text, name)
+        self._elsewhere = QCheckBox(self.tr("for &another machine"))
+        self._elsewhere.setObjectName("elsewhere")
+        self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
+        self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
+        self._transport = QComboBox()
+        self._transport.setObjectName("transport")
+        self._transport.addItem(self.tr("TCP"), "tcp")
+        self._transport.addItem(self.tr("UDP"), "udp")
+        self._link = QComboBox()
+        self._link.setObjectName("advice-link-box")
+        self._link.setEditable(True)
+        self._link.addItem("", "")
+        for name, link in load_links().items():
+            self._link.addItem(f"{name}: {link.title}", name)
+        line = self._link.lineEdit()
+        if isinstance(line, QLineEdit):
+            line.setPlaceholderText(self.tr("for example rate=10gbit,delay=0.1ms"))
+            line.editingFinished.connect(self.changed)
+        self._others: list[QWidget] = []
+        self._lay_out()
+        self._show_others()
+        for box in (self._workload, self._adapter, self._server_adapter, self._transport, self._link):
+            box.activated.connect(self.changed)
+        self._elsewhere.toggled.connect(self._on_elsewhere)
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        grid.addWidget(_label(self.tr("Used &for"), self._workload), 0, 0)
+        grid.addWidget(self._workload, 0, 1)
+        grid.addWidget(self._elsewhere, 0, 2, 1, 2)
+        rows = [
+            (1, 0, self.tr("Its ada&pter"), self._adapter),
+            (1, 2, self.tr("Server's adapter"), self._server_adapter),
+            (2, 0, self.tr("&Link"), self._link),
+            (2, 2, self.tr("&Transport"), self._transport),
+        ]  # fmt: skip
+        for row, column, text, box in rows:
+            label = _label(text, box)
+            grid.addWidget(label, row, column)
+            grid.addWidget(box, row, column + 1)
+            self._others += [label, box]
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the question is for a machine that the person describes."""
+        return self._elsewhere.isChecked()
+
+    def args(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
+        """Return the question, or None if something is missing; :meth:`wanting` says what."""
+        workload = str(self._workload.currentData())
+        if not self.elsewhere:
+            if not mount_point and not share:
+                return None
+            return AdviceArgs(
+                share="" if mount_point else share,
+                mount_point=mount_point,
+                options=options,
+                workload=workload,
+            )
+        adapter, link = str(self._adapter.currentData()), self._link_text()
+        if not adapter and not link:
+            return None
+        return AdviceArgs(
+            options=options,
+            workload=workload,
+            adapter=adapter,
+            server_adapter=str(self._server_adapter.currentData()),
+            transport=str(self._transport.currentData()),
+            link=link,
+        )
+
+    def wanting(self) -> str:
+        """Return what is missing for a question."""
+        if self.elsewhere:
+            return self.tr("Name the other machine's adapter or its link.")
+        return self.tr("Name the share first, under Settings.")
+
+    def _link_text(self) -> str:
+        place = self._link.findText(self._link.currentText())
+        return str(self._link.itemData(place)) if place >= 0 else self._link.currentText().strip()
+
+    def _on_elsewhere(self) -> None:
+        self._show_others()
+        self.changed.emit()
+
+    def _show_others(self) -> None:
+        for widget in self._others:
+            widget.setVisible(self.elsewhere)
+
+
+def _card_box(unknown: str, name: str) -> QComboBox:
+    box = QComboBox()
+    box.setObjectName(name)
+    box.addItem(unknown, "")
+    for key, card in cards().items():
+        box.addItem(card.title, key)
+    return box
+
+
+def _label(text: str, buddy: QWidget) -> QLabel:
+    label = QLabel(text)
+    label.setBuddy(buddy)
+    buddy.setAccessibleName(text.replace("&", ""))
+    return label

@@ -1,0 +1,131 @@
+"""One recommendation as a card: what changes, why, on what evidence, at what risk, and who says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from ui import theme
+from ui.advice_text import change_text, confidence_names, scope_names, status_names
+from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.recommend import Attention, Recommendation
+
+
+class AdviceCard(QFrame):
+    """Recommendations of one rule: they have everything but the option in common."""
+
+    def __init__(self, items: Sequence[Recommendation]) -> None:
+        super().__init__()
+        first = items[0]
+        self.setObjectName(f"advice-{first.rule or 'measured'}")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 10, 14, 10)
+        layout.setSpacing(5)
+        layout.addLayout(self._changes(items))
+        layout.addWidget(_selectable(first.reason))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(1, 1)
+        evidence = "; ".join(first.evidence)
+        rows = [
+            (self.tr("Expect"), first.effect), (self.tr("Risk"), first.risk),
+            (self.tr("Because of"), evidence), (self.tr("Undo"), first.undo),
+        ]  # fmt: skip
+        for name, text in rows:
+            if text:
+                row = grid.rowCount()
+                grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
+                grid.addWidget(_selectable(text), row, 1)
+        layout.addLayout(grid)
+        layout.addLayout(self._foot(first))
+
+    def _changes(self, items: Sequence[Recommendation]) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(1)
+        grid.setColumnStretch(3, 1)
+        for row, item in enumerate(items):
+            text = change_text(item)
+            name = plain_label(text.label)
+            enlarge(name, 1.05, bold=True)
+            name.setToolTip(plain_tip(item.option))
+            proposed = plain_label(text.proposed)
+            enlarge(proposed, 1.05, bold=True)
+            grid.addWidget(name, row, 0)
+            grid.addWidget(MutedLabel(text.current), row, 1)
+            grid.addWidget(plain_label("→"), row, 2)
+            grid.addWidget(proposed, row, 3)
+        return grid
+
+    def _foot(self, item: Recommendation) -> QHBoxLayout:
+        foot = QHBoxLayout()
+        foot.setSpacing(12)
+        facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
+        foot.addWidget(MutedLabel("  ·  ".join(fact for fact in facts if fact)))
+        foot.addStretch(1)
+        foot.addWidget(source_button(item.source, item.link))
+        return foot
+
+
+class AttentionBox(QFrame):
+    """Something that no mount option mends, in a colour of warning."""
+
+    def __init__(self, matter: Attention) -> None:
+        super().__init__()
+        self.setObjectName("attention")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._word = plain_label(self.tr("⚠ Look at this first"))
+        enlarge(self._word, 1.0, bold=True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 10, 14, 10)
+        layout.addWidget(self._word)
+        layout.addWidget(_selectable(f"{matter.text} {matter.reason}"))
+        foot = QHBoxLayout()
+        foot.addWidget(MutedLabel("; ".join(matter.evidence)))
+        foot.addStretch(1)
+        foot.addWidget(source_button(matter.source, matter.link))
+        layout.addLayout(foot)
+        self._colour()
+
+    def _colour(self) -> None:
+        theme.tint(self._word, theme.colours_of(self).warn)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_word"):
+            self._colour()
+
+
+def source_button(source: str, link: str) -> QWidget:
+    """Return what says where something is written; a button that opens it where it has an address."""
+    if not link.startswith("https://"):
+        label = MutedLabel(source)
+        label.setToolTip(plain_tip(source))
+        return label
+    button = QPushButton(source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH]}…")
+    button.setFlat(True)
+    button.setToolTip(plain_tip(f"{source}\n{link}"))
+    button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl(link)))
+    return button
+
+
+#: A longer source is cut; its tool tip has it whole.
+_SOURCE_LENGTH = 48
+
+
+def _selectable(text: str) -> QWidget:
+    label = plain_label(text, wrap=True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
