@@ -170,8 +170,7 @@ class Apply:
 
     def _mount(self, found: Situation) -> str:
         point = self._args.mount_point
-        known = found.old.active.mount_id if found.old is not None and found.old.active is not None else 0
-        self._back.append(("mount", self._index, lambda: self._unmount_back(point, known)))
+        self._back.append(("mount", self._index, lambda: self._unmount_back(point)))
         self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
         return ""
 
@@ -267,9 +266,11 @@ class Apply:
                 error.kind, f"{share} could not be mounted again at {point}: {error.message}", hint=error.hint
             ) from error
 
-    def _unmount_back(self, point: str, known: int) -> None:
+    def _unmount_back(self, point: str) -> None:
+        # The old mount is gone when this step begins, so what is there is the new one. Its number says
+        # nothing: the kernel gives the one of the old mount out again.
         row = self._row(point)
-        if row is None or row.active is None or row.active.mount_id == known:
+        if row is None or row.active is None:
             return
         try:
             self._hands.unmount(point, UNMOUNT_S, CancelToken())

@@ -1,6 +1,7 @@
 """A host that exists in memory: mounts, their server, and a helper that fails when it is told to."""
 
 import hashlib
+import itertools
 import select
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -109,7 +110,9 @@ class World:
     def mount(self, share: str, point: str, words: list[str]) -> dict[str, Any]:
         if point in self.live:
             raise AppError(ErrorKind.MOUNT_POINT_BUSY, "Something is mounted there.")
-        self._ids += 1
+        # The kernel gives the number of a mount that is gone to the next one (fs/namespace.c: mnt_alloc_id).
+        used = {active.mount_id for active in self.live.values()}
+        self._ids = next(number for number in itertools.count(100) if number not in used)
         shown = [word for word in words if not word.startswith("nconnect=")]
         options = ",".join(["rw", *(word for word in shown if word not in {"rw", "ro"}), "addr=10.0.0.1"])
         if "ro" in words:
