@@ -9,18 +9,14 @@ old one or the new one.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
-import fcntl
 import hashlib
 import os
-import stat
-import struct
-import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from app.helper import children, fstab_text, table
+from app.helper import children, files, fstab_text, table
 from app.helper.errors import Refusal
+from app.helper.files import READ, Files, Look, System, check, kept, lock, reload_systemd
 from app.helper.options import Catalogue, load
 
 if TYPE_CHECKING:
@@ -28,47 +24,9 @@ if TYPE_CHECKING:
 
 FOLDER, NAME = "/etc", "fstab"
 BACKUPS = "/var/lib/mountwright/fstab"
-KEEP = 20
-MAX_BYTES = 1 << 20
 TEMPORARY = ".fstab.mountwright"
 _FINDMNT = ("/usr/bin/findmnt", "/bin/findmnt")
-_SYSTEMCTL = ("/usr/bin/systemctl", "/bin/systemctl")
-_VERIFY_S, _RELOAD_S = 5.0, 15.0
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# linux/fs.h
-_FS_IOC_GETFLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20
-_RENAME_EXCHANGE = 2
-
-
-class System:
-    """The calls that change files, one method each, so that a test can fail or end the process at any."""
-
-    open = staticmethod(os.open)
-    read = staticmethod(os.read)
-    write = staticmethod(os.write)
-    fsync = staticmethod(os.fsync)
-    fchown = staticmethod(os.fchown)
-    fchmod = staticmethod(os.fchmod)
-    listxattr = staticmethod(os.listxattr)
-    getxattr = staticmethod(os.getxattr)
-    setxattr = staticmethod(os.setxattr)
-    rename = staticmethod(os.rename)
-    unlink = staticmethod(os.unlink)
-
-    @staticmethod
-    def exchange(first: str, second: str, folder: int) -> None:
-        """Let two names change places in one step (renameat2(2)).
-
-        Raises:
-            OSError: EINVAL or ENOSYS where the file system or the kernel cannot.
-        """
-        libc = ctypes.CDLL(None, use_errno=True)
-        names = (os.fsencode(first), os.fsencode(second))
-        if libc.renameat2(folder, names[0], folder, names[1], _RENAME_EXCHANGE) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+_VERIFY_S = 5.0
 
 
 class _Read(NamedTuple):
@@ -76,7 +34,7 @@ class _Read(NamedTuple):
 
     data: bytes
     status: os.stat_result
-    xattrs: dict[str, bytes]
+    look: Look
 
 
 class FstabWriter:
@@ -99,6 +57,7 @@ class FstabWriter:
         self._folder = folder
         self._backups = backups
         self._sys = system or System()
+        self._files = Files(self._sys)
         self._catalogue = catalogue
 
     def add(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
@@ -156,38 +115,30 @@ class FstabWriter:
         if not isinstance(edit, str):
             return fstab_text.apply(before, edit, cast("Catalogue", self._catalogue))
         try:
-            folder = self._sys.open(self._backups, _FOLDER)
+            folder = self._sys.open(self._backups, files.FOLDER)
         except FileNotFoundError:
             raise Refusal("fstab-refused", "There is no copy of fstab to go back to.") from None
         try:
-            names = self._kept(folder)
+            names = kept(folder, "fstab")
             if not names or edit != f"{self._backups}/{names[-1]}":
                 raise Refusal("fstab-refused", "This copy of fstab is not the newest one.", detail=edit)
-            fd = self._sys.open(names[-1], _READ, dir_fd=folder)
+            fd = self._sys.open(names[-1], READ, dir_fd=folder)
             try:
-                return fstab_text.Edited(self._read_all(fd), "")
+                return fstab_text.Edited(self._files.read_all(fd), "")
             finally:
                 os.close(fd)
         finally:
             os.close(folder)
 
-    @staticmethod
-    def _kept(folder: int) -> list[str]:
-        """Return the names of the backups, the oldest first."""
-        return sorted(name for name in os.listdir(folder) if name.startswith("fstab-"))
-
     def _locked(
         self, folder: int, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter
     ) -> dict[str, object]:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refusal("fstab-changed", "Another program is writing fstab right now.") from None
+        lock(folder, "fstab")
         before = self._read(folder)
         if hashlib.sha256(before.data).hexdigest() != sha256:
             raise Refusal("fstab-changed", "fstab was changed since it was read.")
         edited = self._edited(before.data, edit)
-        backup = self._back_up(before.data)
+        backup = self._files.back_up(self._backups, "fstab", before.data)
         try:
             self._prepare(folder, before, edited.data)
             warnings = self._verify(waiter)
@@ -200,7 +151,8 @@ class FstabWriter:
         # Only now: the new file is in its place, whatever the disk says of the folder.
         with contextlib.suppress(OSError):
             self._sys.fsync(folder)
-        warnings += self._reload(waiter)
+        if self._folder == FOLDER:
+            warnings += reload_systemd("fstab", waiter)
         return {"line": edited.line, "backup": backup, "warnings": warnings}
 
     def _discard(self, folder: int) -> None:
@@ -212,7 +164,7 @@ class FstabWriter:
         if table.at(table.read(), path) is not None:
             raise Refusal("fstab-refused", f"“{path}” is itself a mount, as in a container.")
         try:
-            fd = self._sys.open(NAME, _READ, dir_fd=folder)
+            fd = self._sys.open(NAME, READ, dir_fd=folder)
         except FileNotFoundError:
             raise Refusal("fstab-refused", f"There is no file “{path}”.") from None
         except OSError as error:
@@ -223,68 +175,20 @@ class FstabWriter:
             raise
         try:
             status = os.fstat(fd)
-            _check_file(path, fd, status)
-            xattrs = {name: self._sys.getxattr(fd, name) for name in self._list(fd)}
-            return _Read(self._read_all(fd), status, xattrs)
+            check(path, fd, status)
+            return _Read(self._files.read_all(fd), status, self._files.look(fd, status))
         finally:
             os.close(fd)
-
-    def _list(self, fd: int) -> list[str]:
-        try:
-            return self._sys.listxattr(fd)
-        except OSError as error:
-            if error.errno == errno.ENOTSUP:
-                return []
-            raise
-
-    def _read_all(self, fd: int) -> bytes:
-        chunks: list[bytes] = []
-        while chunk := self._sys.read(fd, MAX_BYTES + 1):
-            chunks.append(chunk)
-        data = b"".join(chunks)
-        if len(data) > MAX_BYTES:
-            raise Refusal("fstab-refused", "fstab is larger than 1 MiB.")
-        return data
-
-    def _back_up(self, data: bytes) -> str:
-        """Keep the old contents under a dated name, durable before anything is changed."""
-        os.makedirs(self._backups, mode=0o700, exist_ok=True)  # noqa: PTH103
-        folder = self._sys.open(self._backups, _FOLDER)
-        try:
-            # The nanoseconds keep two of one second apart, and their order.
-            name = time.strftime("fstab-%Y%m%dT%H%M%S", time.gmtime()) + f".{time.time_ns() % 10**9:09d}Z"
-            self._create(folder, name, data, None)
-            self._sys.fsync(folder)
-            for old in self._kept(folder)[:-KEEP]:
-                self._sys.unlink(old, dir_fd=folder)
-            return f"{self._backups}/{name}"
-        finally:
-            os.close(folder)
 
     def _prepare(self, folder: int, before: _Read, data: bytes) -> None:
         """Write the new file beside the old one and read it back."""
         with contextlib.suppress(FileNotFoundError):
             self._sys.unlink(TEMPORARY, dir_fd=folder)  # of a helper that was killed
-        self._create(folder, TEMPORARY, data, before)
-        fd = self._sys.open(TEMPORARY, _READ, dir_fd=folder)
+        self._files.create(folder, TEMPORARY, data, before.look)
+        fd = self._sys.open(TEMPORARY, READ, dir_fd=folder)
         try:
-            if self._read_all(fd) != data:
+            if self._files.read_all(fd) != data:
                 raise Refusal("fstab-failed", "The new file was not read back as it was written.")
-        finally:
-            os.close(fd)
-
-    def _create(self, folder: int, name: str, data: bytes, like: _Read | None) -> None:
-        fd = self._sys.open(name, _CREATE, 0o600, dir_fd=folder)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[self._sys.write(fd, rest) :]
-            if like is not None:
-                self._sys.fchown(fd, like.status.st_uid, like.status.st_gid)
-                self._sys.fchmod(fd, stat.S_IMODE(like.status.st_mode))
-                for attribute, value in like.xattrs.items():
-                    self._sys.setxattr(fd, attribute, value)
-            self._sys.fsync(fd)
         finally:
             os.close(fd)
 
@@ -315,11 +219,11 @@ class FstabWriter:
             ) from error  # fmt: skip
 
     def _check_same(self, folder: int, name: str, before: _Read) -> None:
-        fd = self._sys.open(name, _READ, dir_fd=folder)
+        fd = self._sys.open(name, READ, dir_fd=folder)
         try:
             now = os.fstat(fd)
             same = (now.st_dev, now.st_ino) == (before.status.st_dev, before.status.st_ino)
-            if not same or self._read_all(fd) != before.data:
+            if not same or self._files.read_all(fd) != before.data:
                 raise Refusal("fstab-changed", "fstab was changed by somebody else at this moment.")
         finally:
             os.close(fd)
@@ -340,31 +244,10 @@ class FstabWriter:
             raise Refusal("fstab-refused", "findmnt cannot read the new file.", detail="\n".join(fresh))
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
 
-    def _reload(self, waiter: Waiter) -> list[str]:
-        if self._folder != FOLDER or not os.path.isdir("/run/systemd/system"):  # noqa: PTH112
-            return []
-        program = next((path for path in _SYSTEMCTL if os.access(path, os.X_OK)), None)
-        with contextlib.suppress(OSError):
-            if program and children.run([program, "daemon-reload"], _RELOAD_S, waiter).code == 0:
-                return []
-        return ["systemd did not read fstab again; “systemctl daemon-reload” as root does it."]
-
 
 def _wanted(args: dict[str, object]) -> fstab_text.Wanted:
     words = tuple(cast("list[str]", args["options"]))
     return fstab_text.Wanted(str(args["share"]), str(args["target"]), str(args["fstype"]), words)
-
-
-def _check_file(path: str, fd: int, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-        raise Refusal("fstab-refused", f"“{path}” is not a plain file with one name.")
-    if status.st_uid != os.geteuid():
-        raise Refusal("fstab-refused", f"“{path}” does not belong to root.")
-    flags = 0
-    with contextlib.suppress(OSError):
-        flags = struct.unpack("l", fcntl.ioctl(fd, _FS_IOC_GETFLAGS, struct.pack("l", 0)))[0]
-    if flags & (_IMMUTABLE | _APPEND_ONLY):
-        raise Refusal("fstab-refused", f"“{path}” is locked against changes (chattr).")
 
 
 def _complaints(path: str, waiter: Waiter) -> list[str] | None:

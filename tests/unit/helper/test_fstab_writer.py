@@ -1,18 +1,22 @@
 """fstab is the old file or the new one, whatever fails and whenever the writer is killed."""
 
+import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from app.helper import fstab_writer
+from app.helper import files, fstab_writer
 from app.helper.errors import Refusal
-from app.helper.fstab_writer import KEEP, FstabWriter, System
+from app.helper.files import KEEP, System
+from app.helper.fstab_writer import FstabWriter
 from app.helper.options import load
 
 OLD = b"# head\n/dev/sda1 / ext4 ro 0 1\nbroken\n\n\tnas:/a\t/mnt/a  nfs ro 0 0"
@@ -263,7 +267,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path, kind):
     if kind == "hard":
         os.link(path, tmp_path / "other")
     elif kind == "large":
-        path.write_bytes(b"#" * (fstab_writer.MAX_BYTES + 1))
+        path.write_bytes(b"#" * (files.MAX_BYTES + 1))
         before = path.read_bytes()
     else:
         path.rename(tmp_path / "real")
@@ -303,3 +307,64 @@ def test_cancelled_before_the_exchange_nothing_is_written(tmp_path):
     assert caught.value.code == "cancelled"
     check_whole(tmp_path, answered=False)
     assert (tmp_path / "etc" / "fstab").read_bytes() == OLD
+
+
+def test_access_lists_and_labels_are_kept(tmp_path):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    # acl(5) as the kernel keeps it: version 2; owner rw, user 65534 r, group r, mask r, others none.
+    entries = [(1, 6, -1), (2, 4, 65534), (4, 4, -1), (16, 4, -1), (32, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    wanted = {"system.posix_acl_access": acl, "trusted.mountwright": b"t", "user.mountwright": b"u",
+              "security.selinux": b"system_u:object_r:etc_t:s0\0"}  # fmt: skip
+    kept = {}
+    for name, value in wanted.items():
+        with contextlib.suppress(OSError):  # not every file system and user can
+            os.setxattr(path, name, value)
+            kept[name] = os.getxattr(path, name)
+    mode = path.stat().st_mode
+    writer.add(request(), Quiet())
+    assert path.read_bytes() == NEW
+    assert {name: os.getxattr(path, name) for name in os.listxattr(path)} == kept
+    assert path.stat().st_mode == mode
+
+
+def test_what_the_kernel_makes_of_the_contents_is_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr(System, "listxattr", staticmethod(lambda fd: ["security.ima", "security.evm"]))
+    make(tmp_path).add(request(), Quiet())
+    check_whole(tmp_path, answered=True)
+
+
+@pytest.mark.parametrize(("flag", "letter"), [(0x10, "i"), (0x20, "a")])
+def test_a_locked_file_is_refused_with_the_way_to_unlock_it(tmp_path, monkeypatch, flag, letter):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    really = (
+        shutil.which("chattr")
+        and not subprocess.run(["chattr", f"+{letter}", path], check=False, capture_output=True).returncode
+    )
+    if not really:
+        monkeypatch.setattr(files.fcntl, "ioctl", lambda *_args: struct.pack("l", flag))
+    try:
+        with pytest.raises(Refusal, match=f"chattr -{letter}") as caught:
+            writer.add(request(), Quiet())
+    finally:
+        if really:
+            subprocess.run(["chattr", f"-{letter}", path], check=True)
+    assert caught.value.code == "fstab-refused"
+    assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(("code", "warnings"), [(0, 0), (1, 1), (None, 0)])
+def test_systemd_is_told_where_it_runs(tmp_path, monkeypatch, code, warnings):
+    program = tmp_path / "systemctl"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/told\nexit {code or 0}\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(files, "_SYSTEMCTL", (str(program),))
+    monkeypatch.setattr(files, "SYSTEMD", str(tmp_path if code is not None else tmp_path / "none"))
+    writer = make(tmp_path)
+    monkeypatch.setattr(fstab_writer, "FOLDER", str(tmp_path / "etc"))
+    answer = writer.add(request(), Waits())
+    assert (tmp_path / "told").exists() == (code is not None)
+    assert code is None or (tmp_path / "told").read_text() == "daemon-reload\n"
+    assert len([text for text in answer["warnings"] if "systemctl daemon-reload" in text]) == warnings

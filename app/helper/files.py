@@ -1,0 +1,185 @@
+"""Files of the system, written so that nothing of them is lost: what fstab and units have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+import struct
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.helper import children
+from app.helper.errors import Refusal
+
+if TYPE_CHECKING:
+    from app.helper.children import Waiter
+
+#: How many backups are kept.
+KEEP = 20
+MAX_BYTES = 1 << 20
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+SYSTEMD = "/run/systemd/system"
+_SYSTEMCTL = ("/usr/bin/systemctl", "/bin/systemctl")
+_RELOAD_S = 15.0
+# linux/fs.h
+_FS_IOC_GETFLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20
+_RENAME_EXCHANGE = 2
+#: Made by the kernel of what the file holds; copied, they would belong to the old contents.
+_OF_THE_CONTENTS = frozenset({"security.ima", "security.evm"})
+
+
+class System:
+    """The calls that change files, one method each, so that a test can fail or end the process at any."""
+
+    open = staticmethod(os.open)
+    read = staticmethod(os.read)
+    write = staticmethod(os.write)
+    fsync = staticmethod(os.fsync)
+    fchown = staticmethod(os.fchown)
+    fchmod = staticmethod(os.fchmod)
+    listxattr = staticmethod(os.listxattr)
+    getxattr = staticmethod(os.getxattr)
+    setxattr = staticmethod(os.setxattr)
+    rename = staticmethod(os.rename)
+    unlink = staticmethod(os.unlink)
+    symlink = staticmethod(os.symlink)
+    mkdir = staticmethod(os.mkdir)
+
+    @staticmethod
+    def exchange(first: str, second: str, folder: int) -> None:
+        """Let two names change places in one step (renameat2(2)).
+
+        Raises:
+            OSError: EINVAL or ENOSYS where the file system or the kernel cannot.
+        """
+        libc = ctypes.CDLL(None, use_errno=True)
+        names = (os.fsencode(first), os.fsencode(second))
+        if libc.renameat2(folder, names[0], folder, names[1], _RENAME_EXCHANGE) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+
+class Look(NamedTuple):
+    """What a new file is to have of the old one: owner, mode, access list, security label."""
+
+    uid: int
+    gid: int
+    mode: int
+    xattrs: dict[str, bytes]
+
+
+class Files:
+    """Reads, makes and keeps files through a System."""
+
+    def __init__(self, system: System) -> None:
+        self.sys = system
+
+    def read_all(self, fd: int) -> bytes:
+        """Return a file's bytes.
+
+        Raises:
+            Refusal: if there are too many.
+        """
+        chunks: list[bytes] = []
+        while chunk := self.sys.read(fd, MAX_BYTES + 1):
+            chunks.append(chunk)
+        data = b"".join(chunks)
+        if len(data) > MAX_BYTES:
+            raise Refusal("fstab-refused", "The file is larger than 1 MiB.")
+        return data
+
+    def look(self, fd: int, status: os.stat_result) -> Look:
+        """Return what an open file has beside its bytes."""
+        try:
+            names = self.sys.listxattr(fd)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:
+                raise
+            names = []
+        xattrs = {name: self.sys.getxattr(fd, name) for name in names if name not in _OF_THE_CONTENTS}
+        return Look(status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode), xattrs)
+
+    def create(self, folder: int, name: str, data: bytes, look: Look | None = None) -> None:
+        """Make a new file, durable when this returns; without a look it is for root alone."""
+        fd = self.sys.open(name, _CREATE, 0o600, dir_fd=folder)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self.sys.write(fd, rest) :]
+            if look is not None:
+                self.sys.fchown(fd, look.uid, look.gid)
+                self.sys.fchmod(fd, look.mode)
+                for attribute, value in look.xattrs.items():
+                    self.sys.setxattr(fd, attribute, value)
+            self.sys.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def back_up(self, path: str, prefix: str, data: bytes) -> str:
+        """Keep bytes in a folder under a dated name, durable when this returns; return the file's path."""
+        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
+        folder = self.sys.open(path, FOLDER)
+        try:
+            # The nanoseconds keep two of one second apart, and their order.
+            date = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f".{time.time_ns() % 10**9:09d}Z"
+            self.create(folder, f"{prefix}-{date}", data)
+            self.sys.fsync(folder)
+            for old in kept(folder, prefix)[:-KEEP]:
+                self.sys.unlink(old, dir_fd=folder)
+            return f"{path}/{prefix}-{date}"
+        finally:
+            os.close(folder)
+
+
+def kept(folder: int, prefix: str) -> list[str]:
+    """Return the names of the backups, the oldest first."""
+    return sorted(name for name in os.listdir(folder) if name.startswith(f"{prefix}-"))
+
+
+def lock(folder: int, what: str) -> None:
+    """Lock a folder against another helper; closing it unlocks.
+
+    Raises:
+        Refusal: if it is locked.
+    """
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Refusal("fstab-changed", f"Another program is writing {what} right now.") from None
+
+
+def check(path: str, fd: int, status: os.stat_result) -> None:
+    """Check that an open file may be replaced by another one.
+
+    Raises:
+        Refusal: with code fstab-refused.
+    """
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        raise Refusal("fstab-refused", f"“{path}” is not a plain file with one name.")
+    if status.st_uid != os.geteuid():
+        raise Refusal("fstab-refused", f"“{path}” does not belong to root.")
+    flags = 0
+    with contextlib.suppress(OSError):
+        flags = struct.unpack("l", fcntl.ioctl(fd, _FS_IOC_GETFLAGS, struct.pack("l", 0)))[0]
+    for flag, word, letter in ((_IMMUTABLE, "immutable", "i"), (_APPEND_ONLY, "append-only", "a")):
+        if flags & flag:
+            raise Refusal(
+                "fstab-refused", f"“{path}” is marked {word}; “chattr -{letter} {path}” as root ends that."
+            )
+
+
+def reload_systemd(what: str, waiter: Waiter) -> list[str]:
+    """Have systemd, where it runs, read its configuration again; return a warning if it did not."""
+    if not os.path.isdir(SYSTEMD):  # noqa: PTH112
+        return []
+    program = next((path for path in _SYSTEMCTL if os.access(path, os.X_OK)), None)
+    with contextlib.suppress(OSError):
+        if program and children.run([program, "daemon-reload"], _RELOAD_S, waiter).code == 0:
+            return []
+    return [f"systemd did not read {what} again; “systemctl daemon-reload” as root does it."]
