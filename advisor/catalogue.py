@@ -38,7 +38,8 @@ class Option:
     Attributes:
         name: the canonical name.
         label: a few plain words for a form.
-        help: one or two sentences.
+        help: what it does, when to touch it, what it costs.
+        keywords: more words that a search finds it by.
         kind: what the value is.
         forms: every spelling; one that ends in ``=`` takes a value.
         negation: the spelling that means no, or None.
@@ -66,6 +67,7 @@ class Option:
     name: str
     label: str
     help: str
+    keywords: tuple[str, ...]
     kind: Kind
     forms: tuple[str, ...]
     negation: str | None
@@ -103,6 +105,11 @@ class Option:
     def takes_value(self) -> bool:
         """Whether there is a spelling ``name=value``."""
         return any(form.endswith("=") for form in self.forms)
+
+    def matches(self, query: str) -> bool:
+        """Whether every word of a search is in the option's names, label, keywords or unit."""
+        text = " ".join((self.name, self.label, *self.all_words(), *self.forms, *self.keywords, self.unit))
+        return all(word in text.casefold() for word in query.casefold().split())
 
     def canonical(self, value: str) -> str:
         """Return the value in its canonical spelling: synonyms resolved, everything else as it is."""
@@ -330,6 +337,7 @@ def _option(name: str, raw: object) -> Option:
         name=name,
         label=table.text("label", ...),
         help=table.text("help", ...),
+        keywords=table.texts("keywords", ...),
         kind=kind,
         forms=table.texts("forms", ...),
         negation=negation,

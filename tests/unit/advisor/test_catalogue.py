@@ -1,6 +1,9 @@
 """The catalogue is complete and consistent, and a wrong file is refused by name."""
 
 import copy
+import gzip
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +35,80 @@ x-systemd.after x-systemd.before x-systemd.wanted-by x-systemd.required-by
 """
 
 
-@pytest.mark.parametrize("name", [*MANUAL.split(), *KERNEL.split()])
+#: mount(8): of all file systems. Left out: words for ext2 and the like, and X-* and x-* as such.
+GENERIC = """
+async atime auto context defaults dev dirsync exec group iversion mand _netdev nofail relatime strictatime
+lazytime suid silent loud owner remount ro rw sync user users noatime noauto nodev nodiratime diratime noexec
+noiversion nomand nostrictatime norelatime nolazytime nosuid nouser fscontext defcontext rootcontext
+nosymfollow X-mount.mkdir X-mount.subdir x-mount.mkdir comment
+"""
+#: systemd.mount(5), in fstab.
+SYSTEMD = """
+automount idle-timeout mount-timeout device-timeout requires wants before after wanted-by required-by
+requires-mounts-for wants-mounts-for rw-only graceful-option device-bound makefs growfs
+"""
+
+
+@pytest.mark.parametrize("name", [*MANUAL.split(), *KERNEL.split(), *GENERIC.split()])
 def test_every_option_of_manual_and_kernel_is_known(name: str) -> None:
     assert catalogue().find(name) is not None
+
+
+@pytest.mark.parametrize("name", SYSTEMD.split())
+def test_every_word_of_systemd_is_known(name: str) -> None:
+    assert catalogue()[f"x-systemd.{name}"].scope == "fstab"
+
+
+@pytest.mark.parametrize(
+    ("section", "page", "names"),
+    [
+        (5, "nfs", r"^\.(?:BI|BR|B) ([a-z_]+)[= ]"),
+        (5, "nfs", r'^\.(?:BI|BR|B) [a-z]+ " / " (no[a-z]+)$'),
+        (8, "mount", r"^\\fB((?:X-|no|_)[a-z.]+)\\fP"),
+        (5, "systemd.mount", r"^\\fB(x-systemd[a-z.-]+)=?\\fR"),
+    ],
+)
+def test_the_manual_installed_here_has_nothing_else(section: int, page: str, names: str) -> None:
+    file = Path(f"/usr/share/man/man{section}/{page}.{section}.gz")
+    if not file.exists():
+        pytest.skip(f"{file} is not installed")
+    text = gzip.decompress(file.read_bytes()).decode()
+    text = text.replace("\\-", "-").replace("\\&", "")
+    if page == "nfs":
+        text = text.partition('.SH "DATA AND')[0]
+        text = "\n".join(re.findall(r"^\.TP[^\n]*\n([^\n]*)", text, re.MULTILINE))
+    if page == "mount":
+        text = text.partition('.SH "FILESYSTEM-INDEPENDENT')[2].partition('.SH "FILESYSTEM-SPECIFIC')[0]
+    found = set(re.findall(names, text, re.MULTILINE))
+    assert len(found) > 3
+    # The manual names it; the kernel refuses it.
+    assert {name for name in found if catalogue().find(name) is None} <= {"nosoftreval"}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (
+            "cache",
+            {"acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac", "lookupcache", "cto", "fsc"},
+        ),
+        ("attribute directory", {"acdirmin", "acdirmax"}),
+        ("KERBEROS", {"sec"}),
+        ("nfsvers", {"vers"}),
+        ("nolock", {"lock"}),
+        ("selinux label", {"context", "fscontext"}),
+        ("timeout", {"timeo", "retrans", "x-systemd.idle-timeout"}),
+        ("mnttimeo", {"timeo"}),
+    ],
+)
+def test_a_search_finds_what_belongs_together(query: str, names: set[str]) -> None:
+    assert names <= {option.name for option in catalogue() if option.matches(query)}
+
+
+def test_a_search_does_not_find_everything() -> None:
+    assert not any(option.matches("cache zebra") for option in catalogue())
+    assert not catalogue()["sec"].matches("cache")
+    assert all(option.keywords and option.matches("") for option in catalogue())
 
 
 def test_the_first_settings_form_has_its_options() -> None:
