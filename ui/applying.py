@@ -29,12 +29,12 @@ class Applying(QObject):
     Signals:
         changed: whether something is under way is another answer now.
         applied: the ApplyArgs and the ApplyReport of a change that was made and kept.
-        reverted: the AppError of a change that was made and taken back.
+        reverted: the AppError of a change that was made and taken back, and whether the person said so.
     """
 
     changed = Signal()
     applied = Signal(object, object)
-    reverted = Signal(object)
+    reverted = Signal(object, bool)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
@@ -45,6 +45,7 @@ class Applying(QObject):
         self._call: BridgeCall | None = None
         self._asked_to_keep = False
         self._revert_failed = False
+        self._cancelled = False
         #: Programs that an unmount failed of, None if none did.
         self._in_the_way: list[Holder] | None = None
 
@@ -110,7 +111,7 @@ class Applying(QObject):
     def _apply(self, args: ApplyArgs) -> None:
         if self._dialog is None:
             return
-        self._asked_to_keep = self._revert_failed = False
+        self._asked_to_keep = self._revert_failed = self._cancelled = False
         self._in_the_way = None
         call = self._start("mounts.apply", args, self._dialog.show_failed)
         if call is None:
@@ -149,7 +150,7 @@ class Applying(QObject):
             return
         if error.kind is ErrorKind.CANCELLED and self._asked_to_keep and not self._revert_failed:
             self._dialog.finish()
-            self.reverted.emit(error)
+            self.reverted.emit(error, self._cancelled)
             return
         self._dialog.show_failed(error)
         if error.kind is ErrorKind.BUSY and self._in_the_way is not None:
@@ -162,6 +163,7 @@ class Applying(QObject):
 
     def _cancel(self) -> None:
         if self._call is not None and self._dialog is not None:
+            self._cancelled = True
             self._dialog.show_cancelling()
             self._call.cancel()
 

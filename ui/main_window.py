@@ -265,9 +265,14 @@ class MainWindow(QMainWindow):
             self._banner.show_information(message, details)
         self.session.refresh()
 
-    def _on_reverted(self, error: AppError) -> None:
-        # A warning, because a note goes by itself, and the person may have looked elsewhere.
-        self._banner.show_warning(error.message, error.hint)
+    def _on_reverted(self, error: AppError, by_person: bool) -> None:  # noqa: FBT001 - a slot
+        if by_person:
+            self._banner.show_information(
+                self.tr("The new settings were taken back, and everything is as it was.")
+            )
+        else:
+            # A warning, because a note goes by itself, and the person has looked elsewhere.
+            self._banner.show_warning(error.message, error.hint)
         self.session.refresh()
 
     def _on_forgotten(self, mount_point: str, report: FstabReport) -> None:

@@ -47,13 +47,16 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     """Return what became of a change: a sentence, what a person should know or "", and details or ""."""
     point = report.plan.mount_point
     mounted, written = report.report is not None, bool(report.diff)
+    files = " and ".join(diff_files(report.diff))
     if mounted and written:
-        message = _tr("{path} is mounted with these settings, and they are written down.").format(path=point)
+        message = _tr("{path} is mounted with these settings, and they are kept in {files}.").format(
+            path=point, files=files
+        )
     elif mounted:
         message = _tr("{path} is mounted with these settings.").format(path=point)
     else:
-        message = _tr("The settings of {path} are written down; what is mounted stays as it is.").format(
-            path=point
+        message = _tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
+            path=point, files=files
         )
     values = not_taken(report.report.values) if report.report is not None else []
     # What the plan has said already, and what is said of a value below, is not said again.
@@ -75,6 +78,11 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     details = [_tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
     messages = report.report.messages if report.report is not None else []
     return message, "\n".join(told), "\n".join([*details, *messages])
+
+
+def diff_files(diff: str) -> list[str]:
+    """Return the files that a unified diff changes."""
+    return [line.removeprefix("--- ") for line in diff.splitlines() if line.startswith("--- /")]
 
 
 def value_of(name: str, value: str | None) -> str:

@@ -11,7 +11,7 @@ from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.step_list import StepList
 from ui.widgets.text_view import TextView
-from ui.words import value_of
+from ui.words import diff_files, value_of
 
 if TYPE_CHECKING:
     from app.errors import AppError
@@ -97,7 +97,7 @@ class PlanView(QWidget):
         return " ".join(self._problem.sentences())
 
     def _show_diff(self, diff: str) -> None:
-        names = [line.removeprefix("--- ") for line in diff.splitlines() if line.startswith("--- /")]
+        names = diff_files(diff)
         self._diff_title.setText(self.tr("What is written to {files}").format(files=", ".join(names)))
         self._diff.show_text(diff)
         self._diff_title.setVisible(bool(diff))

@@ -41,7 +41,7 @@ class DetailPanel(QWidget):
         unmounted: the mount point.
         stuck: the mount point and the AppError of an unmount that can be forced.
         applied: the ApplyReport of a change that was made and kept.
-        reverted: the AppError of a change that was made and taken back.
+        reverted: the AppError of a change that was made and taken back, and whether the person said so.
         forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
         began: something was started; what was said of the last thing is over.
     """
@@ -52,12 +52,13 @@ class DetailPanel(QWidget):
     unmounted = Signal(str)
     stuck = Signal(str, object)
     applied = Signal(object)
-    reverted = Signal(object)
+    reverted = Signal(object, bool)
     forgotten = Signal(str, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
         self._mount: Mount | None = None
+        self._made = False
         self._mounting = Mounting(submit, self)
         self._mounting.busy.connect(self._on_busy)
         self._mounting.mounted.connect(self._on_mounted)
@@ -149,7 +150,8 @@ class DetailPanel(QWidget):
         self._mount = mount
         self._title.setText(f"{mount.share}  →  {mount.mount_point}")
         self._state.set_state(self._state_text(mount), STATE_MEANING[mount.state])
-        self.settings.show_mount(mount, keep_edits=not other)
+        self.settings.show_mount(mount, keep_edits=not other and not self._made)
+        self._made = False
         self.quick_test.set_mount(mount)
         self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), True)  # noqa: FBT003
         self._show_buttons()
@@ -286,6 +288,12 @@ class DetailPanel(QWidget):
         if report.report is not None:
             wish = Wish(args.share, args.mount_point, args.options)
             self.settings.remember(wish, report.report)
+        now = report.report.mount if report.report is not None else self._mount
+        if self._mount is not None and now is not None:
+            # What was typed is made: the form follows the mount again.
+            self._made = True
+            self.show_mount(now)
+            self._made = report.report is None  # what is kept is told by the next table alone
         self.applied.emit(report)
 
     def _on_mounted(self, wish: Wish, report: MountReport) -> None:
