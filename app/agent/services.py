@@ -36,6 +36,7 @@ from app.mounts.apply import Apply
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
+from app.mounts.farewell import has_client
 from app.mounts.hands import Hands
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
@@ -290,6 +291,7 @@ class Services:
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=find_holders,
+            has_client=has_client,
         )
 
     def _hands(self) -> Hands:

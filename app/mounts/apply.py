@@ -17,7 +17,7 @@ from app.helper.errors import Refusal
 from app.helper.options import load
 from app.mounts.busy import stop_own
 from app.mounts.change import ApplyEvent, ApplyReport, Step
-from app.mounts.effective import compare, differences
+from app.mounts.effective import compare, differences, effective_values
 from app.mounts.model import Active, Configured, Mount, MountReport
 from app.mounts.option_changes import asked_before, remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
@@ -36,6 +36,11 @@ _POLL_S = 1.0
 _UDEV_S = 0.3
 #: The way back is not cancelled, and waits longer than the way there.
 _BACK_S = 60.0
+#: Programs that end, and what they leave to be cleared up, have this long, seconds.
+STOP_S = 20.0
+#: The kernel's client goes in well under a second; who waits longer for it is told by the check.
+_FAREWELL_S = 3.0
+_FAREWELL_POLL_S = 0.05
 
 
 class Apply:
@@ -134,43 +139,52 @@ class Apply:
 
     def _remount(self, found: Situation) -> str:
         point, words = found.old_point, remount_words(found.changes, back=True)
-        self._back.append(("remount", self._index, lambda: self._remount_back(point, words)))
+        self._back.append(("remount", self._index, lambda: self._remount_back(point, words, _before(found))))
         self._hands.remount(point, remount_words(found.changes), self._args.timeout_s, self._token)
+        self._hands.remember(self._active(point).mount_id, now_words(found))
         return ""
 
     def _unmount(self, found: Situation) -> str:
-        point, before, kb = found.old_point, _before(found), _old_read_ahead(found)
-        share = found.old.active.share if found.old is not None and found.old.active is not None else ""
-        self._back.append(("unmount", self._index, lambda: self._mount_back(share, point, before, kb)))
+        point = found.old_point
+        self._back.append(("unmount", self._index, lambda: self._mount_back(found)))
         if self._args.busy == "lazy":
             self._hands.unmount(point, UNMOUNT_S, self._token, lazy=True)
             return ""
-        end = time.monotonic() + (self._args.wait_s if self._args.busy == "wait" else 0.0)
-        stopped = False
-        while True:
-            try:
-                self._hands.unmount(point, UNMOUNT_S, self._token)
-            except AppError as error:
-                if error.kind is not ErrorKind.BUSY:
-                    raise
-                holders = self._hands.holders(point, self._token)
-                if self._args.busy == "stop" and not stopped:
-                    stopped = True
-                    self._say(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
-                    stop_own(holders)
-                    continue
-                if time.monotonic() >= end:
-                    text = "Programs use it." if self._args.busy != "stop" else "Not all could be ended."
-                    self._say(self._index, "unmount", "failed", text, holders)
-                    raise
-                self._say(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
-                self._token.wait(_POLL_S)
-            else:
-                return ""
+        wait_s = {"wait": self._args.wait_s, "stop": STOP_S}.get(self._args.busy, 0.0)
+        end = time.monotonic() + wait_s
+        while not self._is_unmounted(point):
+            holders = self._hands.holders(point, self._token)
+            if self._args.busy == "stop":
+                self._say(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
+                stop_own(holders)
+            if time.monotonic() >= end or (self._args.busy == "stop" and any(not one.own for one in holders)):
+                self._say(self._index, "unmount", "begun", "Programs use it.", holders)
+                raise AppError(
+                    ErrorKind.BUSY,
+                    f"{point} is in use, so it was not unmounted.",
+                    hint="Close the programs that use it, or choose another way to deal with them.",
+                    detail="\n".join(
+                        f"{one.command} (process {one.pid}, {one.user}): {one.use}" for one in holders
+                    ),
+                )
+            self._say(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
+            self._token.wait(_POLL_S)
+        return ""
+
+    def _is_unmounted(self, point: str) -> bool:
+        try:
+            self._hands.unmount(point, UNMOUNT_S, self._token)
+        except AppError as error:
+            if error.kind is not ErrorKind.BUSY:
+                raise
+            return False
+        return True
 
     def _mount(self, found: Situation) -> str:
         point = self._args.mount_point
         self._back.append(("mount", self._index, lambda: self._unmount_back(point)))
+        if found.old is not None and found.old.active is not None:
+            self._let_client_go(found.old.active)
         self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
         return ""
 
@@ -242,9 +256,10 @@ class Apply:
                 self._say(index, "revert", "done", _UNDONE[kind])
         return problems
 
-    def _remount_back(self, point: str, words: list[str]) -> None:
+    def _remount_back(self, point: str, words: list[str], before: MountOptions) -> None:
         try:
             self._hands.remount(point, words, _BACK_S, CancelToken())
+            self._hands.remember(self._active(point).mount_id, before)
         except AppError as error:
             raise AppError(
                 error.kind,
@@ -252,18 +267,21 @@ class Apply:
                 hint=error.hint,
             ) from error
 
-    def _mount_back(self, share: str, point: str, before: MountOptions, kb: int | None) -> None:
+    def _mount_back(self, found: Situation) -> None:
+        point, old = found.old_point, found.old.active if found.old is not None else None
         row = self._row(point)
-        if row is not None and row.active is not None:
+        if old is None or (row is not None and row.active is not None):
             return
+        self._let_client_go(old)
         try:
-            self._hands.mount(share, point, before, _BACK_S, CancelToken())
-            active = self._active(point)
-            if kb is not None and active.read_ahead_kb != kb:
-                self._hands.tune(point, kb, CancelToken())
+            self._hands.mount(old.share, point, _before(found), _BACK_S, CancelToken())
+            if old.read_ahead_kb is not None and self._active(point).read_ahead_kb != old.read_ahead_kb:
+                self._hands.tune(point, old.read_ahead_kb, CancelToken())
         except AppError as error:
             raise AppError(
-                error.kind, f"{share} could not be mounted again at {point}: {error.message}", hint=error.hint
+                error.kind,
+                f"{old.share} could not be mounted again at {point}: {error.message}",
+                hint=error.hint,
             ) from error
 
     def _unmount_back(self, point: str) -> None:
@@ -296,6 +314,17 @@ class Apply:
         if isinstance(error, CancelledError):
             return CancelledError(message)
         return AppError(error.kind, message, hint=hint, detail=error.detail)
+
+    def _let_client_go(self, old: Active) -> None:
+        """Wait a moment for the connections of a mount that is gone, unless another mount needs them."""
+        values = effective_values(old)
+        address, version = values.get("addr", ""), values.get("vers", "")
+        end = time.monotonic() + _FAREWELL_S
+        while time.monotonic() < end and self._around.has_client(address, version):
+            others = [row.active for row in self._around.table().mounts if row.active is not None]
+            if any(effective_values(other).get("addr") == address for other in others):
+                return
+            threading.Event().wait(_FAREWELL_POLL_S)
 
     # What is there now.
 

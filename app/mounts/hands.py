@@ -117,6 +117,10 @@ class Hands:
         wire = {"target": point, "options": words, "timeout_s": timeout_s}
         self._call(self._mount, "remount", wire, token, timeout_s)
 
+    def remember(self, mount_id: int, options: MountOptions) -> None:
+        """Remember what was asked for, where only a remount was needed."""
+        self._note_asked(mount_id, str(options))
+
     def tune(self, point: str, read_ahead_kb: int, token: CancelToken) -> None:
         """Set the read-ahead of a mount.
 

@@ -58,6 +58,8 @@ def option_changes(row: Mount | None, after: MountOptions, read_ahead_kb: int | 
     before = _all_before(row, after)
     live = effective_values(active) if active is not None else None
     guessed = row is not None and active is not None and not _is_known(row, active)
+    if live is not None:
+        _correct(before, live)
     changes: list[OptionChange] = []
     for change in before.diff(after):
         if change.name in {"suid", "dev"} and change.before in {None, NO} and change.after in {None, NO}:
@@ -82,6 +84,15 @@ def option_changes(row: Mount | None, after: MountOptions, read_ahead_kb: int | 
             )
         )
     return changes
+
+
+def _correct(before: MountOptions, live: dict[str, str]) -> None:
+    """Go by what is in use for the flags of a remount: it leaves the note of what was asked for as it was."""
+    for name in ("ro", "sync", "noexec", "nosymfollow"):
+        option = catalogue()[name]
+        found, asked = live.get(name, option.default), before.get(name)
+        if found is not None and found != (option.default if asked is None else asked):
+            before.set(name, found)
 
 
 def remount_words(changes: list[OptionChange], *, back: bool = False) -> list[str]:

@@ -50,6 +50,7 @@ class Surroundings:
         probe: host and port to what is wrong with the server, None if it answers.
         check_point: share and path to what is wrong with a new mount point, None if nothing.
         holders: returns the processes that use a mount, as far as this user may see them.
+        has_client: address and version to whether the kernel has a client of the server.
     """
 
     table: Callable[[], MountTable]
@@ -57,6 +58,7 @@ class Surroundings:
     probe: Callable[[str, int], AppError | None]
     check_point: Callable[[str, str], AppError | None]
     holders: Callable[[str], list[Holder]]
+    has_client: Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

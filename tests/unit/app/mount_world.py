@@ -176,6 +176,7 @@ class World:
             fstab=Persistence(self, str(self.path)),  # type: ignore[arg-type]
             probe=self.probe,
             check_point=lambda _share, _path: None,
+            has_client=lambda _address, _version: False,
             holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
         )
 

@@ -1,0 +1,258 @@
+"""Changes of real mounts: made, refused, taken back; with programs in the way and servers that went away."""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.agent.protocol import ForgetArgs, ListArgs, PersistArgs, UnmountArgs
+from app.bench.result import TestSpec
+from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyArgs, ApplyEvent, KeepArgs
+
+if TYPE_CHECKING:
+    from app.agent.client import Call
+    from app.lab.guest import Guest
+    from app.mounts.model import Mount
+
+pytestmark = pytest.mark.lab
+POINT = "/mnt/apply here"
+#: Far more than is written until a test has ended it; by O_SYNC, so that little waits to be written.
+SIZE = 256 << 20
+FIRST = "vers=4.2,nofail,nosuid,nodev"
+
+
+def ask(lab: "Guest", **changes: Any) -> ApplyArgs:
+    return ApplyArgs(**{"share": lab.share, "mount_point": POINT, "options": FIRST, **changes})
+
+
+def apply(lab: "Guest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> Any:
+    return lab.client.submit("mounts.apply", ask(lab, **changes), on_event).result(100)
+
+
+def fails(lab: "Guest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> AppError:
+    with pytest.raises(AppError) as caught:
+        apply(lab, on_event, **changes)
+    return caught.value
+
+
+class Noticed(threading.Event):
+    """Set by an event that names programs in the way, or asks whether to keep the change."""
+
+    def __call__(self, event: ApplyEvent) -> None:
+        if event.holders or event.keep_s:
+            self.set()
+
+
+def row(lab: "Guest", point: str = POINT) -> "Mount | None":
+    table = lab.client.submit("mounts.list", ListArgs()).result(60)
+    return next((mount for mount in table.mounts if mount.mount_point == point), None)
+
+
+def live(lab: "Guest") -> list[str]:
+    """Return the options in use, [] if it is not mounted."""
+    found = row(lab)
+    return found.active.options.split(",") if found is not None and found.active is not None else []
+
+
+def fstab_sha256(lab: "Guest") -> str:
+    args = PersistArgs(share=lab.share, mount_point="/mnt/never", preview=True)
+    sha256: str = lab.client.submit("mounts.persist", args).result(60).sha256
+    return sha256
+
+
+@pytest.fixture
+def kept(lab: "Guest") -> Iterator[str]:
+    """A mount that is in fstab and live; gives the checksum of that fstab."""
+    apply(lab, keeper="fstab")
+    yield fstab_sha256(lab)
+    found = row(lab)
+    if found is not None and found.active is not None:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+    lab.client.submit("mounts.forget", ForgetArgs(mount_point=POINT)).result(60)
+
+
+@pytest.fixture
+def holder(lab: "Guest", kept: str) -> Iterator["Call"]:
+    """A program that writes to the mount until it is cancelled."""
+    begun: queue.Queue[object] = queue.Queue()
+    copying = lab.client.submit(
+        "test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put
+    )
+    begun.get(timeout=30)
+    yield copying
+    copying.cancel()
+    with contextlib.suppress(AppError):
+        copying.result(60)
+
+
+def test_every_class_of_change(lab: "Guest", kept: str) -> None:
+    assert "vers=4.2" in live(lab)
+    assert apply(lab, keeper="fstab").plan.steps == []
+    # A remount of the flags of one mount point.
+    report = apply(lab, options="vers=4.2,nofail,ro,noexec,nosuid,nodev", keeper="fstab")
+    assert [step.kind for step in report.plan.steps] == ["back-up", "write", "remount", "check"]
+    assert {"ro", "noexec"} <= set(live(lab))
+    assert row(lab).state == "mounted"  # type: ignore[union-attr]
+    report = apply(lab, keeper="fstab")
+    assert {"rw"} == set(live(lab)) & {"ro", "rw", "noexec"}
+    # A write to the running kernel, which a new mount is given again.
+    report = apply(lab, keeper="fstab", read_ahead_kb=1024)
+    assert [step.kind for step in report.plan.steps] == ["tune", "check"]
+    assert report.report.mount.active.read_ahead_kb == 1024
+    # Unmounting and mounting.
+    report = apply(lab, options="vers=4.1,nconnect=2,rsize=12345,nofail,nosuid,nodev", keeper="fstab")
+    assert [step.kind for step in report.plan.steps] == [
+        "verify", "back-up", "write", "unmount", "mount", "tune", "check",
+    ]  # fmt: skip
+    values = {value.name: value for value in report.report.values}
+    assert (values["nconnect"].effective, values["rsize"].effective) == ("2", "12288")
+    assert report.report.mount.active.read_ahead_kb == 1024
+    assert (report.plan.away.startswith(POINT), report.backup != "") == (True, True)
+    # To another place.
+    apply(lab, mount_point="/mnt/elsewhere", replaces=POINT, keeper="fstab")
+    assert (row(lab), row(lab, "/mnt/elsewhere").state) == (None, "mounted")  # type: ignore[union-attr]
+    apply(lab, replaces="/mnt/elsewhere", keeper="fstab")
+    assert (row(lab, "/mnt/elsewhere"), fstab_sha256(lab)) == (None, kept)
+
+
+def test_a_bad_change_is_found_before_anything_is_touched(lab: "Guest", kept: str) -> None:
+    before = row(lab)
+    wrong: list[tuple[dict[str, Any], ErrorKind]] = [
+        ({"options": "vers=4.2,xprtsec=tls"}, ErrorKind.OPTION_REJECTED),
+        ({"share": "10.9.0.1:/nowhere"}, ErrorKind.EXPORT_MISSING),
+    ]
+    for changes, kind in wrong:
+        error = fails(lab, keeper="fstab", **changes)
+        assert error.kind is kind
+        assert "Nothing was changed." in error.message
+    assert (row(lab), fstab_sha256(lab)) == (before, kept)
+
+
+def test_a_new_mount_that_fails_leaves_nothing(lab: "Guest", lab_fault: Callable[..., None]) -> None:
+    before = fstab_sha256(lab)
+    lab_fault("server-stop")
+    error = fails(lab, keeper="fstab")
+    lab_fault("server-start")
+    assert error.kind in {ErrorKind.SERVER_REFUSED, ErrorKind.MOUNT_FAILED}
+    assert (row(lab), fstab_sha256(lab)) == (None, before)
+
+
+def test_kept_or_taken_back(lab: "Guest", kept: str) -> None:
+    first = row(lab)
+    changed: dict[str, Any] = {"options": "vers=4.2,nconnect=2,nofail,nosuid,nodev", "keeper": "fstab"}
+    seconds: list[float] = []
+    error = fails(lab, on_event=lambda event: seconds.append(event.keep_s), keep_s=2.0, **changed)
+    assert (error.kind, "Everything is as it was." in error.message) == (ErrorKind.CANCELLED, True)
+    assert len([left for left in seconds if left]) >= 2
+    again = row(lab)
+    assert again is not None
+    assert again.active is not None
+    assert first is not None
+    assert first.active is not None
+    assert (again.active.options, again.active.nconnect) == (first.active.options, 1)
+    assert fstab_sha256(lab) == kept
+    # Cancelled while it asks.
+    asked = Noticed()
+    call = lab.client.submit("mounts.apply", ask(lab, keep_s=60.0, **changed), asked)
+    assert asked.wait(60)
+    call.cancel()
+    with pytest.raises(AppError, match="Everything is as it was"):
+        call.result(60)
+    assert fstab_sha256(lab) == kept
+    # Kept.
+    asked.clear()
+    call = lab.client.submit("mounts.apply", ask(lab, keep_s=60.0, **changed), asked)
+    assert asked.wait(60)
+    lab.client.submit("mounts.keep", KeepArgs(id=call.id)).result(10)
+    assert call.result(60).report.mount.active.nconnect == 2
+    assert row(lab).state == "mounted"  # type: ignore[union-attr]
+
+
+def test_programs_in_the_way(lab: "Guest", kept: str, holder: "Call") -> None:
+    changed: dict[str, Any] = {"options": "vers=4.1,nofail,nosuid,nodev", "keeper": "fstab"}
+    events: list[ApplyEvent] = []
+    error = fails(lab, on_event=events.append, **changed)
+    assert error.kind is ErrorKind.BUSY
+    named = [one for event in events for one in event.holders]
+    assert named
+    assert all(one.own and one.use == "open file" for one in named)
+    assert (fstab_sha256(lab), "vers=4.2" in live(lab)) == (kept, True)
+    plan = lab.client.submit("mounts.plan", ask(lab, **changed)).result(60)
+    assert [one.pid for one in plan.holders] == [one.pid for one in named]
+    # Only what counts from the next start.
+    apply(lab, busy="next-boot", **changed)
+    assert row(lab).state == "differs"  # type: ignore[union-attr]
+    assert "vers=4.2" in live(lab)
+    # Until it is free; meanwhile fstab is changed by somebody else, which stays.
+    other = PersistArgs(share=lab.share, mount_point="/mnt/somebody", options="noauto")
+    waiting = Noticed()
+    call = lab.client.submit(
+        "mounts.apply",
+        ask(lab, busy="wait", wait_s=60.0, options="vers=4.1,nofail,ro,nosuid,nodev", keeper="fstab"),
+        waiting,
+    )
+    assert waiting.wait(60)
+    lab.client.submit("mounts.persist", other).result(60)
+    call.cancel()
+    with pytest.raises(AppError, match="Not everything is as it was"):
+        call.result(60)
+    assert row(lab, "/mnt/somebody") is not None
+    lab.client.submit("mounts.forget", ForgetArgs(mount_point="/mnt/somebody")).result(60)
+    # Ended: it is a program of the same user.
+    apply(lab, busy="stop", **changed)
+    assert "vers=4.1" in live(lab)
+
+
+def test_waited_for_and_detached(lab: "Guest", kept: str, holder: "Call") -> None:
+    apply(lab, busy="lazy", options="vers=4.0,nosuid,nodev")
+    holder.cancel()
+    assert "vers=4.0" in live(lab)
+    begun: queue.Queue[object] = queue.Queue()
+    second = lab.client.submit(
+        "test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put
+    )
+    begun.get(timeout=30)
+    waiting = Noticed()
+    call = lab.client.submit("mounts.apply", ask(lab, busy="wait", wait_s=60.0), waiting)
+    assert waiting.wait(30)
+    second.cancel()
+    call.result(90)
+    assert "vers=4.2" in live(lab)
+
+
+def test_an_export_that_is_withdrawn_meanwhile(
+    lab: "Guest", kept: str, holder: "Call", lab_fault: Callable[..., None]
+) -> None:
+    waiting = Noticed()
+    call = lab.client.submit(
+        "mounts.apply",
+        ask(lab, busy="wait", wait_s=60.0, options="vers=4.1,nofail,nosuid,nodev", keeper="fstab"),
+        waiting,
+    )
+    assert waiting.wait(60)
+    holder.cancel()
+    lab_fault("export-none")
+    with pytest.raises(AppError) as caught:
+        call.result(100)
+    lab_fault("export-rw")
+    # The old mount cannot be had either: that is said, and what could go back did.
+    assert f"{lab.share} could not be mounted again at {POINT}" in caught.value.message
+    assert (live(lab), fstab_sha256(lab)) == ([], kept)
+
+
+def test_a_dead_server(lab: "Guest", kept: str, lab_fault: Callable[..., None]) -> None:
+    changed: dict[str, Any] = {"options": "vers=4.1,nofail,nosuid,nodev", "keeper": "fstab"}
+    lab_fault("link-down")
+    plan = lab.client.submit("mounts.plan", ask(lab, **changed)).result(30)
+    assert {step.kind for step in plan.steps} == {"back-up", "write"}
+    assert any("does not answer" in warning for warning in plan.warnings)
+    error = fails(lab, **changed)
+    assert (error.kind, fstab_sha256(lab)) == (ErrorKind.NOT_RESPONDING, kept)
+    apply(lab, busy="next-boot", **changed)
+    lab_fault("link-up")
+    assert "vers=4.2" in live(lab)
+    assert row(lab).state == "differs"  # type: ignore[union-attr]
