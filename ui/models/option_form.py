@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.dialects.entry import split_items
 from advisor.options import MountOptions, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from app.mounts.model import Mount
+    from app.mounts.model import Configured, Mount
 
 
 class OptionForm:
@@ -68,10 +69,22 @@ def asked_options(mount: Mount) -> str:
     """
     active = mount.active
     if active is not None and active.requested is not None:
-        return active.requested
+        return _with_kept_words(active.requested, mount.configured)
     if mount.configured is not None:
         return mount.configured.options
     return _from_effective(active.options) if active is not None else ""
+
+
+def _with_kept_words(requested: str, configured: Configured | None) -> str:
+    """Return the options with the words that only what is set up has: when to mount, and _netdev or nofail.
+
+    A mount command does not take them, so a live mount does not tell them.
+    """
+    if configured is None:
+        return requested
+    inner, _none = split_items(MountOptions.parse(requested))
+    _inner, kept = split_items(MountOptions.parse(configured.options))
+    return ",".join([*inner, *kept])
 
 
 def _from_effective(text: str) -> str:
