@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[1]
-#: Server programs that are unpacked here instead of installed: installing them would start an NFS server.
-LAB_TOOLS = ROOT / ".cache" / "lab" / "nfs-kernel-server"
+#: Here packages are unpacked instead of installed: installing nfs-kernel-server would start an NFS server,
+#: and autofs an automounter.
+LAB_TOOLS = ROOT / ".cache" / "lab"
 _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -133,7 +134,9 @@ def ensure(purposes: tuple[Purpose, ...]) -> bool:
         lacking = missing(purposes)
     complete = not lacking
     if LAB in purposes and LAB not in lacking:
-        complete = _ensure_server_programs() and complete
+        complete = _ensure_unpacked("nfs-kernel-server", "nfsdcld") and complete
+        if TESTS in purposes:
+            complete = _ensure_unpacked("autofs", "automount") and complete
     return complete
 
 
@@ -227,28 +230,29 @@ def _look_for_programs(purposes: tuple[Purpose, ...]) -> bool:
     return complete
 
 
-def _ensure_server_programs() -> bool:
-    """Have the NFS server's programs for the lab's guest, without installing a server on this machine."""
-    if find("nfsdcld") or (LAB_TOOLS / "usr" / "sbin" / "nfsdcld").exists():
+def _ensure_unpacked(name: str, program: str) -> bool:
+    """Have a package's programs for the lab's guest, without installing them on this machine."""
+    folder = LAB_TOOLS / name
+    if find(program) or (folder / "usr" / "sbin" / program).exists():
         return True
-    say("fetching nfs-kernel-server for the lab (unpacked into .cache/lab; no server is installed)")
-    staging = LAB_TOOLS.with_name("staging")
+    say(f"fetching {name} for the lab (unpacked into .cache/lab; it is not installed)")
+    staging = LAB_TOOLS / "staging"
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     try:
         # As root, apt downloads as the user _apt, which a private folder would shut out.
         staging.chmod(0o755)
         subprocess.run(
-            ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "nfs-kernel-server"],
+            ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name],
             check=True, cwd=staging, stdout=sys.stderr, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         package = next(staging.glob("*.deb"))
         subprocess.run(["dpkg-deb", "-x", str(package), str(staging / "tree")], check=True)
         complete = _ensure_libraries(package)
-        shutil.rmtree(LAB_TOOLS, ignore_errors=True)
-        (staging / "tree").rename(LAB_TOOLS)
+        shutil.rmtree(folder, ignore_errors=True)
+        (staging / "tree").rename(folder)
     except (subprocess.CalledProcessError, StopIteration) as error:
-        say(f"going on without the lab: nfs-kernel-server could not be fetched ({error})")
+        say(f"going on without it in the lab: {name} could not be fetched ({error})")
         return False
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -262,7 +266,7 @@ def _ensure_libraries(package: Path) -> bool:
     ).stdout
     names = [entry.split("|")[0].split("(")[0].strip() for entry in depends.split(",")]
     libraries = tuple(name for name in names if name.startswith("lib"))
-    lacking = missing((Purpose("the lab's NFS server", libraries, essential=False),))
+    lacking = missing((Purpose("the programs of the lab", libraries, essential=False),))
     if lacking:
         _install_each(lacking)
     return not missing(tuple(lacking))

@@ -1,4 +1,4 @@
-"""PID 1 of a guest that does one test's job: mounts option strings, asks the kernel.
+"""PID 1 of a guest that does one test's job: mounts option strings, asks the kernel, mounts at its own time.
 
 Run as ``python inside_guest.py JOB``; the job is a JSON file, the answer one line of JSON on the serial line.
 """
@@ -13,11 +13,15 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
 from app.lab.line import SerialLine
 from app.lab.links import parse_link
 from app.lab.server import SHARE
-from app.process import SYSTEM_PATH, find_program, run
+from app.mounts.persist import Persistence
+from app.privileged import HelperClient
+from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
+from app.tasks import CancelToken
 
 _SYS_FSOPEN, _SYS_FSCONFIG = 430, 431
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING = 0, 1
@@ -101,6 +105,73 @@ def judge(item: str) -> str:
         os.close(handle)
 
 
+def three_ways(entries: dict[str, str], automount: str, maps: dict[str, str]) -> dict[str, Any]:
+    """Write each entry with the program's own hand, then mount it in its way."""
+    helper = HelperClient("persist")
+    persistence = Persistence(helper)
+    answer: dict[str, Any] = {}
+    try:
+        for point, options in entries.items():
+            Path(point).mkdir(parents=True)
+            persistence.persist(PersistArgs(share=SHARE, mount_point=point, options=options), CancelToken())
+    finally:
+        persistence.close()
+    answer["fstab"] = Path("/etc/fstab").read_text()
+    answer["units"] = generated_units()
+    outcome = run([program("mount"), "-a", "-t", "nfs"], timeout=20)
+    answer["start-up"] = {"text": outcome.stderr, **mounted_at("/mnt/boot")}
+    answer["by hand, before"] = mounted_at("/mnt/hand")
+    outcome = run([program("mount"), "/mnt/hand"], timeout=20)
+    answer["by hand"] = {"text": outcome.stderr, **mounted_at("/mnt/hand")}
+    syscalls.unmount("/mnt/demand")  # mount -a knows nothing of systemd's automount
+    answer["on demand"] = on_demand(automount, maps, "/mnt/demand") if automount else None
+    return answer
+
+
+def generated_units() -> dict[str, str]:
+    """Return what systemd makes of fstab at start-up: unit to text, link to "link"."""
+    generator = Path("/usr/lib/systemd/system-generators/systemd-fstab-generator")
+    folder = Path("/tmp/units")
+    if not generator.exists():
+        return {}
+    folder.mkdir()
+    run([str(generator), *[str(folder)] * 3], timeout=20, env={"SYSTEMD_IN_INITRD": "0"})
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_symlink() or path.is_file():
+            found[str(path.relative_to(folder))] = "link" if path.is_symlink() else path.read_text()
+    return found
+
+
+def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any]:
+    """Let automount(8) wait at a mount point, then step on it."""
+    unpacked = Path(automount).parents[2]
+    for name in ("autofs", "libautofs.so"):
+        library = Path("/usr/lib/x86_64-linux-gnu", name)
+        if not library.exists():
+            library.symlink_to(unpacked / library.relative_to("/"))
+    run(
+        [program("insmod"), f"/usr/lib/uml/modules/{os.uname().release}/kernel/fs/autofs/autofs4.ko"],
+        timeout=9,
+    )
+    Path("/etc/auto.master.d").mkdir(exist_ok=True)
+    Path("/etc/auto.master").write_text("+dir:/etc/auto.master.d\n")
+    for path, text in maps.items():
+        Path(path).write_text(text)
+    daemon = start([automount, "--foreground", "--dont-check-daemon", "--verbose"])
+    deadline = time.monotonic() + 15
+    try:
+        while f" {point} " not in Path("/proc/self/mounts").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        before = mounted_at(point)
+        waiting = f" {point} autofs " in Path("/proc/self/mounts").read_text()
+        list(Path(point).iterdir())
+        return {"before": before["line"], "waiting": waiting, **mounted_at(point)}
+    finally:
+        kill_group(daemon)
+        wait(daemon, 5)
+
+
 def program(name: str) -> str:
     path = find_program(name)
     if path is None:
@@ -110,6 +181,8 @@ def program(name: str) -> str:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     init._boot(parse_link("gigabit"))
+    if "three-ways" in job:
+        return three_ways(**job["three-ways"])
     return {
         "release": os.uname().release,
         "mounts": {options: try_mount(options) for options in job["mounts"]},
