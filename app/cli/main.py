@@ -19,6 +19,7 @@ from app.agent.protocol import (
 from app.bench.result import TestEvent, TestSpec
 from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
+from app.cli.apply import apply_text, run_apply
 from app.cli.convert import run_convert
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
@@ -153,6 +154,11 @@ def _persist(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else fstab_text(result)
 
 
+def _apply(host: Host, args: argparse.Namespace) -> str:
+    result = run_apply(host, args)
+    return _json(result) if args.json else apply_text(result)
+
+
 def _test(host: Host, args: argparse.Namespace) -> str:
     if args.lab is None or args.path:
         result = ask(host, "test.run", _spec(args, args.path), _progress(args))
@@ -227,5 +233,6 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "umount": _umount,
     "persist": _persist,
     "forget": _persist,
+    "apply": _apply,
     "test": _test,
 }

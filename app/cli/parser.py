@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
 from app.cli.advise import add_arguments as add_advise
+from app.cli.apply import add_arguments as add_apply
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.lint import add_arguments as add_lint
@@ -78,6 +79,8 @@ def build_parser() -> argparse.ArgumentParser:
         "-f", "--force", action="store_true", help="give up requests that wait for the server"
     )
     umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
+
+    add_apply(add("apply", "change a mount and where it is kept; go back if anything fails"))
 
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
 

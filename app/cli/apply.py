@@ -1,0 +1,169 @@
+"""The command "apply": a change of a mount, planned, done step by step, and taken back if anything fails."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import sys
+from typing import TYPE_CHECKING, get_args
+
+from app.agent.protocol import ListArgs
+from app.cli.text import report_text, table
+from app.errors import AppError
+from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
+from app.mounts.persist import DEFAULT_OPTIONS
+
+if TYPE_CHECKING:
+    import argparse
+
+    from app.agent.client import Call, Host
+    from app.mounts.change import ApplyEvent, OptionChange
+
+_POLL_S = 0.2
+#: After Ctrl-C: going back is an unmount and a mount, at their slowest.
+_GOING_BACK_S = 90.0
+_SAID = {
+    "live": "at once",
+    "remount": "remount",
+    "mount": "unmount and mount",
+    "host": "for the whole computer",
+    "boot": "next time",
+}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "apply"."""
+    command.add_argument(
+        "-o", dest="options", default=None, metavar="OPTIONS",
+        help="as in fstab (default: those it has; a new one that is kept gets _netdev,nofail)",
+    )  # fmt: skip
+    command.add_argument("share", metavar="SHARE", help="server:/export")
+    command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
+    command.add_argument(
+        "--keep-in", choices=get_args(Keeper), default="nowhere", help="where it is kept (default: nowhere)"
+    )
+    command.add_argument(
+        "--preview", action="store_true", help="show the steps and what is written; do nothing"
+    )
+    command.add_argument(
+        "--busy", choices=get_args(BusyChoice), default="ask",
+        help="when programs use it: fail and name them (ask), wait a minute, change only what counts from "
+        "the next start, stop those of this user, or detach it from under them (lazy)",
+    )  # fmt: skip
+    command.add_argument(
+        "--confirm", type=float, default=0.0, metavar="SECONDS",
+        help="ask whether to keep the change of a live mount, and go back after this time",
+    )  # fmt: skip
+    command.add_argument(
+        "--read-ahead", type=int, default=None, metavar="KIB", help="read-ahead of the mount"
+    )
+
+
+def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
+    """Show or make the change; the steps go to standard error as they happen."""
+    query = ApplyArgs(
+        share=args.share,
+        mount_point=args.mount_point,
+        options=_options(host, args),
+        keeper=args.keep_in,
+        busy=args.busy,
+        keep_s=args.confirm,
+        read_ahead_kb=args.read_ahead,
+    )
+    if args.preview:
+        plan: Plan = host.submit("mounts.plan", query).result()
+        return plan
+    follower = _Follower(quiet=args.json)
+    call = host.submit("mounts.apply", query, follower)
+    try:
+        return _wait(host, call, follower)
+    except KeyboardInterrupt:
+        print("Going back…", file=sys.stderr, flush=True)
+        call.cancel()
+        with contextlib.suppress(AppError, TimeoutError):
+            call.result(_GOING_BACK_S)
+        raise
+
+
+def _options(host: Host, args: argparse.Namespace) -> str:
+    if args.options is not None:
+        return str(args.options)
+    rows = host.submit("mounts.list", ListArgs()).result().mounts
+    for row in rows:
+        if row.mount_point == args.mount_point:
+            if row.configured is not None:
+                return str(row.configured.options)
+            return str(row.active.requested or "")
+    return "" if args.keep_in == "nowhere" else DEFAULT_OPTIONS
+
+
+class _Follower:
+    """Prints the steps, and notices when the person is asked."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self.asked = False
+
+    def __call__(self, event: ApplyEvent) -> None:
+        if event.kind == "keep" and event.keep_s:
+            if not self.asked:
+                print(f"Keep it? [y/N, {event.keep_s:.0f} s] ", end="", file=sys.stderr, flush=True)
+            self.asked = True
+        elif not self._quiet and (event.state != "begun" or event.holders):
+            print(f"{event.kind}: {event.text} ({event.state})", file=sys.stderr, flush=True)
+            for one in event.holders:
+                print(f"  {one.command} (process {one.pid}, {one.user}): {one.use}", file=sys.stderr)
+
+
+def _wait(host: Host, call: Call, follower: _Follower) -> ApplyReport:
+    """Wait for the end, and meanwhile for the answer to the question."""
+    listening = True
+    while True:
+        try:
+            report: ApplyReport = call.result(_POLL_S)
+        except TimeoutError:
+            if not (follower.asked and listening and select.select([sys.stdin], [], [], 0)[0]):
+                continue
+            listening = False
+            if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+                host.submit("mounts.keep", KeepArgs(id=call.id)).result()
+            else:
+                call.cancel()
+        else:
+            return report
+
+
+def apply_text(result: Plan | ApplyReport) -> str:
+    """Return a plan, or what became of it, for a person."""
+    if isinstance(result, Plan):
+        return _plan_text(result)
+    lines = [] if result.plan.steps else ["There is nothing to do: it is so already."]
+    if result.report is not None and result.plan.steps:
+        lines.append(report_text(result.report))
+    lines += [f"The file as it was: {result.backup}"] if result.backup else []
+    return "\n".join([*lines, *result.warnings])
+
+
+def _plan_text(plan: Plan) -> str:
+    if not plan.steps:
+        return "\n".join(["There is nothing to do.", *plan.warnings])
+    lines: list[str] = []
+    if plan.changes:
+        rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
+        again = any(step.kind == "unmount" for step in plan.steps)
+        rows += [_change_cells(change, again=again) for change in plan.changes]
+        lines += [table(rows), ""]
+    for number, step in enumerate(plan.steps, 1):
+        lines.append(f"{number}. {step.text}")
+        lines += [f"     {step.command}"] if step.command else []
+    lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
+    told = [plan.away] if plan.away else []
+    told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
+    told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
+    return "\n".join([*lines, *([""] if told or plan.warnings else []), *told, *plan.warnings])
+
+
+def _change_cells(change: OptionChange, *, again: bool) -> list[str]:
+    before, after = ("—" if value is None else value or "yes" for value in (change.before, change.after))
+    takes = _SAID[change.takes] if again or change.takes != "mount" else "mount"
+    return [change.name, before, after, takes, change.note]

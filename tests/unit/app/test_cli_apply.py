@@ -1,0 +1,130 @@
+"""The command "apply": what it asks for, shows and prints."""
+
+import io
+from typing import Any
+
+import pytest
+
+from app.agent.client import Call
+from app.cli import apply as module
+from app.cli.apply import apply_text, run_apply
+from app.cli.parser import parse_args
+from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step
+from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
+
+HOLDER = Holder(pid=7, command="sh", user="me", use="open file")
+PLAN = Plan(
+    share="nas:/a",
+    mount_point="/mnt/a",
+    changes=[OptionChange(name="nconnect", before=None, after="4", takes="mount")],
+    steps=[Step(kind="unmount", text="Unmount /mnt/a.", command="umount /mnt/a")],
+    diff="+nas:/a\n",
+    away="Gone for a moment.",
+    sharing=["/mnt/b"],
+    holders=[HOLDER],
+    warnings=["W."],
+)
+LIVE = Mount(
+    mount_point="/mnt/a",
+    share="nas:/a",
+    state="mounted",
+    configured=Configured(origin="/etc/fstab", line=1, share="nas:/a", fstype="nfs", options="vers=4.1"),
+    active=Active(mount_id=1, device="0:1", share="nas:/a", fstype="nfs4", options="rw,vers=4.1"),
+)
+REPORT = ApplyReport(plan=PLAN, report=MountReport(mount=LIVE, values=[], command=""), backup="/b")
+
+
+class Host:
+    """Answers a plan, or a change that asks whether to keep it."""
+
+    def __init__(self, events: list[ApplyEvent]) -> None:
+        self.events = events
+        self.asked: list[tuple[str, Any]] = []
+        self.running = Call(5, "mounts.apply", None)
+
+    def submit(self, verb: str, args: Any = None, on_event: Any = None) -> Call:
+        self.asked.append((verb, args))
+        call = Call(5, verb, on_event)
+        call.bind(lambda: call.future.set_exception(AppError(ErrorKind.CANCELLED, "Cancelled.")))
+        if verb == "mounts.plan":
+            call.future.set_result(PLAN)
+        elif verb == "mounts.list":
+            call.future.set_result(MountTable(mounts=[LIVE]))
+        elif verb == "mounts.keep":
+            self.running.future.set_result(REPORT)
+            call.future.set_result(None)
+        else:
+            self.running = call
+            for event in self.events:
+                on_event(event)
+            if not any(event.keep_s for event in self.events):
+                call.future.set_result(REPORT)
+        return call
+
+    def close(self) -> None:
+        pass
+
+
+def run(*argv: str, events: list[ApplyEvent] | None = None) -> tuple[Any, Host]:
+    host = Host(events or [])
+    return run_apply(host, parse_args(["apply", *argv])), host
+
+
+def test_a_preview_shows_everything_and_does_nothing() -> None:
+    plan, host = run("--preview", "nas:/a", "/mnt/a", "--read-ahead", "512")
+    args = ApplyArgs(share="nas:/a", mount_point="/mnt/a", options="vers=4.1", read_ahead_kb=512)
+    assert host.asked[-1] == ("mounts.plan", args)
+    text = apply_text(plan)
+    for part in ("nconnect  —       4      unmount and mount", "     umount /mnt/a", "+nas:/a", "/mnt/b.",
+                 "sh (process 7, me): open file", "Gone for a moment.", "W."):  # fmt: skip
+        assert part in text
+
+
+def test_a_new_mount_that_is_kept_does_not_hold_up_the_start() -> None:
+    _report, host = run("nas:/b", "/mnt/b", "--keep-in", "fstab")
+    assert host.asked[-1][1].options == "_netdev,nofail"
+    assert host.asked[-1][1].keeper == "fstab"
+    assert run("nas:/b", "/mnt/b")[1].asked[-1][1].options == ""
+    assert run("nas:/b", "/mnt/b", "-o", "ro")[1].asked[-1][1].options == "ro"
+
+
+def test_the_steps_are_printed_as_they_happen(capsys: pytest.CaptureFixture[str]) -> None:
+    events = [
+        ApplyEvent(step=0, kind="unmount", state="begun", text="Begun."),
+        ApplyEvent(step=0, kind="unmount", state="begun", text="Waiting.", holders=[HOLDER]),
+        ApplyEvent(step=0, kind="unmount", state="done", text="Unmounted."),
+    ]
+    report, _host = run("-o", "ro", "nas:/a", "/mnt/a", events=events)
+    printed = capsys.readouterr().err
+    assert printed == (
+        "unmount: Waiting. (begun)\n  sh (process 7, me): open file\nunmount: Unmounted. (done)\n"
+    )
+    assert apply_text(report).splitlines()[0] == "Mounted nas:/a at /mnt/a."
+    assert "The file as it was: /b" in apply_text(report)
+    run("--json", "-o", "ro", "nas:/a", "/mnt/a", events=events)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("answer", "kept"), [("y\n", True), ("n\n", False), ("", False)])
+def test_it_asks_whether_to_keep_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, *, kept: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    monkeypatch.setattr("select.select", lambda *_args: ([1], [], []))
+    monkeypatch.setattr(module, "_POLL_S", 0.01)
+    events = [ApplyEvent(step=1, kind="keep", state="begun", keep_s=seconds) for seconds in (9.6, 8.6)]
+    if kept:
+        _report, host = run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)
+        assert [verb for verb, _args in host.asked] == ["mounts.apply", "mounts.keep"]
+    else:
+        with pytest.raises(AppError) as caught:
+            run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)
+        assert caught.value.kind is ErrorKind.CANCELLED
+    assert capsys.readouterr().err == "Keep it? [y/N, 10 s] "
+
+
+def test_nothing_to_do_is_an_answer() -> None:
+    nothing = Plan(share="nas:/a", mount_point="/mnt/a", changes=[], steps=[], warnings=["W."])
+    assert apply_text(nothing) == "There is nothing to do.\nW."
+    assert apply_text(ApplyReport(plan=nothing)).startswith("There is nothing to do")
