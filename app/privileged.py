@@ -52,10 +52,10 @@ _HINTS = {
     ErrorKind.NOT_MOUNTED: "It may have been unmounted meanwhile. The list shows what is mounted now.",
     ErrorKind.BUSY: "Close the programs named in the details, or leave the directory in terminals, and "
     "try again. Detaching (lazy) hides the mount at once and lets them finish.",
-    ErrorKind.FSTAB_CHANGED: "Look at the change again and repeat it: it is then made to the newer file.",
-    ErrorKind.FSTAB_REFUSED: "fstab is as it was. Change it in the way this system is managed.",
-    ErrorKind.FSTAB_FAILED: "fstab is as it was, unless the message says otherwise. Look at the free "
-    "space and the health of the disk.",
+    ErrorKind.FSTAB_CHANGED: "Look at the change again and repeat it: it is then made to what is there now.",
+    ErrorKind.FSTAB_REFUSED: "Nothing was changed. Change it in the way this system is managed.",
+    ErrorKind.FSTAB_FAILED: "What was there is as it was, unless the message says otherwise. Look at the "
+    "free space and the health of the disk.",
     ErrorKind.OPTION_REJECTED: "Unmount it and mount it again with the new options.",
     ErrorKind.UNAVAILABLE: "The kernel or a container's limits do not allow it.",
     ErrorKind.NOT_RESPONDING: "The server does not answer. Force the unmount: what was not written yet "

@@ -157,7 +157,7 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]
     if not same:
         targets.permit_entry(new.target)
     words = [word for word in new.words if word]
-    _check_words([word for word in words if word not in kept], words, catalogue)
+    check_words([word for word in words if word not in kept], words, catalogue)
     if not same:
         words += [word for word in ALWAYS if word not in words]
     return [escaped(field) for field in (new.share, new.target, new.fstype, ",".join(words) or "defaults")]
@@ -168,7 +168,12 @@ def split(options: str) -> list[str]:
     return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
 
 
-def _check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) -> None:
+def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) -> None:
+    """Check the words of an entry; of those that root wrote before, only the fresh ones by the catalogue.
+
+    Raises:
+        Refusal: with code option-invalid.
+    """
     if len(set(all_words)) != len(all_words):
         raise Refusal("option-invalid", "An option is given twice.")
     for word in all_words:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 
-from app.helper import targets
+from app.helper import directories, targets
 
 FOLDER = f"{targets.OWN_ROOT}/made"
 
@@ -19,7 +19,7 @@ def _name(path: str) -> str:
     return f"{FOLDER}/{hashlib.sha256(os.fsencode(path)).hexdigest()}"
 
 
-def note(path: str, prepared: targets.Prepared) -> None:
+def note(path: str, prepared: directories.Prepared) -> None:
     """Remember what was made for the mount at this path. Failing to is no reason to fail the mount."""
     if not prepared.made:
         return
@@ -41,5 +41,7 @@ def remove(path: str) -> bool:
         os.unlink(_name(path))  # noqa: PTH108
     except (OSError, ValueError):
         return False
-    gone = [name for name, device, inode in reversed(made) if targets.remove_directory(name, device, inode)]
+    gone = [
+        name for name, device, inode in reversed(made) if directories.remove_directory(name, device, inode)
+    ]
     return path in gone

@@ -166,10 +166,12 @@ def _mount_role(caller: Caller) -> dict[str, Handler]:
 
 def _persist_role(_caller: Caller) -> dict[str, Handler]:
     from app.helper.fstab_writer import FstabWriter
+    from app.helper.unit_writer import UnitWriter
 
-    writer = FstabWriter()
+    writer, units = FstabWriter(), UnitWriter()
     return {
         "add": writer.add, "change": writer.change, "remove": writer.remove, "restore": writer.restore,
+        "unit-write": units.write, "unit-remove": units.remove,
     }  # fmt: skip
 
 

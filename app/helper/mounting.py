@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from app.helper import (
+    directories,
     holders,
     made,
     mount_nfs,
@@ -48,7 +49,7 @@ class Mounting:
         targets.permit_mount(self._caller, share, path)
         before = table.read()
         targets.check_table(before, path)
-        prepared = targets.prepare(self._caller, path, create=args["create"] is True)
+        prepared = directories.prepare(self._caller, path, create=args["create"] is True)
         try:
             row, text = mount_nfs.run(argv, path, before, deadline_s, waiter)
         except BaseException:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import time
@@ -158,7 +159,7 @@ def _look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
         "fstype": row.fstype, "source": row.source, "options": row.super_options,
         "mount_options": ",".join(row.options),
         "version": next((word[5:] for word in words if word.startswith("vers=")), ""),
-        "nconnect": table.connections(row.mount_point), "read_ahead_kb": table.read_ahead_kb(row.device),
+        "nconnect": _connections(row.mount_point), "read_ahead_kb": _read_ahead_kb(row.device),
         "shared": any(other.device == row.device for other in before),
     }  # fmt: skip
 
@@ -167,3 +168,26 @@ def _tell(writer: int, answer: dict[str, object]) -> None:
     data = json.dumps(answer).encode("ascii") + b"\n"
     while data:
         data = data[os.write(writer, data) :]
+
+
+def _connections(path: str) -> int:
+    """Return how many connections the topmost NFS mount at this path has (mountstats), 0 if none is there."""
+    place = b" mounted on " + re.sub(rb"[ \t\n\\#]", lambda m: b"\\%03o" % m[0][0], os.fsencode(path))
+    count, inside = 0, False
+    with open("/proc/self/mountstats", "rb") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith(b"device "):
+                inside = place + b" with fstype nfs" in line
+                count = 0 if inside else count
+            elif inside and line.lstrip().startswith(b"xprt:"):
+                count += 1
+    return count
+
+
+def _read_ahead_kb(device: str) -> int | None:
+    """Return the readahead of a device (major:minor), KiB; None if the kernel does not tell."""
+    try:
+        with open(f"/sys/class/bdi/{device}/read_ahead_kb", "rb") as file:  # noqa: PTH123
+            return int(file.read(32))
+    except (OSError, ValueError):
+        return None

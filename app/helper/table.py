@@ -69,29 +69,6 @@ def read() -> list[Row]:
     return parse(b"".join(chunks))
 
 
-def connections(path: str) -> int:
-    """Return how many connections the topmost NFS mount at this path has (mountstats), 0 if none is there."""
-    place = b" mounted on " + re.sub(rb"[ \t\n\\#]", lambda m: b"\\%03o" % m[0][0], os.fsencode(path))
-    count, inside = 0, False
-    with open("/proc/self/mountstats", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"device "):
-                inside = place + b" with fstype nfs" in line
-                count = 0 if inside else count
-            elif inside and line.lstrip().startswith(b"xprt:"):
-                count += 1
-    return count
-
-
-def read_ahead_kb(device: str) -> int | None:
-    """Return the readahead of a device (major:minor), KiB; None if the kernel does not tell."""
-    try:
-        with open(f"/sys/class/bdi/{device}/read_ahead_kb", "rb") as file:  # noqa: PTH123
-            return int(file.read(32))
-    except (OSError, ValueError):
-        return None
-
-
 def unescaped(field: bytes) -> str:
     r"""Return a field of mountinfo or fstab with its ``\ooo`` escapes read."""
     return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))

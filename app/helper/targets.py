@@ -1,4 +1,4 @@
-"""Where something may be mounted, and the making and unmaking of the directory.
+"""Where something may be mounted; :mod:`app.helper.directories` walks there.
 
 The safety of a mount point comes from its parents: mount.nfs resolves the path by itself once more, so
 nobody but root may be able to change it meanwhile. Every ancestor is therefore opened without following
@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.helper import table, validate
@@ -40,7 +39,6 @@ _SYSTEM = ("/root", "/run", "/tmp", "/usr", "/var")  # noqa: S108 - not used as 
 _SHARED = ("/home", "/opt")
 #: File systems that may not answer, or that their user controls. A walk does not enter them.
 _FOREIGN = frozenset({"nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "afs", "fuse", "fuseblk"})
-_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Caller(NamedTuple):
@@ -177,127 +175,3 @@ def check_table(rows: list[table.Row], path: str) -> None:
                 "mount-point-invalid",
                 f"“{path}” lies on the {row.fstype} file system at “{row.mount_point}”, not on a local one.",
             )
-
-
-@dataclass
-class Prepared:
-    """A mount point that is an empty directory.
-
-    Attributes:
-        made: path, device and inode of the directories made for it, outermost first.
-    """
-
-    made: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
-
-    def undo(self) -> None:
-        """Remove the directories that were made, innermost first, if they are still those and empty."""
-        for path, device, inode in reversed(self.made):
-            remove_directory(path, device, inode)
-        self.made.clear()
-
-
-def prepare(caller: Caller, path: str, *, create: bool) -> Prepared:
-    """Walk to the mount point, make what is missing if asked, and check that it is an empty directory.
-
-    Raises:
-        Refusal: with a code that begins with mount-point.
-    """
-    prepared = Prepared()
-    parts = path.split("/")[1:]
-    fd = os.open("/", _DIRECTORY)
-    try:
-        for depth, part in enumerate(parts):
-            _check_ancestor(caller, os.fstat(fd), "/" + "/".join(parts[:depth]))
-            below = _enter(fd, part, "/" + "/".join(parts[: depth + 1]), prepared if create else None, caller)
-            os.close(fd)
-            fd = below
-        _check_empty(fd, path)
-    except BaseException:
-        prepared.undo()
-        raise
-    finally:
-        os.close(fd)
-    return prepared
-
-
-def _check_ancestor(caller: Caller, found: os.stat_result, path: str) -> None:
-    shared = bool(found.st_mode & 0o022)
-    strict = caller.uid != 0
-    foreign = strict and found.st_uid != 0
-    if foreign or (shared and (strict or not found.st_mode & stat.S_ISVTX)):
-        raise Refusal(
-            "mount-point-system",
-            f"Users other than root can change the directory “{path}”, so nothing is mounted in it.",
-        )
-
-
-def _enter(fd: int, part: str, path: str, prepared: Prepared | None, caller: Caller) -> int:
-    """Open a directory's entry; with ``prepared``, make it if it is missing and note that."""
-    try:
-        return os.open(part, _DIRECTORY, dir_fd=fd)
-    except FileNotFoundError:
-        if prepared is None:
-            raise Refusal("mount-point-missing", f"The directory “{path}” does not exist.") from None
-    except OSError:
-        raise _not_a_directory(fd, part, path) from None
-    _make(fd, part, path, caller)
-    below = os.open(part, _DIRECTORY, dir_fd=fd)
-    found = os.fstat(below)
-    if not table.is_within(OWN_ROOT, path):
-        prepared.made.append((path, found.st_dev, found.st_ino))
-    return below
-
-
-def _make(fd: int, part: str, path: str, caller: Caller) -> None:
-    own = path == f"{OWN_ROOT}/{caller.uid}"
-    previous = os.umask(0)
-    try:
-        os.mkdir(part, 0o750 if own else 0o755, dir_fd=fd)
-        if own:
-            os.chown(part, 0, caller.gid, dir_fd=fd, follow_symlinks=False)
-    except OSError as error:
-        raise Refusal(
-            "mount-point-missing",
-            f"The directory “{path}” does not exist and cannot be made.",
-            detail=os.strerror(error.errno or 0),
-        ) from None
-    finally:
-        os.umask(previous)
-
-
-def _not_a_directory(fd: int, part: str, path: str) -> Refusal:
-    with contextlib.suppress(OSError):
-        if stat.S_ISLNK(os.stat(part, dir_fd=fd, follow_symlinks=False).st_mode):
-            return Refusal("mount-point-invalid", f"“{path}” is a symbolic link.")
-    return Refusal("mount-point-is-file", f"“{path}” is not a directory.")
-
-
-def _check_empty(fd: int, path: str) -> None:
-    readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
-    try:
-        with os.scandir(readable) as entries:
-            empty = next(entries, None) is None
-    finally:
-        os.close(readable)
-    if not empty:
-        raise Refusal("mount-point-not-empty", f"The directory “{path}” is not empty.")
-
-
-def remove_directory(path: str, device: int, inode: int) -> bool:
-    """Remove an empty directory if it is the very one of that device and inode; return whether it went."""
-    *parents, name = path.split("/")[1:]
-    fd = os.open("/", _DIRECTORY)
-    try:
-        for part in parents:
-            below = os.open(part, _DIRECTORY, dir_fd=fd)
-            os.close(fd)
-            fd = below
-        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        if (found.st_dev, found.st_ino) != (device, inode) or not stat.S_ISDIR(found.st_mode):
-            return False
-        os.rmdir(name, dir_fd=fd)
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-    return True

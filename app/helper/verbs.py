@@ -35,6 +35,14 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "add": _ENTRY,
     "change": {"old_share": Field(str), "old_target": Field(str), **_ENTRY},
     "remove": {**_SHARE, "sha256": Field(str)},
+    "unit-write": {
+        **_SHARE,
+        "options": Field(list),
+        "automount": Field(bool),
+        "idle_s": Field(int, default=-1),
+        "sha256": Field(str),
+    },
+    "unit-remove": {"target": Field(str), "sha256": Field(str)},
     "tune": {
         "target": Field(str, default=""),
         "read_ahead_kb": Field(int, default=-1),
@@ -45,7 +53,9 @@ SCHEMAS: dict[str, dict[str, Field]] = {
 #: Every verb but hello and cancel belongs to exactly one role; one role has no verbs yet.
 ROLES: dict[str, frozenset[str]] = {
     "mount": frozenset({"hello", "mount", "unmount", "holders", "try", "remount", "cancel"}),
-    "persist": frozenset({"hello", "add", "change", "remove", "restore", "cancel"}),
+    "persist": frozenset(
+        {"hello", "add", "change", "remove", "restore", "unit-write", "unit-remove", "cancel"}
+    ),
     "bench": frozenset(),
     "tune": frozenset({"hello", "tune", "cancel"}),
 }

@@ -159,6 +159,8 @@ ARGS = {
     "try": {"share": "a:/b", "options": [], "timeout_ms": 1000},
     "remount": {"target": "/mnt/x", "options": [], "timeout_ms": 1000},
     "tune": {"sunrpc": {}},
+    "unit-write": {"share": "a:/b", "target": "/mnt/x", "options": [], "automount": True, "sha256": ""},
+    "unit-remove": {"target": "/mnt/x", "sha256": ""},
     "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},
     "change": {"old_share": "a:/b", "old_target": "/mnt/x", "share": "a:/b", "target": "/mnt/x",
                "fstype": "nfs", "options": [], "sha256": ""},

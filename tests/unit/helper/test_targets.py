@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.helper import made, table, targets
+from app.helper import directories, made, table, targets
 from app.helper.errors import Refusal
 from app.helper.targets import Caller
 
@@ -175,10 +175,10 @@ def test_mountinfo_escapes_are_read():
 @as_root
 def test_missing_directories_are_made_and_unmade(tmp_path):
     path = str(tmp_path / "a" / "b")
-    assert code_of(targets.prepare, ROOT, path, create=False) == "mount-point-missing"
+    assert code_of(directories.prepare, ROOT, path, create=False) == "mount-point-missing"
     previous = os.umask(0o077)
     try:
-        prepared = targets.prepare(ROOT, path, create=True)
+        prepared = directories.prepare(ROOT, path, create=True)
     finally:
         os.umask(previous)
     assert [entry[0] for entry in prepared.made] == [str(tmp_path / "a"), path]
@@ -197,7 +197,7 @@ def test_what_stands_in_the_way_has_its_own_code(tmp_path):
     (tmp_path / "loose").chmod(0o777)
     (tmp_path / "loose" / "x").mkdir()
     codes = {
-        name: code_of(targets.prepare, ROOT, str(tmp_path / name), create=True)
+        name: code_of(directories.prepare, ROOT, str(tmp_path / name), create=True)
         for name in ("file", "full", "link", "link/x", "file/x", "loose", "loose/x")
     }
     assert codes == {
@@ -216,7 +216,8 @@ def test_a_failed_walk_leaves_nothing(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a").chmod(0o777)
     assert (
-        code_of(targets.prepare, ROOT, str(tmp_path / "a" / "b" / "c"), create=True) == "mount-point-system"
+        code_of(directories.prepare, ROOT, str(tmp_path / "a" / "b" / "c"), create=True)
+        == "mount-point-system"
     )
     assert list((tmp_path / "a").iterdir()) == []
 
@@ -225,12 +226,12 @@ def test_a_failed_walk_leaves_nothing(tmp_path):
 def test_users_need_ancestors_that_only_root_can_change(tmp_path):
     # /tmp is everybody's, so nothing below it will do.
     (tmp_path / "x").mkdir()
-    assert code_of(targets.prepare, USER, str(tmp_path / "x"), create=False) == "mount-point-system"
+    assert code_of(directories.prepare, USER, str(tmp_path / "x"), create=False) == "mount-point-system"
 
 
 @as_root
 def test_a_replaced_directory_is_left_alone(tmp_path):
-    prepared = targets.prepare(ROOT, str(tmp_path / "a"), create=True)
+    prepared = directories.prepare(ROOT, str(tmp_path / "a"), create=True)
     (tmp_path / "a").rename(tmp_path / "old")
     (tmp_path / "a").mkdir()
     prepared.undo()
@@ -242,7 +243,7 @@ def test_the_record_of_made_directories(tmp_path, monkeypatch):
     monkeypatch.setattr(targets, "OWN_ROOT", str(tmp_path / "own"))
     monkeypatch.setattr(made, "FOLDER", str(tmp_path / "own" / "made"))
     path = str(tmp_path / "p" / "q")
-    made.note(path, targets.prepare(ROOT, path, create=True))
+    made.note(path, directories.prepare(ROOT, path, create=True))
     assert made.remove(path) is True
     assert not (tmp_path / "p").exists()
     assert made.remove(path) is False
@@ -272,7 +273,7 @@ def test_a_racing_link_never_leads_outside(tmp_path):
     try:
         for _ in range(3000):
             try:
-                prepared = targets.prepare(ROOT, str(base / "real" / "new"), create=True)
+                prepared = directories.prepare(ROOT, str(base / "real" / "new"), create=True)
                 outcomes.add("made")
                 prepared.undo()
             except Refusal as refusal:

@@ -1,0 +1,141 @@
+r"""systemd's mount and automount units as text, built from checked fields (systemd.mount(5), .automount(5)).
+
+Everything here is pure, so that a preview without root shows exactly what the helper will write. A value in
+a unit file is taken as it is, except for “%”, which begins a specifier, a backslash at the line's end, which
+continues it, and blanks at both ends, which are lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.helper import fstab_text, targets, validate
+from app.helper.errors import Refusal
+from app.helper.options import ALWAYS
+
+if TYPE_CHECKING:
+    from app.helper.options import Catalogue
+
+#: The first line of a unit that this program may change and remove.
+MARKER = "# Made by Mountwright, which writes it anew at each change."
+_TARGET = "remote-fs.target"
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
+_MAX_NAME = 255
+_MAX_IDLE_S = 31 * 86400
+
+
+class Wanted(NamedTuple):
+    """A mount to be kept by units; the words of its options are not checked yet.
+
+    Attributes:
+        share: server:/export.
+        target: absolute path.
+        words: for mount.nfs, and _netdev, nofail, x-systemd.mount-timeout= and noauto (mounted by hand).
+        automount: whether it is mounted on demand.
+        idle_s: with ``automount``, after how many seconds without use it goes; -1 for never.
+    """
+
+    share: str
+    target: str
+    words: tuple[str, ...]
+    automount: bool
+    idle_s: int = -1
+
+
+class Units(NamedTuple):
+    """The files: texts ("" for none), and the links that enable them, folder and unit name."""
+
+    mount: str
+    automount: str
+    links: tuple[str, ...]
+
+
+def name(target: str, suffix: str = "mount") -> str:
+    """Return the name that the unit of this path must have (systemd-escape --path).
+
+    Raises:
+        Refusal: if it gets too long.
+    """
+    parts = ("".join(c if c in _SAFE else _escape(c) for c in part) for part in target.split("/") if part)
+    text = "-".join(parts) or "-"
+    if text.startswith("."):
+        text = "\\x2e" + text[1:]
+    if len(text) + 1 + len(suffix) > _MAX_NAME:
+        raise Refusal("mount-point-invalid", "The mount point is too long for the name of a unit.")
+    return f"{text}.{suffix}"
+
+
+def build(wanted: Wanted, catalogue: Catalogue) -> Units:
+    """Return the units of a mount.
+
+    Raises:
+        Refusal: if a field is not allowed.
+    """
+    _check(wanted, catalogue)
+    unit, automount = name(wanted.target), name(wanted.target, "automount")
+    span = next((w.partition("=")[2] for w in wanted.words if w.startswith("x-systemd.mount-timeout=")), "")
+    words = [w for w in wanted.words if w and w != "noauto" and not w.startswith("x-systemd.mount-timeout=")]
+    words += [word for word in ALWAYS if word not in words]
+    title = f"Description={wanted.share} on {wanted.target}"
+    lines = ["[Unit]", title, "", "[Mount]", f"What={wanted.share}", f"Where={wanted.target}", "Type=nfs"]
+    lines += [f"Options={','.join(words)}"] + ([f"TimeoutSec={span}"] if span else [])
+    folder = ("wants" if "nofail" in words else "requires") if not _is_by_hand(wanted) else ""
+    if wanted.automount:
+        note = "# Started by the .automount unit of the same name."
+        other = [f"# Goes with {unit}, which has the share and the options."]
+        other += ["[Unit]", f"{title}, on demand", "", "[Automount]", f"Where={wanted.target}"]
+        other += [f"TimeoutIdleSec={wanted.idle_s}"] if wanted.idle_s >= 0 else []
+        other += ["", "[Install]", f"WantedBy={_TARGET}"]
+        return Units(_text([note, *lines]), _text(other), (f"{_TARGET}.wants/{automount}",))
+    if folder:
+        lines += ["", "[Install]", f"{'WantedBy' if folder == 'wants' else 'RequiredBy'}={_TARGET}"]
+    return Units(_text(lines), "", (f"{_TARGET}.{folder}/{unit}",) if folder else ())
+
+
+def places(target: str) -> tuple[str, ...]:
+    """Return the name of every file and link that this program may make for a mount point."""
+    unit, automount = name(target), name(target, "automount")
+    return (
+        unit, automount, f"{_TARGET}.wants/{unit}", f"{_TARGET}.requires/{unit}",
+        f"{_TARGET}.wants/{automount}",
+    )  # fmt: skip
+
+
+def pair_sha256(mount: bytes | None, automount: bytes | None) -> str:
+    """Return the checksum of the two files as they are, None for one that is not there; "" for neither."""
+    if mount is None and automount is None:
+        return ""
+    return hashlib.sha256((mount or b"") + b"\0" + (automount or b"")).hexdigest()
+
+
+def _is_by_hand(wanted: Wanted) -> bool:
+    return wanted.automount or "noauto" in wanted.words
+
+
+def _check(wanted: Wanted, catalogue: Catalogue) -> None:
+    validate.share(wanted.share)
+    validate.target(wanted.target)
+    targets.permit_entry(wanted.target)
+    for value in (wanted.share, wanted.target):
+        if value.endswith("\\") or value != value.strip():
+            raise Refusal(
+                "mount-point-invalid", "A unit cannot say a name that ends in a blank or a backslash."
+            )
+    if not -1 <= wanted.idle_s <= _MAX_IDLE_S or (wanted.idle_s >= 0 and not wanted.automount):
+        raise Refusal("option-invalid", "The time without use is out of range, or there is no automount.")
+    words = [word for word in wanted.words if word]
+    for word in words:
+        if word in {"bg", "auto", "x-systemd.automount"} or word.startswith("x-systemd.idle-timeout"):
+            raise Refusal(
+                "option-invalid", f"A unit says the option “{word.partition('=')[0]}” in another way."
+            )
+    fstab_text.check_words(words, words, catalogue)
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join([MARKER, *(line.replace("%", "%%") for line in lines)]) + "\n"

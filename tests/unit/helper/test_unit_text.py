@@ -1,0 +1,131 @@
+"""Units are built from checked fields, and read exactly as the dialect that copies them writes."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.dialects import systemd
+from advisor.dialects.entry import Entry
+from advisor.options import MountOptions
+from app.helper import unit_text
+from app.helper.errors import Refusal
+from app.helper.options import load
+
+CATALOGUE = load()
+
+
+def build(share="nas:/a", target="/mnt/a", words=("nofail",), automount=False, idle_s=-1):
+    return unit_text.build(unit_text.Wanted(share, target, tuple(words), automount, idle_s), CATALOGUE)
+
+
+CASES = [
+    ("nas:/a", "/mnt/a", ["nofail", "_netdev"], -1),
+    ("nas:/a", "/mnt/a", ["vers=4.2", "rsize=65536", "x-systemd.mount-timeout=30s"], -1),
+    ("[fe80::1%eth0]:/exp ort", "/mnt/100% ä-b/.c", ["ro", "nofail"], -1),
+    ("nas:/a", "/srv/by hand", ["noauto", "soft"], -1),
+    ("nas:/a", "/mnt/a\\x2d", ["nofail"], -1),
+    ("nas:/a", "/mnt/demand", ["nofail", "x-systemd.automount"], -1),
+    ("nas:/a", "/mnt/demand", ["x-systemd.automount", "x-systemd.idle-timeout=600"], 600),
+]
+
+
+@pytest.mark.parametrize(("share", "target", "words", "idle_s"), CASES)
+def test_the_dialect_writes_the_same(share, target, words, idle_s):
+    automount = "x-systemd.automount" in words
+    mine = [word for word in words if not word.startswith(("x-systemd.automount", "x-systemd.idle"))]
+    units = build(share, target, mine, automount, idle_s)
+    entry = Entry.make(share, target, MountOptions.parse(",".join([*words, "nosuid", "nodev"])))
+    written = systemd.write_mount(entry)
+    assert units.mount == f"{unit_text.MARKER}\n{written.text}"
+    assert written.file_name == systemd.DIRECTORY + unit_text.name(target)
+    assert not written.untranslated
+    if automount:
+        other = systemd.write_automount(entry)
+        assert units.automount == f"{unit_text.MARKER}\n{other.text}"
+        assert other.file_name == systemd.DIRECTORY + unit_text.name(target, "automount")
+    else:
+        assert units.automount == ""
+    read = systemd.read(units.mount + units.automount)
+    assert (str(read.entry.share), read.entry.mount_point) == (share, target)
+    assert read.entry.when == ("on demand" if automount else "by hand" if "noauto" in words else "start-up")
+
+
+def test_what_enables_them():
+    assert build().links == ("remote-fs.target.wants/mnt-a.mount",)
+    assert build(words=[]).links == ("remote-fs.target.requires/mnt-a.mount",)
+    assert build(words=["noauto"]).links == ()
+    assert build(automount=True).links == ("remote-fs.target.wants/mnt-a.automount",)
+
+
+@pytest.mark.skipif(shutil.which("systemd-escape") is None, reason="systemd-escape is not installed")
+@pytest.mark.parametrize("path", ["/mnt/a", "/mnt/a-b c/.d", "/.hidden/ü", "/mnt/a\\b%", "/srv/x:y_z.1"])
+def test_names_are_systemd_s(path):
+    done = subprocess.run(
+        ["systemd-escape", "--path", "--suffix=mount", path], capture_output=True, text=True, check=True
+    )
+    assert unit_text.name(path) == done.stdout.strip()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=10))
+def test_a_name_is_one_safe_word_and_the_dialect_s(text):
+    path = "/mnt/x" + text.replace("/", "")
+    name = unit_text.name(path)
+    assert name == systemd.unit_name(path)
+    assert name.isascii()
+    assert "/" not in name
+    assert name.isprintable()
+    assert " " not in name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"share": "nas"},
+        {"share": "nas:/x\nExecStart=/bin/sh"},
+        {"share": "nas:/x\\"},
+        {"share": "nas:/x "},
+        {"target": "/mnt/x\n[Service]"},
+        {"target": "/mnt/x\r"},
+        {"target": "/mnt/x\\"},
+        {"target": "/mnt/x "},
+        {"target": "mnt"},
+        {"target": "/mnt/../etc"},
+        {"target": "/"},
+        {"target": "/etc/x"},
+        {"target": "/usr"},
+        {"target": "/mnt/" + "ä" * 60},
+        {"words": ["suid"]},
+        {"words": ["ro\nExecStart=x"]},
+        {"words": ["ro,suid"]},
+        {"words": ["bg"]},
+        {"words": ["auto"]},
+        {"words": ["defaults"]},
+        {"words": ["x-systemd.automount"]},
+        {"words": ["x-systemd.idle-timeout=5"]},
+        {"words": ["x-systemd.mount-timeout=5\n"]},
+        {"words": ["x-systemd.mount-timeout=%n"]},
+        {"words": ["x-systemd.requires=evil.service"]},
+        {"words": ["user"]},
+        {"words": ["nofail", "nofail"]},
+        {"idle_s": 60},
+        {"idle_s": -2, "automount": True},
+        {"idle_s": 10**9, "automount": True},
+    ],
+)
+def test_everything_else_is_refused(changes):
+    with pytest.raises(Refusal):
+        build(**changes)
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.lists(st.text(max_size=12), max_size=3), st.booleans())
+def test_no_line_comes_from_outside(share, target, words, automount):
+    try:
+        units = build("nas:/" + share, "/mnt/" + target, words, automount)
+    except Refusal:
+        return
+    keys = {"Description", "What", "Where", "Type", "Options", "TimeoutSec", "WantedBy", "RequiredBy"}
+    for line in (units.mount + units.automount).split("\n"):
+        assert line == "" or line[0] in "#[" or line.partition("=")[0] in keys
