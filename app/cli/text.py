@@ -17,7 +17,7 @@ _STATES = {
     "mounted": "mounted",
     "not-mounted": "not mounted",
     "not-responding": "not responding",
-    "differs": "mounted, differs from fstab",
+    "differs": "mounted, differs from what is configured",
 }
 
 
@@ -32,19 +32,20 @@ def mounts_text(mounts: MountTable) -> str:
     """Return the list of mounts."""
     lines: list[str] = []
     if mounts.mounts:
-        rows = [["SHARE", "MOUNT POINT", "STATE", "OPTIONS IN USE"]]
+        rows = [["SHARE", "MOUNT POINT", "STATE", "CONFIGURED IN", "OPTIONS IN USE"]]
         rows += [
             [
                 mount.share,
                 mount.mount_point,
                 _STATES[mount.state],
+                mount.configured.origin if mount.configured else "—",
                 mount.active.options if mount.active else "—",
             ]
             for mount in mounts.mounts
         ]
         lines.append(table(rows))
     else:
-        lines.append("No NFS mounts, neither active nor in /etc/fstab.")
+        lines.append("No NFS mounts, neither active nor in /etc/fstab or a systemd unit.")
     return "\n".join([*lines, *mounts.warnings])
 
 

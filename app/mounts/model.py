@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 State = Literal["mounted", "not-mounted", "not-responding", "differs"]
+#: What keeps a configured mount: a line of fstab, or a systemd unit.
+ConfiguredBy = Literal["fstab", "unit"]
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,10 +16,13 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         origin: file it stands in.
-        line: line number there, from 1.
+        line: line number there, from 1; 0 of a unit.
         share: server:/export as written.
         fstype: nfs or nfs4.
-        options: the option string as written.
+        options: the option string as written; of a unit in the words of fstab.
+        keeper: what kind of file that is.
+        automount: whether a unit has an automount unit beside it.
+        ours: whether this program changes it: an fstab entry, or a unit that it made. Others are shown only.
     """
 
     origin: str
@@ -25,6 +30,9 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
     share: str
     fstype: str
     options: str
+    keeper: ConfiguredBy = "fstab"
+    automount: bool = False
+    ours: bool = True
 
 
 class Active(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +84,7 @@ class MountTable(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         mounts: ordered by share, then mount point.
-        warnings: lines of fstab that could not be read, one sentence each.
+        warnings: lines of fstab and units that could not be read, one sentence each.
     """
 
     mounts: list[Mount]

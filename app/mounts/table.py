@@ -1,4 +1,4 @@
-"""The mounts of this host: fstab and the kernel's table, merged."""
+"""The mounts of this host: fstab, systemd units and the kernel's table, merged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.mounts import fstab, mountinfo, utab
+from app.mounts import fstab, mountinfo, units, utab
 from app.mounts.effective import differences
 from app.mounts.model import Active, Configured, Mount, MountTable, State
 from app.stats.mountstats import read_mountstats
@@ -20,13 +20,13 @@ _FSTAB = "/etc/fstab"
 
 
 def read_table(root: str = "/") -> MountTable:
-    """Return every NFS mount that is configured in fstab, active, or both.
+    """Return every NFS mount that is configured in fstab or a systemd unit, active, or both.
 
     Of mounts that lie on top of each other the upper one is listed, with a warning. Nothing is asked of any
     server, and no mount point is touched: the state "not-responding" is for those who probe.
 
     Args:
-        root: where to look for etc/fstab, proc, run and sys; tests give a folder of recorded files.
+        root: where to look for etc, usr/lib/systemd, proc, run and sys; tests give a folder of files.
     """
     warnings: list[str] = []
     active = _active_mounts(root, warnings)
@@ -46,6 +46,23 @@ def _configured_mounts(
     root: str, warnings: list[str], active: dict[str, Active]
 ) -> list[tuple[str, Configured]]:
     """Return mount point and entry; of two entries for one place the one that is mounted comes first."""
+    found = _fstab_mounts(root, warnings)
+    taken = {point for point, _ in found}
+    kept = units.read(root)
+    warnings += [printable(warning) for warning in kept.warnings]
+    for point, configured in kept.mounts:
+        if point in taken:
+            warnings.append(f"The unit {configured.origin} and {_FSTAB} both configure {point}.")
+        found.append((point, configured))
+
+    def is_elsewhere(item: tuple[str, Configured]) -> bool:
+        live = active.get(item[0])
+        return live is None or utab.plain_share(live.share) != utab.plain_share(item[1].share)
+
+    return sorted(found, key=is_elsewhere)
+
+
+def _fstab_mounts(root: str, warnings: list[str]) -> list[tuple[str, Configured]]:
     try:
         table = fstab.read(root)
     except OSError as error:
@@ -53,6 +70,7 @@ def _configured_mounts(
         return []
     warnings += [printable(warning) for warning in table.warnings(_FSTAB)]
     found: list[tuple[str, Configured]] = []
+    seen: set[str] = set()
     for line, entry in table.nfs_lines():
         configured = Configured(
             origin=_FSTAB,
@@ -62,15 +80,11 @@ def _configured_mounts(
             options=printable(entry.options),
         )
         point = plain_path(printable(entry.target))
-        if any(point == other for other, _ in found):
+        if point in seen:
             warnings.append(f"Line {line.number} of {_FSTAB} names {point} once more.")
+        seen.add(point)
         found.append((point, configured))
-
-    def is_elsewhere(item: tuple[str, Configured]) -> bool:
-        live = active.get(item[0])
-        return live is None or utab.plain_share(live.share) != utab.plain_share(item[1].share)
-
-    return sorted(found, key=is_elsewhere)
+    return found
 
 
 def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:

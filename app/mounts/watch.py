@@ -1,4 +1,4 @@
-"""Following the table of mounts: the kernel says when its list changes, fstab is looked at each second."""
+"""Following the table of mounts: the kernel reports changes; fstab and units are looked at each second."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.mounts import units
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 #: Files that the kernel does not report. They are on the local disk: looking at them cannot hang.
-_LOOKED_AT = ("etc/fstab", "run/mount/utab")
+_LOOKED_AT = ("etc/fstab", "run/mount/utab", *units.FOLDERS)
 #: Mounts often come in bursts, and mount.nfs writes utab just after the mount: one look for all of it.
 _SETTLE_S = 0.05
 
