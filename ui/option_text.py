@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from advisor.catalogue import Option
 
 
+#: How many versions of NFS the catalogue speaks of.
+_VERSIONS = 4
+
+
 def _tr(text: str) -> str:
     return QCoreApplication.translate("option_text", text)
 
@@ -46,8 +50,8 @@ def _number_text(option: Option, value: str) -> str:
         return size_item(int(value))
     if option.kind == "decisec":
         return f"{QLocale().toString(int(value) / 10, 'f', 1)} s"
-    if option.kind == "sec":
-        return f"{value} s"
+    if option.kind in ("sec", "minutes"):
+        return f"{value} s" if option.kind == "sec" else f"{value} min"
     return value
 
 
@@ -56,11 +60,10 @@ def size_item(count: int) -> str:
     return f"{count} ({format_size(count)})" if count >= 1024 else str(count)
 
 
-def default_text(option: Option) -> str:
-    """Return the default: its value, or how it comes about."""
-    if option.default is None:
-        return option.default_note
-    return value_text(option, option.default)
+def default_text(option: Option, version: str = "", transport: str = "") -> str:
+    """Return the default on a mount of this version and transport: its value, or how it comes about."""
+    default = option.default_for(version, transport)
+    return option.default_note if default is None else value_text(option, default)
 
 
 def real_name(option: Option) -> str:
@@ -73,11 +76,31 @@ def real_name(option: Option) -> str:
 
 
 def help_text(option: Option) -> str:
-    """Return the tool tip of a row: real name, help, default in words."""
-    lines = [f"{real_name(option)}", option.help]
+    """Return the tool tip of a row: real name, help, default in words, and what a change takes."""
+    lines = [real_name(option), option.help]
     if option.default_note:
         lines.append(_tr("Default: {text}.").format(text=option.default_note))
-    return "\n".join(lines)
+    lines.append(limits_text(option))
+    return "\n".join(line for line in lines if line)
+
+
+def limits_text(option: Option) -> str:
+    """Return what a change of an option takes, and where it counts."""
+    changes = {
+        "live": _tr("A change takes effect at once."),
+        "remount": _tr("A change takes effect by a remount."),
+        "mount": _tr("A change takes an unmount and a new mount."),
+        "host": _tr("A change concerns the whole computer."),
+        "boot": _tr("It counts at the next start, or when it is mounted next."),
+    }
+    parts = [changes[option.change]]
+    if not option.versions:
+        parts = [_tr("It has no effect on NFS.")]
+    elif len(option.versions) < _VERSIONS:
+        parts.append(_tr("Only on version {versions}.").format(versions=", ".join(option.versions)))
+    if option.since:
+        parts.append(_tr("Since Linux {version}.").format(version=option.since))
+    return " ".join(parts)
 
 
 def spelling(option: Option) -> str:
@@ -85,3 +108,9 @@ def spelling(option: Option) -> str:
     if option.words:
         return "/".join(option.values[:2])
     return f"{option.name}/{option.negation}" if option.negation else option.name
+
+
+def help_line(option: Option) -> str:
+    """Return the help of an option for one or two lines of running text."""
+    default = _tr("Default: {text}.").format(text=default_text(option))
+    return f"{real_name(option)}: {option.help} {default} {limits_text(option)}"

@@ -65,9 +65,7 @@ class Entry:
     @property
     def when(self) -> When:
         """When it is mounted, as mount -a and systemd read the options."""
-        if self.options.get("x-systemd.automount") == YES:
-            return "on demand"
-        return "by hand" if self.options.get("noauto") == YES else "start-up"
+        return when_of(self.options)
 
     @property
     def idle_timeout_s(self) -> int | None:
@@ -81,17 +79,33 @@ class Entry:
             DialectError: if the options are broken, so that nothing can be added.
         """
         options = self.options.copy()
-        if when == "on demand":
-            options.remove("auto")
-            put(options, "x-systemd.automount", YES)
-        else:
-            options.remove("x-systemd.automount")
-            options.remove("x-systemd.idle-timeout")
-            if when == "by hand":
-                put(options, "noauto", YES)
-            else:
-                options.remove("auto")
+        set_when(options, when)
         return Entry(self.share, self.mount_point, options)
+
+
+def when_of(options: MountOptions) -> When:
+    """Return when these options mount, as mount -a and systemd read them."""
+    if options.get("x-systemd.automount") == YES:
+        return "on demand"
+    return "by hand" if options.get("noauto") == YES else "start-up"
+
+
+def set_when(options: MountOptions, when: When) -> None:
+    """Change the options so that they mount then; an idle time-out stays only where it means something.
+
+    Raises:
+        DialectError: if the options are broken, so that nothing can be added.
+    """
+    if when == "on demand":
+        options.remove("auto")
+        put(options, "x-systemd.automount", YES)
+        return
+    options.remove("x-systemd.automount")
+    options.remove("x-systemd.idle-timeout")
+    if when == "by hand":
+        put(options, "noauto", YES)
+    else:
+        options.remove("auto")
 
 
 @dataclass(frozen=True, slots=True)

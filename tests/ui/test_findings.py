@@ -37,10 +37,9 @@ def test_a_draft_without_options_has_none(panel: SettingsPanel) -> None:
 
 def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) -> None:
     panel._rows["hard"].editor.set_value("soft")
-    panel._on_edited()
     assert findings(panel).isVisible()
     assert "soft" in texts(panel).lower()
-    assert panel.wish().options == "soft"
+    assert panel.wish().options == "_netdev,nofail,soft"
     button = findings(panel).findChild(QPushButton)
     assert button is not None
     with qtbot.waitSignal(panel.edited):
@@ -51,23 +50,19 @@ def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) ->
 
 
 def test_findings_go_when_the_reason_goes(panel: SettingsPanel) -> None:
-    panel._others.setText("intr")
-    panel._on_edited()
+    panel.load_entry("", "", "_netdev,nofail,intr")
     assert findings(panel).isVisible()
-    panel._others.setText("")
-    panel._on_edited()
+    panel.load_entry("", "", "_netdev,nofail")
     assert findings(panel).isHidden()
 
 
 def test_severity_is_a_sign_a_word_and_a_colour(panel: SettingsPanel) -> None:
     panel._rows["hard"].editor.set_value("soft")
-    panel._on_edited()
     shown = texts(panel)
     assert any(word in shown for word in ("✖ Error", "⚠ Warning"))
 
 
 def test_many_findings_scroll_and_leave_room_for_the_form(panel: SettingsPanel) -> None:
-    panel._others.setText("intr,posix,udp,noac,nolock,rsize=1000,sloppy,acregmin=90,timeo=7")
-    panel._on_edited()
+    panel.load_entry("", "", "intr,posix,udp,noac,nolock,rsize=1000,sloppy,acregmin=90,timeo=7")
     assert findings(panel).height() < panel.height() / 3
     assert findings(panel).widget().height() >= findings(panel).viewport().height()

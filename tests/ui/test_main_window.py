@@ -146,8 +146,10 @@ def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     rows["rsize"].editor.set_value("65536")
     rows["timeo"].editor.set_value("70")
     rows["hard"].editor.set_value("soft")
-    others = driver.find(QLineEdit, "other-options")
-    driver.qtbot.keyClicks(others, "nconnect=4")
+    raw = driver.find(QLineEdit, "options")
+    assert driver.text_of("options") == "_netdev,nofail,rsize=65536,timeo=70,soft"
+    driver.qtbot.keyClicks(raw, ",nconnect=4")
+    # What is for fstab alone is not part of a command.
     assert (
         driver.text_of("command")
         == "mount -t nfs -o rsize=65536,timeo=70,soft,nconnect=4 nas01:/new /mnt/new"
@@ -156,11 +158,11 @@ def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.window._mounts.current() is not None)
     (args,) = fake.asked("mounts.mount")
     assert (args.share, args.mount_point, args.options) == (
-        "nas01:/new", "/mnt/new", "rsize=65536,timeo=70,soft,nconnect=4")  # fmt: skip
+        "nas01:/new", "/mnt/new", "_netdev,nofail,rsize=65536,timeo=70,soft,nconnect=4")  # fmt: skip
     assert not driver.sees("share")
     rows = driver.window._detail.settings._rows
-    assert rows["rsize"]._used.text() == "262144 (256 KiB)"
-    assert rows["rsize"]._note.text().startswith("≠")
+    assert rows["rsize"].cells._used.text() == "262144 (256 KiB)"
+    assert rows["rsize"].cells._note.text().startswith("≠")
     assert not driver.sees("mount")
     assert driver.sees("unmount")
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+import msgspec
 import pytest
 from fake_host import active
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox
 
+from advisor.dialects.entry import When, when_of
 from advisor.options import MountOptions, catalogue
 from app.mounts.model import Configured, Mount
-from ui.models.option_form import OptionForm, asked_options
+from ui.models.option_form import asked_options, with_value, with_when
+from ui.models.option_neighbours import connections
+from ui.models.option_search import find_options
 from ui.option_text import default_text, help_text, value_text
 from ui.widgets.option_editor import make_editor
 
@@ -99,62 +103,80 @@ def test_values_in_words() -> None:
     assert value_text(catalogue()["ac"], "no") == "no"
 
 
-def form(text: str) -> OptionForm:
-    made = OptionForm(option.name for option in BASIC)
-    made.load(text)
-    return made
-
-
-def fields(made: OptionForm) -> dict[str, str | None]:
-    return {option.name: made.value(option.name) for option in BASIC}
-
-
-@pytest.mark.parametrize("text", [
-    "", "rw", "soft,nconnect=4", "nfsvers=3,x-odd=1,,timeo=7", 'context="a,b",ro',
-    "noauto,x-systemd.automount,bg",
-    "rsize=1,rsize=2", "mystery", "noac,actimeo=3",
-])  # fmt: skip
-def test_an_untouched_form_changes_nothing(text: str) -> None:
-    made = form(text)
-    assert str(made.build(fields(made), made.others())) == text
-
-
 items = st.sampled_from(["rw", "ro", "soft", "rsize=8192", "timeo=7", "nconnect=4", "x-odd=a", "noac", "",
-                         "wat",
+                         "wat", "noauto", "nofail", "x-systemd.automount", "rsize=",
                          "nfsvers=4.1", 'context="u:o,c1"', "actimeo=9", "rsize=1"])  # fmt: skip
 
 
 @settings(deadline=None)
-@given(st.lists(items, max_size=8))
-def test_any_untouched_form_changes_nothing(parts: list[str]) -> None:
+@given(st.lists(items, max_size=8), st.sampled_from(["65536", None]))
+def test_an_edited_field_leaves_all_others(parts: list[str], value: str | None) -> None:
     text = ",".join(parts)
-    made = form(text)
-    assert str(made.build(fields(made), made.others())) == text
+    edited = with_value(text, "wsize", value)
+    assert MountOptions.parse(edited).get("wsize") == value
+    assert [item for item in MountOptions.parse(edited) if item] == [item for item in parts if item] + (
+        [f"wsize={value}"] if value else []
+    )
 
 
 @settings(deadline=None)
 @given(st.lists(items, max_size=8))
-def test_an_edited_field_leaves_all_others(parts: list[str]) -> None:
-    made = form(",".join(parts))
-    before = made.others()
-    built = made.build(fields(made) | {"wsize": "65536"}, before)
-    assert built.get("wsize") == "65536"
-    again = form(str(built))
-    assert again.others() == before
-    assert fields(again) == fields(made) | {"wsize": "65536"}
+def test_a_field_set_to_what_it_is_changes_nothing(parts: list[str]) -> None:
+    text = ",".join(parts)
+    for option in catalogue():
+        value = MountOptions.parse(text).get(option.name)
+        if value is not None:
+            assert with_value(text, option.name, value) == text
 
 
-def test_the_rest_can_be_edited() -> None:
-    made = form("soft,nconnect=4,rsize=8192")
-    assert made.others() == "nconnect=4"
-    assert str(made.build(fields(made), "nconnect=8,wat")) == "soft,rsize=8192,nconnect=8,wat"
+def test_a_comma_just_typed_is_used() -> None:
+    assert with_value("soft,", "rsize", "4096") == "soft,rsize=4096"
+    assert with_value("soft,,", "hard", "hard") == "hard,,"
 
 
-def test_a_field_typed_among_the_rest_counts() -> None:
-    made = form("soft")
-    built = made.build(fields(made), "rsize=4096")
-    assert built.get("rsize") == "4096"
-    assert form(str(built)).others() == ""
+def test_what_cannot_be_written_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be written"):
+        with_value("soft", "context", "a,b")
+    with pytest.raises(ValueError, match="cannot be written"):
+        with_value('context="a', "rsize", "4096")
+    with pytest.raises(ValueError, match="quotation mark"):
+        with_when('context="a', "by hand")
+
+
+@settings(deadline=None)
+@given(st.lists(items, max_size=6), st.sampled_from(get_args(When)))
+def test_when_to_mount_is_one_choice_of_several_words(parts: list[str], when: When) -> None:
+    text = with_when(",".join(parts), when)
+    options = MountOptions.parse(text)
+    assert when_of(options) == when
+    own = {"noauto", "nofail", "_netdev", "x-systemd.automount", ""}
+    assert [item for item in options if item not in own] == [part for part in parts if part not in own]
+    assert with_when(text, when) == text
+    if when == "start-up":
+        assert {"nofail", "_netdev"} <= set(options)
+
+
+def test_options_are_found_by_what_people_call_them() -> None:
+    assert {"acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac"} <= find_options("cache")
+    assert find_options("rsize") == {"rsize"}
+    assert find_options("nfsvers") == {"vers"}
+    assert "ac" in find_options("noac")
+    assert "sec" in find_options("Kerberos")
+    assert {"auto", "x-systemd.automount"} <= find_options("start-up")
+    assert find_options("directory least") == {"acdirmin"}
+    assert find_options("xyzzy") == frozenset()
+    assert len(find_options("")) == len(catalogue())
+
+
+def test_connections_that_other_mounts_fixed() -> None:
+    def live(share: str, point: str, version: str, count: int) -> Mount:
+        there = msgspec.structs.replace(active(share, f"rw,vers={version}"), nconnect=count)
+        return Mount(mount_point=point, share=share, state="mounted", active=there)
+
+    mounts = [live("nas:/a", "/a", "4.2", 4), live("nas:/b", "/b", "3", 2), live("zeus:/a", "/z", "4.1", 8)]
+    assert connections(mounts, "nas:/new", "/new") == {"4.2": 4, "3": 2}
+    assert connections(mounts, "nas:/a", "/a") == {"3": 2}
+    assert connections(mounts, "half typ", "") == {}
 
 
 def test_asked_options_as_far_as_they_are_known() -> None:

@@ -1,64 +1,70 @@
-"""What the settings form edits: an option string of which some options have fields and the rest stay text.
+"""What the settings form edits: the text of an option string, which is never taken apart and put together.
 
-Plain data, no Qt. Nothing is ever lost: what has no field is kept as written, in its place, until its own
-text is edited.
+Plain data, no Qt. A field changes its own item of the text and leaves every other one as it is written.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.dialects.entry import split_items
-from advisor.options import MountOptions, catalogue
+from advisor.dialects.entry import set_when, split_items
+from advisor.options import YES, MountOptions, catalogue
+from app.mounts.persist import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
+    from advisor.dialects.entry import When
     from app.mounts.model import Configured, Mount
 
+__all__ = ["DEFAULT_OPTIONS", "FormState", "asked_options", "with_value", "with_when"]
 
-class OptionForm:
-    """An option string split into fields and the rest.
 
-    Args:
-        fields: canonical names of the options that have a field.
+class FormState(NamedTuple):
+    """Everything that the form holds, as typed."""
+
+    share: str
+    mount_point: str
+    options: str
+
+
+def with_value(text: str, name: str, value: str | None) -> str:
+    """Return the option string with another value of one option; None leaves the option out.
+
+    Raises:
+        ValueError: if the value cannot be written; the message says so.
     """
+    options = MountOptions.parse(text)
+    if value is None:
+        options.remove(name)
+    elif value != options.get(name):
+        options = _room_at_end(options, name)
+        options.set(name, value)
+    return str(options)
 
-    def __init__(self, fields: Iterable[str]) -> None:
-        self._fields = frozenset(fields)
-        self._options = MountOptions()
 
-    def load(self, text: str) -> None:
-        """Take an option string."""
-        self._options = MountOptions.parse(text)
+def with_when(text: str, when: When) -> str:
+    """Return the option string of a mount that is made then.
 
-    def value(self, name: str) -> str | None:
-        """Return the canonical value of a field, None where the option is left out."""
-        return self._options.get(name)
+    What is mounted at start-up gets the words that keep an absent server from holding it up, as a new entry
+    has them.
 
-    def others(self) -> str:
-        """Return the items that have no field, as written."""
-        return ",".join(item for item in self._options if not self._has_field(item))
+    Raises:
+        ValueError: if the text is broken, so that nothing can be added.
+    """
+    options = MountOptions.parse(text)
+    set_when(options, when)
+    if when == "start-up":
+        for name in DEFAULT_OPTIONS.split(","):
+            options = _room_at_end(options, name)
+            options.set(name, YES)
+    return str(options)
 
-    def build(self, values: Mapping[str, str | None], others: str) -> MountOptions:
-        """Return the options with these fields and this text for the rest.
 
-        Raises:
-            ValueError: if a value cannot be written.
-        """
-        built = self._options.copy()
-        for name, value in values.items():
-            if value is None:
-                built.remove(name)
-            elif value != built.get(name):
-                built.set(name, value)
-        if others == self.others():
-            return built
-        kept = [item for item in built if self._has_field(item)]
-        return MountOptions([*kept, *MountOptions.parse(others)])
-
-    def _has_field(self, item: str) -> bool:
-        return bool(item) and catalogue().read_item(item)[1] in self._fields
+def _room_at_end(options: MountOptions, name: str) -> MountOptions:
+    """Return the options without the empty item that a comma just typed leaves, if one is to be added."""
+    items = list(options)
+    if items and not items[-1] and name not in options:
+        return MountOptions(items[:-1])
+    return options
 
 
 def asked_options(mount: Mount) -> str:

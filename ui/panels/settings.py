@@ -1,50 +1,47 @@
-"""Settings: a typed field for each option of the first form, the rest as text, and the command it makes."""
+"""Settings: every option of a mount as a row and as text, what is in use, and the command it makes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from advisor.dialects.linux_command import mount_command
 from advisor.lint import LintContext, apply_fix, lint
-from advisor.options import MountOptions, catalogue
+from advisor.options import MountOptions, to_mount
 from app.errors import AppError, ErrorKind
-from app.mounts.effective import compare
-from ui.models.option_form import OptionForm, asked_options
+from app.mounts.effective import compare, not_taken
+from ui.models.option_form import DEFAULT_OPTIONS, FormState, asked_options, with_value, with_when
+from ui.models.option_neighbours import connections
+from ui.models.option_search import find_options
 from ui.mounting import Wish
-from ui.widgets.copy_as_button import CopyAsButton
-from ui.widgets.findings import FindingsPanel
-from ui.widgets.labels import MutedLabel, heading
-from ui.widgets.option_row import (
-    COLUMN_ASKED,
-    COLUMN_DEFAULT,
-    COLUMN_LABEL,
-    COLUMN_RESET,
-    COLUMN_USED,
-    OptionRow,
-)
+from ui.panels.settings_bar import SettingsBar
+from ui.panels.settings_foot import SettingsFoot
+from ui.panels.settings_history import History
+from ui.widgets.labels import MutedLabel
+from ui.widgets.option_grid import OptionGrid
 
 if TYPE_CHECKING:
-    from advisor.catalogue import Group
+    from collections.abc import Mapping, Sequence
+
+    from PySide6.QtCore import QObject
+
+    from advisor.dialects.entry import When
+    from advisor.facts import Facts
     from advisor.lint import Finding
     from app.mounts.model import Mount, MountReport
+    from ui.widgets.option_row import Advised
+
+#: Half a word is no mistake: findings wait until typing in the option string pauses, milliseconds.
+_PAUSE_MS = 400
 
 
 class SettingsPanel(QWidget):
     """Edits the options of a mount or of a draft.
+
+    The text of the option string is the truth; rows show and change it, and every change is a step that can
+    be undone.
 
     Signals:
         edited: something is another value now.
@@ -58,164 +55,92 @@ class SettingsPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        options = [option for option in catalogue() if option.basic]
-        self._form = OptionForm(option.name for option in options)
+        self._state = FormState("", "", "")
         self._original = ""
         self._mount: Mount | None = None
         self._asked: dict[tuple[str, str], str] = {}
-        self._loading = False
+        self._facts: Facts | None = None
+        self._mounts: Sequence[Mount] = ()
         self._share = QLineEdit()
         self._share.setObjectName("share")
         self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
         self._point = QLineEdit()
         self._point.setObjectName("mount-point")
         self._point.setPlaceholderText(self.tr("an empty or new directory, for example /mnt/home"))
-        self._others = QLineEdit()
-        self._others.setObjectName("other-options")
-        self._others.setPlaceholderText(self.tr("none"))
-        self._others.setToolTip(
-            self.tr("Every other option of mount, as it is written after -o, with commas between.\n"
-                    "Nothing that is written here is lost or changed.")
-        )  # fmt: skip
-        self._findings = FindingsPanel()
-        self._findings.fix_chosen.connect(self._on_fix)
-        self._command = QLabel()
-        self._command.setObjectName("command")
-        self._rows: dict[str, OptionRow] = {}
-        self._place: list[QWidget] = []
-        self._page = QWidget()
-        self._grid = QGridLayout(self._page)
-        self._used_heading = MutedLabel(self.tr("In use"))
-        self._fill_grid()
+        self._history = History(self)
+        self._history.reached.connect(self._on_reached)
+        self._bar = SettingsBar(self._history, self)
+        self._grid = OptionGrid([(self.tr("&Share"), self._share), (self.tr("Mount &point"), self._point)])
+        self._rows = self._grid.rows
+        self._nothing = MutedLabel(wrap=True)
+        self._nothing.setObjectName("no-options")
+        self._nothing.setContentsMargins(24, 24, 24, 24)
+        self._nothing.hide()
+        self._foot = SettingsFoot()
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE_MS)
+        self._helps: dict[QObject, str] = {}
+        self._area = QScrollArea()
         self._lay_out()
-        self._share.textEdited.connect(self._on_edited)
-        self._point.textEdited.connect(self._on_edited)
-        self._share.returnPressed.connect(self.submitted)
-        self._point.returnPressed.connect(self.submitted)
-        self._others.textEdited.connect(self._on_edited)
-        self._others.editingFinished.connect(self._on_others_finished)
-
-    def _fill_grid(self) -> None:
-        grid = self._grid
-        grid.setContentsMargins(16, 8, 16, 12)
-        grid.setHorizontalSpacing(11)
-        grid.setVerticalSpacing(5)
-        titles: dict[Group, str] = {
-            "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),
-            "caching": self.tr("Caching"), "security": self.tr("Security"), "advanced": self.tr("Advanced"),
-        }  # fmt: skip
-        row = self._add_place(0, titles["general"])
-        group: Group = "general"
-        for option in catalogue():
-            if not option.basic:
-                continue
-            if option.group != group:
-                group = option.group
-                row = self._add_heading(row, titles[group])
-            option_row = OptionRow(option, grid, row, self._page)
-            option_row.changed.connect(self._on_edited)
-            self._rows[option.name] = option_row
-            row += 1
-        row = self._add_heading(row, self.tr("Everything else"))
-        self._add_line(row, self.tr("&Other options"), self._others)
-        unit = self.fontMetrics().averageCharWidth()
-        grid.setColumnMinimumWidth(COLUMN_ASKED, unit * 26)
-        grid.setColumnStretch(COLUMN_USED, 1)
-        grid.setRowStretch(row + 1, 1)
-
-    def _add_place(self, row: int, title: str) -> int:
-        self._grid.addWidget(heading(title), row, COLUMN_LABEL)
-        # A mount's own share and mount point stand in the title and cannot be changed.
-        self._place = [
-            self._add_line(row + 1, self.tr("&Share"), self._share), self._share,
-            self._add_line(row + 2, self.tr("Mount &point"), self._point), self._point,
-        ]  # fmt: skip
-        self._grid.addWidget(MutedLabel(self.tr("Default")), row + 3, COLUMN_DEFAULT)
-        self._grid.addWidget(MutedLabel(self.tr("Asked for")), row + 3, COLUMN_ASKED)
-        self._grid.addWidget(self._used_heading, row + 3, COLUMN_USED)
-        return row + 4
-
-    def _add_heading(self, row: int, title: str) -> int:
-        label = heading(title)
-        label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
-        self._grid.addWidget(label, row, COLUMN_LABEL, 1, -1)
-        return row + 1
-
-    def _add_line(self, row: int, text: str, field: QLineEdit) -> QLabel:
-        label = QLabel(text)
-        label.setBuddy(field)
-        field.setAccessibleName(text.replace("&", ""))
-        self._grid.addWidget(label, row, COLUMN_LABEL)
-        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_RESET - COLUMN_DEFAULT)
-        return label
+        self._connect()
+        self.show_draft("", "")
 
     def _lay_out(self) -> None:
-        scroll = QScrollArea()
-        scroll.setWidget(self._page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._command.setTextFormat(Qt.TextFormat.PlainText)
-        self._command.setWordWrap(True)
-        self._command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self._command.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._command.setAccessibleName(self.tr("Command"))
-        copy_button = QPushButton(self.tr("&Copy"))
-        copy_button.setAccessibleName(self.tr("Copy the command"))
-        copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
-        box = QFrame()
-        box.setFrameShape(QFrame.Shape.StyledPanel)
-        bottom = QHBoxLayout(box)
-        bottom.setContentsMargins(12, 8, 8, 8)
-        bottom.setSpacing(12)
-        bottom.addWidget(MutedLabel(self.tr("Command")))
-        bottom.addWidget(self._command, 1)
-        bottom.addWidget(copy_button)
-        copy_as = CopyAsButton()
-        copy_as.dialect_chosen.connect(self.dialect_chosen)
-        bottom.addWidget(copy_as)
-        below = QVBoxLayout()
-        below.setContentsMargins(16, 4, 16, 14)
-        below.addWidget(self._findings)
-        below.addWidget(box)
+        self._area.setWidget(self._grid)
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scroll, 1)
-        layout.addLayout(below)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._nothing)
+        layout.addWidget(self._area, 1)
+        layout.addWidget(self._foot)
+
+    def _connect(self) -> None:
+        for field in (self._share, self._point):
+            field.textEdited.connect(self._on_place_edited)
+            field.returnPressed.connect(self.submitted)
+            self._history.watch(field)
+        self._history.watch(self._foot.raw)
+        self._on_row_made(self._grid.when.combo, self._grid.when.help)
+        self._grid.edited.connect(self._on_row_edited)
+        self._grid.when_edited.connect(self._on_when_edited)
+        self._grid.row_made.connect(self._on_row_made)
+        self._foot.raw_edited.connect(self._on_raw_edited)
+        self._foot.fix_chosen.connect(self._on_fix)
+        self._foot.dialect_chosen.connect(self.dialect_chosen)
+        self._pause.timeout.connect(self._show_findings)
+        self._bar.searched.connect(self._on_searched)
+        self._bar.search_left.connect(self._grid.focus_first)
+        self._bar.all_reverted.connect(self._on_all_reverted)
 
     # What the window tells
 
     def show_draft(self, share: str, mount_point: str) -> None:
-        """Show an empty form."""
+        """Show the form of a new mount."""
         self._mount = None
-        self._show_place(editable=True)
-        self._share.setText(share)
-        self._point.setText(mount_point)
-        self._load("")
+        self._original = DEFAULT_OPTIONS
         self._show_used()
+        self._load(FormState(share, mount_point, DEFAULT_OPTIONS))
 
     def show_mount(self, mount: Mount, *, keep_edits: bool) -> None:
-        """Show a mount; the person's unfinished edits of the same mount may be kept."""
+        """Show a mount; the person's unfinished edits of the same mount, and their steps, may be kept."""
+        keep_edits = keep_edits and self._mount is not None
         edits = keep_edits and self.dirty
         self._mount = mount
-        self._show_place(editable=False)
-        if not edits:
-            self._share.setText(mount.share)
-            self._point.setText(mount.mount_point)
-            self._load(self._asked_for(mount))
+        self._original = self._asked_for(mount)
         self._show_used()
+        if edits or (keep_edits and self._original == self._state.options):
+            self._show(self._state, fresh=False)
+        else:
+            self._load(FormState(mount.share, mount.mount_point, self._original))
 
     def load_entry(self, share: str, mount_point: str, options: str) -> None:
-        """Put an entry into the form; a mount keeps its own place."""
-        original = self._original
-        if self._mount is None:
-            self._share.setText(share)
-            self._point.setText(mount_point)
-        self._load(options)
-        if self._mount is not None:
-            self._original = original
-        self.edited.emit()
+        """Put an entry into the form, as one step; a mount keeps its own place."""
+        state = FormState(share, mount_point, options)
+        self._record(state if self._mount is None else self._state._replace(options=options))
 
     def remember(self, wish: Wish, report: MountReport) -> None:
         """Keep what was asked for: the kernel does not tell it."""
@@ -223,49 +148,53 @@ class SettingsPanel(QWidget):
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person edit, or not."""
-        for row in self._rows.values():
-            row.set_enabled(enabled=not busy)
-        self._others.setEnabled(not busy)
-        self._findings.setEnabled(not busy)
-        for field in (self._share, self._point):
-            field.setEnabled(not busy)
+        for part in (self._bar, self._foot):
+            part.set_busy(busy=busy)
+        self._grid.setEnabled(not busy)
+        self._history.lock(locked=busy)
+
+    def set_facts(self, facts: Facts | None) -> None:
+        """Judge the options by what is known of the link, the server and this computer; None for nothing."""
+        self._facts = facts
+        self._show_findings()
+
+    def set_mounts(self, mounts: Sequence[Mount]) -> None:
+        """Judge the options by the mounts that are there: they may have opened the server's connections."""
+        self._mounts = mounts
+        self._show_findings()
+
+    def show_advised(self, advice: Mapping[str, Advised]) -> None:
+        """Show recommended values beside the others, by canonical name; an empty mapping hides the column."""
+        self._grid.show_advised(advice)
 
     # What the window asks
 
     @property
     def dirty(self) -> bool:
         """Whether the form asks for something else than the mount was made with."""
-        return self._mount is not None and self._options_text() != self._original
+        return self._mount is not None and self._state.options != self._original
 
     @property
     def complete(self) -> bool:
         """Whether there is a share and a mount point."""
-        return bool(self._share.text().strip() and self._point.text().strip())
+        return bool(self._state.share.strip() and self._state.mount_point.strip())
 
     def problem(self) -> AppError | None:
         """Return what is wrong with a field, or None."""
-        for row in self._rows.values():
-            text = row.editor.problem()
-            if text:
-                row.editor.setFocus()
-                return AppError(ErrorKind.OPTION_INVALID, text, hint=row.option.help)
-        try:
-            self._build()
-        except ValueError as error:
-            return AppError(ErrorKind.OPTION_INVALID, str(error))
-        return None
+        row = self._grid.problem()
+        if row is None:
+            return None
+        self._bar.clear()
+        row.editor.setFocus()
+        return AppError(ErrorKind.OPTION_INVALID, row.problem(), hint=row.option.help)
 
     def wish(self) -> Wish:
         """Return what the form asks for."""
-        return Wish(self._share.text().strip(), self._point.text().strip(), self._options_text())
+        return Wish(self._state.share.strip(), self._state.mount_point.strip(), self._state.options)
 
     def original_wish(self, mount: Mount) -> Wish:
         """Return what the mount was asked for with."""
         return Wish(mount.share, mount.mount_point, self._asked_for(mount))
-
-    def _show_place(self, *, editable: bool) -> None:
-        for widget in self._place:
-            widget.setVisible(editable)
 
     def _asked_for(self, mount: Mount) -> str:
         active = mount.active
@@ -274,80 +203,116 @@ class SettingsPanel(QWidget):
             return remembered
         return asked_options(mount)
 
-    def _load(self, text: str) -> None:
-        self._loading = True
-        self._form.load(text)
-        for name, row in self._rows.items():
-            row.show_value(self._form.value(name))
-        self._others.setText(self._form.others())
-        self._loading = False
-        self._original = self._options_text()
-        self._show_command()
+    # What the person does; each edit is a step, and the form follows the step
 
-    def _build(self) -> MountOptions:
-        values = {name: row.editor.value() for name, row in self._rows.items()}
-        return self._form.build(values, self._others.text())
+    def _on_place_edited(self) -> None:
+        state = self._state._replace(share=self._share.text(), mount_point=self._point.text())
+        self._record(state, "place" if state.share == self._state.share else "share")
 
-    def _options_text(self) -> str:
+    def _on_raw_edited(self, text: str) -> None:
+        self._pause.start()
+        self._record(self._state._replace(options=text), "raw")
+
+    def _on_row_edited(self, name: str, value: str | None) -> None:
         try:
-            return str(self._build())
+            options = with_value(self._state.options, name, value)
+        except ValueError as error:
+            self._rows[name].show_problem(str(error))
+            return
+        self._record(self._state._replace(options=options), f"row-{name}")
+        self._show(self._state, fresh=False)  # a row may have been left with what could not be written
+
+    def _on_when_edited(self, when: When) -> None:
+        try:
+            options = with_when(self._state.options, when)
         except ValueError:
-            return self._original
-
-    def _show_used(self) -> None:
-        active = self._mount.active if self._mount else None
-        self._used_heading.setVisible(active is not None)
-        used = {}
-        if self._mount is not None and active is not None:
-            asked = MountOptions.parse(self._asked_for(self._mount))
-            used = {value.name: value for value in compare(asked, active)}
-        for name, row in self._rows.items():
-            row.show_used(used.get(name))
-
-    def _show_command(self) -> None:
-        share = self._share.text().strip() or self.tr("SHARE")
-        point = self._point.text().strip() or self.tr("MOUNTPOINT")
-        text = mount_command(share, point, MountOptions.parse(self._options_text()))
-        # Long option lists may break at their commas.
-        self._command.setText(text)
-        self._show_findings()
-
-    def _show_findings(self) -> None:
-        mount = self._mount
-        context = LintContext(
-            fstab=mount is not None and mount.configured is not None,
-            share=self._share.text().strip(),
-            mount_point=self._point.text().strip(),
-            fstype=mount.configured.fstype if mount is not None and mount.configured is not None else "nfs",
-        )
-        self._findings.show_findings(lint(MountOptions.parse(self._options_text()), context=context))
+            self._show(self._state, fresh=False)  # an open quotation mark: the findings say so
+            return
+        self._record(self._state._replace(options=options))
 
     def _on_fix(self, finding: Finding) -> None:
         """Put a finding's fix into the form; nothing is mounted by that."""
-        original = self._original
-        self._load(str(apply_fix(MountOptions.parse(self._options_text()), finding)))
-        self._original = original
+        options = apply_fix(MountOptions.parse(self._state.options), finding)
+        self._record(self._state._replace(options=str(options)))
+
+    def _on_all_reverted(self) -> None:
+        self._record(self._state._replace(options=self._original))
+
+    def _record(self, state: FormState, source: str = "") -> None:
+        self._history.record(self._state, state, source)
+
+    def _on_reached(self, state: FormState) -> None:
+        self._show(state, fresh=False)
         self.edited.emit()
 
-    def _on_edited(self) -> None:
-        if not self._loading:
-            self._show_command()
-            self.edited.emit()
+    def _on_row_made(self, field: QWidget, help_text: str) -> None:
+        self._history.watch(field)
+        self._helps[field] = help_text
+        field.installEventFilter(self)
 
-    def _on_others_finished(self) -> None:
-        """Move what has a field of its own there."""
-        if self._others.text() == self._form.others():
-            return
-        original = self._original
-        self._load(self._options_text())
-        self._original = original
-        self.edited.emit()
+    def _on_searched(self, words: str) -> None:
+        found = self._grid.show_hits(find_options(words) if words else None)
+        self._bar.show_hits(found)
+        self._nothing.setText(
+            self.tr("No option is called “{words}” or has to do with it. What this program does not know "
+                    "can be written into the line “Options” below.").format(words=words)
+        )  # fmt: skip
+        self._nothing.setVisible(found == 0)
+        self._area.setVisible(found != 0)
+        self._area.verticalScrollBar().setValue(0)
+
+    # Showing
+
+    def _load(self, state: FormState) -> None:
+        """Show what is there; there is nothing to undo."""
+        self._history.clear()
+        self._bar.clear()
+        self._show(state, fresh=True)
+
+    def _show(self, state: FormState, *, fresh: bool) -> None:
+        self._state = state
+        for field, text in ((self._share, state.share), (self._point, state.mount_point)):
+            if field.text() != text:
+                field.setText(text)
+        options, original = MountOptions.parse(state.options), MountOptions.parse(self._original)
+        self._grid.show_place(visible=self._mount is None)
+        self._grid.show_options(options, original, fresh=fresh)
+        self._foot.show_raw(state.options)
+        changes = len(original.diff(options)) or int(state.options != self._original)
+        self._bar.show_changes(changes)
+        share = state.share.strip() or self.tr("SHARE")
+        point = state.mount_point.strip() or self.tr("MOUNTPOINT")
+        self._foot.show_command(mount_command(share, point, to_mount(options)))
+        if not self._pause.isActive():
+            self._show_findings()
+
+    def _show_used(self) -> None:
+        mount = self._mount
+        active = mount.active if mount is not None else None
+        values = []
+        if mount is not None and active is not None:
+            values = compare(MountOptions.parse(self._asked_for(mount)), active)
+        self._grid.show_used(values, [value.name for value in not_taken(values)], active=active is not None)
+
+    def _show_findings(self) -> None:
+        mount = self._mount
+        configured = mount.configured if mount is not None else None
+        context = LintContext(
+            # A new mount is most likely meant to last, and its form says when it is to be mounted.
+            fstab=mount is None or configured is not None,
+            share=self._state.share.strip(),
+            mount_point=self._state.mount_point.strip(),
+            fstype=configured.fstype if configured is not None else "nfs",
+            connections=connections(self._mounts, self._state.share.strip(), self._state.mount_point.strip()),
+        )
+        found = lint(MountOptions.parse(self._state.options), context=context, facts=self._facts)
+        self._foot.show_findings(found)
+        self._grid.show_findings(found)
 
     # Qt overrides
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_rows"):
-            for row in self._rows.values():
-                row.colour_again()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt: say what the row that gets the focus is about."""
+        if event.type() == QEvent.Type.FocusIn and watched in self._helps:
+            self._foot.show_help(self._helps[watched])
+        return super().eventFilter(watched, event)

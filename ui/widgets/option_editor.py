@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _SIZES = tuple(2**power for power in range(12, 21))
 
 
-class _CalmComboBox(QComboBox):
+class CalmComboBox(QComboBox):
     """Leaves the wheel to the page unless it has the focus."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(18)
+        self.setMinimumContentsLength(12)
 
     # Qt overrides
 
@@ -56,6 +56,8 @@ class _NumberBox(QDoubleSpinBox):
         self.setSpecialValueText(self.tr("Default"))
         if option.kind in ("decisec", "sec"):
             self.setSuffix(" s")
+        elif option.kind == "minutes":
+            self.setSuffix(" min")
 
     # Qt overrides
 
@@ -78,6 +80,10 @@ class _NumberBox(QDoubleSpinBox):
 class OptionEditor(QWidget):
     """Edits one option.
 
+    Attributes:
+        option: which one.
+        field: what takes the focus.
+
     Signals:
         changed: the value is another one.
     """
@@ -87,6 +93,7 @@ class OptionEditor(QWidget):
     def __init__(self, option: Option) -> None:
         super().__init__()
         self.option = option
+        self.field: QWidget = self
         self._layout = QHBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
 
@@ -107,6 +114,7 @@ class OptionEditor(QWidget):
         field.setObjectName(f"option-{self.option.name}")
         field.setAccessibleName(self.option.label)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.field = field
         self._layout.addWidget(field)
         self.setFocusProxy(field)
 
@@ -116,7 +124,7 @@ class ChoiceEditor(OptionEditor):
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
-        self._combo = _CalmComboBox()
+        self._combo = CalmComboBox()
         self._combo.addItem(self.tr("Default"), None)
         for value in (YES, NO) if option.kind == "flag" else option.values:
             self._combo.addItem(value_text(option, value), value)
@@ -187,7 +195,7 @@ class SizeEditor(OptionEditor):
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
-        self._combo = _CalmComboBox()
+        self._combo = CalmComboBox()
         self._combo.setEditable(True)
         self._combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self._combo.addItem(self.tr("Default"))

@@ -1,128 +1,144 @@
-"""One row of the settings form: label, default, what is asked for, what is in use, and a note."""
+"""One option in the settings form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Signal
 
-from ui import theme
 from ui.option_text import default_text, help_text, spelling, value_text
-from ui.widgets.labels import ElidedLabel, MutedLabel, plain_label
+from ui.widgets.option_cells import OptionCells, RowTexts
 from ui.widgets.option_editor import make_editor
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QGridLayout, QWidget
+
     from advisor.catalogue import Option
     from app.mounts.model import OptionValue
 
-COLUMN_LABEL, COLUMN_DEFAULT, COLUMN_ASKED, COLUMN_RESET, COLUMN_USED = range(5)
+
+class Advised(Protocol):
+    """What a row shows of a recommendation (advisor.recommend.Recommendation is one).
+
+    Attributes:
+        option: canonical name.
+        proposed: canonical value, None to leave the option out.
+        reason: why, one or two sentences.
+    """
+
+    @property
+    def option(self) -> str: ...  # noqa: D102 - said above
+    @property
+    def proposed(self) -> str | None: ...  # noqa: D102
+    @property
+    def reason(self) -> str: ...  # noqa: D102
 
 
 class OptionRow(QObject):
-    """Fills one row of a grid.
+    """Fills one row of a grid and edits one option.
 
     Signals:
-        changed: the person edited the value.
+        edited: the canonical name and the value that the person gave it, None for the default.
     """
 
-    changed = Signal()
+    edited = Signal(str, object)
 
     def __init__(self, option: Option, grid: QGridLayout, row: int, parent: QWidget) -> None:
         super().__init__(parent)
         self.option = option
         self.editor = make_editor(option)
-        tip = help_text(option)
-        label = QLabel(option.label)
-        label.setBuddy(self.editor)
-        name = MutedLabel(spelling(option))
-        title = QWidget()
-        title_layout = QHBoxLayout(title)
-        title_layout.setContentsMargins(0, 0, 0, 0)
-        title_layout.addWidget(label)
-        title_layout.addStretch(1)
-        title_layout.addWidget(name)
-        short, comma, _rest = default_text(option).partition(", ")
-        text = short if comma and option.default is None else default_text(option)
-        self._default = ElidedLabel(text, mode=Qt.TextElideMode.ElideRight)
-        self._default.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._default.setMinimumWidth(self._default.fontMetrics().averageCharWidth() * 20)
-        self._default.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._reset = QToolButton()
-        self._reset.setText("↺")
-        self._reset.setAutoRaise(True)
-        self._reset.setToolTip(self.tr("Back to the default"))
-        self._reset.setAccessibleName(self.tr("{label}: back to the default").format(label=option.label))
-        self._reset.clicked.connect(self._on_reset)
-        policy = self._reset.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self._reset.setSizePolicy(policy)
-        self._used = plain_label(wrap=True)
-        self._used.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._note = plain_label(wrap=True)
-        self._note.hide()
-        in_use = QWidget()
-        in_use_layout = QVBoxLayout(in_use)
-        in_use_layout.setContentsMargins(0, 0, 0, 0)
-        in_use_layout.setSpacing(1)
-        in_use_layout.addWidget(self._used)
-        in_use_layout.addWidget(self._note)
-        self._differs = False
-        for widget in (title, self._default, self.editor):
-            widget.setToolTip(tip)
+        texts = RowTexts(option.label, spelling(option), help_text(option))
+        self.cells = OptionCells(self.editor, texts, grid, row)
+        self._value: str | None = None
+        self._was: str | None = None
+        self._advised: Advised | None = None
+        self._problem = ""
+        self._said: tuple[OptionValue | None, bool] = (None, False)
         self.editor.changed.connect(self._on_changed)
-        cells: tuple[tuple[int, QWidget], ...] = (
-            (COLUMN_LABEL, title), (COLUMN_DEFAULT, self._default), (COLUMN_ASKED, self.editor),
-            (COLUMN_RESET, self._reset), (COLUMN_USED, in_use),
-        )  # fmt: skip
-        for column, cell in cells:
-            grid.addWidget(cell, row, column)
-        self._show_reset()
+        self.cells.reverted.connect(self._on_reverted)
+        self.cells.left_out.connect(self._on_left_out)
+        self.cells.taken.connect(self._on_taken)
+        self.show_default("", "")
 
-    def show_value(self, value: str | None) -> None:
-        """Show what is asked for, without telling anybody."""
-        self.editor.blockSignals(True)  # noqa: FBT003
-        self.editor.set_value(value)
-        self.editor.blockSignals(False)  # noqa: FBT003
-        self._show_reset()
+    def show_value(self, value: str | None, was: str | None) -> None:
+        """Show what is asked for and whether that is edited, without telling anybody.
 
-    def show_used(self, value: OptionValue | None) -> None:
-        """Show what is in use, and mark it where it is not what was asked for."""
+        What was typed and cannot be written stays until the option has another value.
+        """
+        if not (self._problem and value == self._value):
+            self._clear_problem()
+            if self.editor.value() != value:
+                self.editor.blockSignals(True)  # noqa: FBT003
+                self.editor.set_value(value)
+                self.editor.blockSignals(False)  # noqa: FBT003
+        self._value, self._was = value, was
+        self.cells.show_change(self._words(was) if value != was else None, given=value is not None)
+
+    def show_used(self, value: OptionValue | None, *, refused: bool) -> None:
+        """Show what is in use.
+
+        Args:
+            value: it, or None where nothing is known.
+            refused: whether it was asked for with another value, which is not in force; that is marked.
+        """
+        self._said = value, refused
         used = value.effective if value is not None else None
-        asked = value.requested if value is not None else None
-        self._used.setText("" if used is None else value_text(self.option, used))
-        self._differs = asked is not None and used is not None and asked != used
+        self.cells.show_used("" if used is None else value_text(self.option, used))
+        self._show_note()
+
+    def show_default(self, version: str, transport: str) -> None:
+        """Show the default on this version and transport."""
+        text = default_text(self.option, version, transport)
+        short, comma, _rest = text.partition(", ")
+        self.cells.show_default(short if comma and self.option.default is None else text)
+
+    def show_advised(self, advised: Advised | None) -> None:
+        """Show the recommended value; None for none."""
+        self._advised = advised
+        text = "" if advised is None else self._words(advised.proposed)
+        self.cells.show_advised(text, "" if advised is None else advised.reason)
+
+    def show_problem(self, text: str) -> None:
+        """Say why what was typed does not count."""
+        self._problem = text
+        self._show_note()
+
+    def problem(self) -> str:
+        """Return what is wrong with what was typed, or ""."""
+        return self._problem or self.editor.problem()
+
+    def _clear_problem(self) -> None:
+        if self._problem:
+            self._problem = ""
+            self._show_note()
+
+    def _show_note(self) -> None:
+        value, refused = self._said
         note = value.note if value is not None else ""
-        if self._differs:
-            note = note or self.tr("Not what was asked for.")
-            note = f"≠ {note}"
-        self._note.setText(note)
-        self._note.setVisible(bool(note))
-        self._colour()
+        if self._problem:
+            self.cells.show_note(f"✖ {self._problem}", "error")
+        elif refused and value is not None and value.effective is None:
+            self.cells.show_note(self.tr("⊘ Ignored: {reason}").format(reason=note), "warn")
+        elif refused:
+            reason = note or self.tr("The kernel uses another value.")
+            self.cells.show_note(self.tr("≠ Not as asked for: {reason}").format(reason=reason), "warn")
+        else:
+            self.cells.show_note(note)
 
-    def set_enabled(self, *, enabled: bool) -> None:
-        """Let the person edit, or not."""
-        self.editor.setEnabled(enabled)
-        self._reset.setEnabled(enabled)
-
-    def colour_again(self) -> None:
-        """Follow a change between light and dark."""
-        self._colour()
+    def _words(self, value: str | None) -> str:
+        return self.tr("Default") if value is None else value_text(self.option, value)
 
     def _on_changed(self) -> None:
-        self._show_reset()
-        self.changed.emit()
+        self.edited.emit(self.option.name, self.editor.value())
 
-    def _on_reset(self) -> None:
-        self.editor.set_value(None)
-        self._show_reset()
+    def _on_reverted(self) -> None:
         self.editor.setFocus()
+        self.edited.emit(self.option.name, self._was)
 
-    def _show_reset(self) -> None:
-        self._reset.setVisible(self.editor.value() is not None)
+    def _on_left_out(self) -> None:
+        self.editor.setFocus()
+        self.edited.emit(self.option.name, None)
 
-    def _colour(self) -> None:
-        colours = theme.colours_of(self._note)
-        theme.tint(self._note, colours.warn if self._differs else colours.muted)
-        theme.tint(self._used, colours.warn if self._differs else colours.text)
+    def _on_taken(self) -> None:
+        if self._advised is not None:
+            self.edited.emit(self.option.name, self._advised.proposed)

@@ -1,0 +1,111 @@
+"""What stands below the settings form: help, findings, the option string and the command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from ui.widgets.copy_as_button import CopyAsButton
+from ui.widgets.findings import FindingsPanel
+from ui.widgets.labels import MutedLabel
+
+if TYPE_CHECKING:
+    from advisor.lint import Finding
+
+
+class SettingsFoot(QWidget):
+    """Shows what the form comes to.
+
+    Signals:
+        raw_edited: the text of the option string, as typed.
+        fix_chosen: the Finding that is to be mended.
+        dialect_chosen: the mount is wanted as this dialect writes it.
+    """
+
+    raw_edited = Signal(str)
+    fix_chosen = Signal(object)
+    dialect_chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        self._help = MutedLabel(wrap=True)
+        self._help.setObjectName("option-help")
+        self._help.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self._help.setFixedHeight(self._help.fontMetrics().lineSpacing() * 2)
+        self.show_help(self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back."))
+        self._findings = FindingsPanel()
+        self._findings.fix_chosen.connect(self.fix_chosen)
+        self.raw = QLineEdit()
+        self.raw.setObjectName("options")
+        self.raw.setFont(fixed)
+        self.raw.setPlaceholderText(self.tr("none"))
+        self.raw.setAccessibleName(self.tr("All options, as text"))
+        self.raw.setToolTip(
+            self.tr("All options as they are written after -o, with commas between.\n"
+                    "Nothing that is written here is lost or changed, also what has no row above.")
+        )  # fmt: skip
+        self.raw.textEdited.connect(self.raw_edited)
+        self._command = QLabel()
+        self._command.setObjectName("command")
+        self._command.setTextFormat(Qt.TextFormat.PlainText)
+        self._command.setWordWrap(True)
+        self._command.setFont(fixed)
+        self._command.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._command.setAccessibleName(self.tr("Command"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 4, 16, 12)
+        layout.setSpacing(4)
+        layout.addWidget(self._help)
+        layout.addWidget(self._findings)
+        layout.addWidget(self._make_box())
+
+    def _make_box(self) -> QFrame:
+        copy_button = QPushButton(self.tr("&Copy"))
+        copy_button.setAccessibleName(self.tr("Copy the command"))
+        copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
+        copy_as = CopyAsButton()
+        copy_as.dialect_chosen.connect(self.dialect_chosen)
+        label = MutedLabel(self.tr("&Options"))
+        label.setBuddy(self.raw)
+        box = QFrame()
+        box.setFrameShape(QFrame.Shape.StyledPanel)
+        grid = QGridLayout(box)
+        grid.setContentsMargins(12, 8, 8, 8)
+        grid.setHorizontalSpacing(12)
+        grid.addWidget(label, 0, 0)
+        grid.addWidget(self.raw, 0, 1, 1, 3)
+        grid.addWidget(MutedLabel(self.tr("Command")), 1, 0)
+        grid.addWidget(self._command, 1, 1)
+        grid.addWidget(copy_button, 1, 2)
+        grid.addWidget(copy_as, 1, 3)
+        grid.setColumnStretch(1, 1)
+        return box
+
+    def show_raw(self, text: str) -> None:
+        """Show the option string; the caret stays where it is if it is the one shown."""
+        if self.raw.text() != text:
+            self.raw.setText(text)
+
+    def show_command(self, text: str) -> None:
+        """Show the command."""
+        self._command.setText(text)
+
+    def show_findings(self, findings: list[Finding]) -> None:
+        """Show findings."""
+        self._findings.show_findings(findings)
+
+    def show_help(self, text: str) -> None:
+        """Say what the row with the focus is about."""
+        self._help.setText(text)
+        self._help.setToolTip(text)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Let the person edit, or not."""
+        self.raw.setEnabled(not busy)
+        self._findings.setEnabled(not busy)

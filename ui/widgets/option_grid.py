@@ -1,0 +1,315 @@
+"""All options of the catalogue as a form: groups of rows, each row made when it is first to be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+
+from advisor.catalogue import NO, YES, catalogue
+from advisor.dialects.entry import when_of
+from ui.option_text import help_line
+from ui.widgets.labels import MutedLabel
+from ui.widgets.option_cells import (
+    COLUMN_ADVISED,
+    COLUMN_ASKED,
+    COLUMN_BUTTONS,
+    COLUMN_DEFAULT,
+    COLUMN_LABEL,
+    COLUMN_USED,
+    GRID_ROWS,
+)
+from ui.widgets.option_row import OptionRow
+from ui.widgets.option_section import OptionSection
+from ui.widgets.option_when import WHEN_OPTIONS, OptionWhen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.catalogue import Group, Option
+    from advisor.lint import Finding
+    from advisor.options import MountOptions
+    from app.mounts.model import OptionValue
+    from ui.widgets.option_row import Advised
+
+_IDLE = "x-systemd.idle-timeout"
+#: Told by the line below the choice of when to mount, so that they need not be seen.
+_TOLD = frozenset({"nofail", "_netdev"})
+
+
+class OptionGrid(QWidget):
+    """Shows and edits options; what they are is kept by whoever listens.
+
+    Args:
+        place: labels and fields above the options: where the mount is.
+
+    Signals:
+        edited: the canonical name of an option and the value that the person gave it.
+        when_edited: the When that the person chose.
+        row_made: the field of a row that is new, and its help.
+    """
+
+    edited = Signal(str, object)
+    when_edited = Signal(str)
+    row_made = Signal(object, str)
+
+    def __init__(self, place: Sequence[tuple[str, QLineEdit]]) -> None:
+        super().__init__()
+        self.rows: dict[str, OptionRow] = {}
+        self._place_rows: list[QWidget] = []
+        self._place_shown = True
+        self._values: dict[str, str] = {}
+        self._was: dict[str, str] = {}
+        self._used: dict[str, OptionValue] = {}
+        self._refused: frozenset[str] = frozenset()
+        self._advice: Mapping[str, Advised] = {}
+        self._carrier = ("", "")
+        self._hits: frozenset[str] | None = None
+        self._sections: list[OptionSection] = []
+        self._lines: dict[str, int] = {}
+        self._chain: list[QWidget | str] = []
+        self._grid = QGridLayout(self)
+        self._used_heading = MutedLabel(self.tr("In use"))
+        self._advised_heading = MutedLabel(self.tr("Advised"))
+        self._advised_heading.hide()
+        self._fill(place)
+
+    # Making
+
+    def _fill(self, place: Sequence[tuple[str, QLineEdit]]) -> None:
+        grid = self._grid
+        grid.setContentsMargins(6, 8, 16, 12)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        titles: dict[Group, str] = {
+            "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),
+            "caching": self.tr("Caching"), "security": self.tr("Security"), "advanced": self.tr("Advanced"),
+        }  # fmt: skip
+        row = 0
+        for group, title in titles.items():
+            options = [o for o in catalogue() if o.group == group and o.name not in WHEN_OPTIONS]
+            always = frozenset(o.name for o in options if _always(o))
+            section = OptionSection(title, options, always, self)
+            section.toggled.connect(self._on_toggled)
+            self._sections.append(section)
+            row = self._add_section(row, section, place if group == "general" else ())
+        grid.setColumnMinimumWidth(COLUMN_ASKED, self.fontMetrics().averageCharWidth() * 24)
+        grid.setColumnStretch(COLUMN_DEFAULT, 2)
+        grid.setColumnStretch(COLUMN_USED, 3)
+        grid.setRowStretch(row, 1)
+
+    def _add_section(self, row: int, section: OptionSection, place: Sequence[tuple[str, QLineEdit]]) -> int:
+        if section.label is not None:
+            if row:
+                section.label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+            self._grid.addWidget(section.label, row, COLUMN_LABEL, 1, -1)
+            row += 1
+        for text, field in place:
+            self._add_place(row, text, field)
+            row += 1
+        if place:
+            row = self._add_headings(row)
+        for option in section.always:
+            row = self._reserve(row, option)
+        self._grid.addWidget(section.button, row, COLUMN_LABEL, 1, -1)
+        self._chain.append(section.button)
+        row += 1
+        for option in section.more:
+            row = self._reserve(row, option)
+        return row
+
+    def _add_place(self, row: int, text: str, field: QLineEdit) -> None:
+        label = QLabel(text)
+        label.setBuddy(field)
+        field.setAccessibleName(text.replace("&", ""))
+        self._grid.addWidget(label, row, COLUMN_LABEL)
+        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_BUTTONS - COLUMN_DEFAULT)
+        self._place_rows += [label, field]
+        self._chain.append(field)
+
+    def _add_headings(self, row: int) -> int:
+        self._grid.addWidget(MutedLabel(self.tr("Default")), row, COLUMN_DEFAULT)
+        self._grid.addWidget(MutedLabel(self.tr("Asked for")), row, COLUMN_ASKED)
+        self._grid.addWidget(self._used_heading, row, COLUMN_USED)
+        self._grid.addWidget(self._advised_heading, row, COLUMN_ADVISED)
+        self.when = OptionWhen(self._grid, row + 1, self)
+        self.when.edited.connect(self.when_edited)
+        self._chain.append("")
+        return row + 1 + GRID_ROWS
+
+    def _reserve(self, row: int, option: Option) -> int:
+        self._lines[option.name] = row
+        self._chain.append(option.name)
+        return row + GRID_ROWS
+
+    def _make_row(self, option: Option) -> OptionRow:
+        row = OptionRow(option, self._grid, self._lines[option.name], self)
+        row.edited.connect(self.edited)
+        self.rows[option.name] = row
+        self._show_row(row)
+        self.row_made.emit(row.editor.field, help_line(option))
+        return row
+
+    def _order_tabs(self) -> None:
+        """Let Tab go from row to row; new widgets come last otherwise."""
+        before: QWidget | None = None
+        for link in self._chain:
+            for widget in self._links(link):
+                if before is not None:
+                    QWidget.setTabOrder(before, widget)
+                before = widget
+
+    def _links(self, link: QWidget | str) -> list[QWidget]:
+        if isinstance(link, QWidget):
+            return [link]
+        cells = self.when.cells if not link else self.rows[link].cells if link in self.rows else None
+        return cells.focus_chain() if cells is not None else []
+
+    # What the panel tells
+
+    def show_place(self, *, visible: bool) -> None:
+        """Show the fields above the options, or not."""
+        self._place_shown = visible
+        self._show_rows()
+
+    def show_options(self, options: MountOptions, was: MountOptions, *, fresh: bool) -> None:
+        """Show what is asked for.
+
+        Args:
+            options: now.
+            was: before the person's edits.
+            fresh: another mount is shown: what somebody looked into is closed again.
+        """
+        values = options.values()
+        new = set(values) - (set() if fresh else set(self._values))
+        self._values, self._was = values, was.values()
+        self._carrier = self._carrier if self._used else (values.get("vers", ""), values.get("proto", ""))
+        for section in self._sections:
+            if fresh:
+                section.settle()
+            given = [option.name for option in section.more if option.name in values]
+            section.show_given(len(given))
+            if any(name in new and not self._is_told(name) for name in given):
+                section.open()
+        waits = values.get("nofail") != YES
+        self.when.show_value(when_of(options), when_of(was), waits=waits)
+        for row in self.rows.values():
+            self._show_row(row)
+        self._show_rows()
+
+    def show_used(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
+        """Show what is in use, and which values that were asked for are not in force."""
+        self._used = {value.name: value for value in values}
+        self._refused = frozenset(refused)
+        found = [self._used.get(name) for name in ("vers", "proto")]
+        self._carrier = tuple(value.effective or "" if value else "" for value in found)  # type: ignore[assignment]
+        self._used_heading.setVisible(active)
+        for row in self.rows.values():
+            self._show_row(row)
+
+    def show_advised(self, advice: Mapping[str, Advised]) -> None:
+        """Show recommended values; the column is there only if there are any."""
+        self._advice = advice
+        self._advised_heading.setVisible(bool(advice))
+        for row in self.rows.values():
+            row.show_advised(advice.get(row.option.name))
+
+    def show_findings(self, findings: Iterable[Finding]) -> None:
+        """Mark the rows that lint speaks of; the gravest finding of each counts, which comes first."""
+        first: dict[str, Finding] = {}
+        for finding in findings:
+            for name in finding.options:
+                first.setdefault(name, finding)
+        for name, row in self.rows.items():
+            if name in first:
+                row.cells.show_finding(first[name].severity, first[name].title)
+            else:
+                row.cells.show_finding(None)
+
+    def show_hits(self, names: frozenset[str] | None) -> int:
+        """Show only these options, or all again; return how many rows that is."""
+        self._hits = names
+        self._show_rows()
+        if names is None:
+            return len(self._lines) + 1
+        return len(names & self._lines.keys()) + bool(names & WHEN_OPTIONS)
+
+    def focus_first(self) -> None:
+        """Go to the first row that is shown."""
+        for link in self._chain:
+            row = self.rows.get(link) if isinstance(link, str) else None
+            if row is not None and not row.editor.isHidden():
+                row.editor.setFocus()
+                return
+
+    def problem(self) -> OptionRow | None:
+        """Return the first row in which something wrong was typed."""
+        return next(
+            (self.rows[name] for name in self._lines if name in self.rows and self.rows[name].problem()), None
+        )
+
+    # Inside
+
+    def _is_told(self, name: str) -> bool:
+        return name in _TOLD and self._values.get(name) == YES
+
+    def _show_row(self, row: OptionRow) -> None:
+        name = row.option.name
+        row.show_value(self._values.get(name), self._was.get(name))
+        row.show_used(self._used.get(name), refused=name in self._refused)
+        if row.option.defaults:
+            row.show_default(*self._carrier)
+        row.show_advised(self._advice.get(name))
+
+    def _show_rows(self) -> None:
+        made = len(self.rows)
+        for widget in self._place_rows:
+            widget.setVisible(self._place_shown and self._hits is None)
+        self.when.cells.set_visible(visible=self._hits is None or bool(self._hits & WHEN_OPTIONS))
+        for section in self._sections:
+            hits = self._hits
+            if section.label is not None:
+                section.label.setVisible(
+                    hits is None or bool(hits & section.names()) or self._when_hit(section)
+                )
+            section.button.setVisible(hits is None)
+            for option in section.always:
+                self._show_option(option, wanted=self._is_shown(option))
+            for option in section.more:
+                self._show_option(option, wanted=section.is_open)
+        if len(self.rows) != made:
+            self._order_tabs()
+
+    def _when_hit(self, section: OptionSection) -> bool:
+        return section is self._sections[0] and bool((self._hits or frozenset()) & WHEN_OPTIONS)
+
+    def _is_shown(self, option: Option) -> bool:
+        if option.name != _IDLE:
+            return True
+        on_demand = self._values.get("x-systemd.automount") not in {None, NO}
+        return on_demand or _IDLE in self._values
+
+    def _show_option(self, option: Option, *, wanted: bool) -> None:
+        wanted = wanted if self._hits is None else option.name in self._hits
+        row = self.rows.get(option.name)
+        if wanted and row is None:
+            row = self._make_row(option)
+        if row is not None:
+            row.cells.set_visible(visible=wanted)
+
+    def _on_toggled(self) -> None:
+        self._show_rows()
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "when"):
+            for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
+                cells.colour_again()
+
+
+def _always(option: Option) -> bool:
+    return option.basic or option.name == _IDLE
