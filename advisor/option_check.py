@@ -13,8 +13,29 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(r"([0-9]+)([kKmMgG])[iI]?[bB]?")
 _FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|sec|m|min|h)?")
+_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+#: What a second is in the unit of the option.
+_PER_SECOND = {"decisec": 10, "sec": 1, "minutes": 1 / 60}
 #: The kernel's list of flavors has this many places (NFS_AUTH_INFO_MAX_FLAVORS, fs/nfs/internal.h: 12).
 _MAX_FLAVORS = 11
+
+
+#: Names of other systems that people bring along, and what they are there (mount_nfs of the BSDs and macOS,
+#: mount(8) of NeXTSTEP).
+_ELSEWHERE = {
+    "mnttimeo": "NeXTSTEP calls the time-out of the mount request so; the closest here is “retry”.",
+    "readahead": "The BSDs and macOS set it here; Linux has it beside the mount, as read_ahead_kb.",
+    "dumbtimer": "The BSDs know it; here “timeo” is always taken as it stands.",
+    "deadthresh": "FreeBSD and macOS know it; the closest here is “softerr”.",
+    "mntudp": "The BSDs write it so; here it is “mountproto=udp”.",
+    "locallocks": "macOS writes it so; here it is “nolock” or “local_lock=all”.",
+    "nfsv3": "The BSDs write it so; here it is “vers=3”.",
+    "nfsv4": "FreeBSD writes it so; here it is “vers=4”.",
+    "uid": "Other file systems know it; on NFS the server decides who owns a file.",
+    "gid": "Other file systems know it; on NFS the server decides who owns a file.",
+    "umask": "Other file systems know it; on NFS permissions stand on the server.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +47,14 @@ class OptionProblem:
         item: the item as written.
         code: unknown, missing (a value), value (of the wrong kind), range, or text (quotes, odd characters).
         message: what is wrong, one sentence.
-        hint: what to do, one sentence, or "".
+        hint: the likely cause if it is not clear, and what to do or write instead.
     """
 
     name: str
     item: str
     code: Literal["unknown", "missing", "value", "range", "text"]
     message: str
-    hint: str = ""
+    hint: str
 
 
 def check_item(item: str, options: Catalogue) -> OptionProblem | None:
@@ -53,10 +74,12 @@ def check_item(item: str, options: Catalogue) -> OptionProblem | None:
 def _check_text(item: str, name: str) -> OptionProblem | None:
     if item.count('"') % 2:
         message = f"In “{item}” a quotation mark is not closed."
-        return OptionProblem(name=name, item=item, code="text", message=message)
+        hint = "Close it, or leave it out: only values with a comma in them need quotation marks."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
     if any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in item):
         message = "An option contains a control character or a byte that is not UTF-8."
-        return OptionProblem(name=name, item=item, code="text", message=message)
+        hint = "It may have come along with a pasted text; type the option anew."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
     if item != item.strip():
         message = f"There is a blank before or after “{item.strip()}”."
         hint = "Write the options with commas between and no blanks."
@@ -70,9 +93,12 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
     message = f"There is no mount option “{name}”."
     if name == "nosoftreval":
         hint = "The manual names it, but the kernel refuses it; leave softreval out instead."
+    elif name in _ELSEWHERE:
+        hint = f"{_ELSEWHERE[name]} Leave it out, or paste the whole line to have it translated."
     else:
         close = close_spelling(name, options)
-        hint = f"Did you mean “{close}”?" if close else "Leave it out, or check its spelling in nfs(5)."
+        cause = "It may be an option of another system or another file system. Leave it out, or see nfs(5)."
+        hint = f"Did you mean “{close}”?" if close else cause
     return OptionProblem(name=name, item=item, code="unknown", message=message, hint=hint)
 
 
@@ -99,7 +125,7 @@ def _check_value(option: Option, item: str, value: str) -> OptionProblem | None:
         )
     if value == "" and option.kind != "string":
         message = f"The option “{option.name}” needs a value."
-        hint = f"Write {option.name}=…, for example {option.name}={_example(option)}."
+        hint = f"Put one behind an equals sign, for example {option.name}={_example(option)}."
         return OptionProblem(name=option.name, item=item, code="missing", message=message, hint=hint)
     if option.is_number:
         problem = _check_number(option, item, value)
@@ -122,28 +148,53 @@ def _example(option: Option) -> str:
 
 def _not_a_value(option: Option, item: str, value: str) -> OptionProblem:
     message = f"“{value}” is not a value of the option “{option.name}”."
+    close = difflib.get_close_matches(value, option.values, n=1)
     hint = f"It takes {', '.join(option.values)}."
+    if close:
+        hint = f"Did you mean “{close[0]}”? {hint}"
     return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
 
 
 def _check_number(option: Option, item: str, value: str) -> OptionProblem | None:
     if not (value.isascii() and value.isdigit()):
         message = f"“{value}” is not a whole number, which the option “{option.name}” needs."
-        size = bytes_of(value)
-        hint = f"The kernel reads plain decimal numbers only{_unit(option)}."
-        if size is not None:
-            hint = f"Write {option.name}={size}."
-        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
+        return OptionProblem(
+            name=option.name, item=item, code="value", message=message, hint=_number_hint(option, value)
+        )
     if value != "0" and value.startswith("0"):
         message = f"The kernel reads “{value}” as an octal number because of its leading 0."
         hint = f"Write {option.name}={value.lstrip('0') or '0'}."
         return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
     low, high = option.minimum or 0, option.maximum or 0
     # Longer than any limit: not turned into a number, which takes long for thousands of digits.
-    if len(value) > 20 or not low <= int(value) <= high:
+    number = int(value) if len(value) <= 20 else high + 1
+    if not low <= number <= high:
         message = f"“{option.name}” must be from {low} to {high}{_unit(option)}."
-        return OptionProblem(name=option.name, item=item, code="range", message=message)
+        hint = f"The least is {option.name}={low}." if number < low else f"The most is {option.name}={high}."
+        return OptionProblem(name=option.name, item=item, code="range", message=message, hint=hint)
     return None
+
+
+def _number_hint(option: Option, value: str) -> str:
+    """Return what to write instead of a value that mount would not take for a number."""
+    meant = bytes_of(value) if option.kind == "size" else _time_of(option, value)
+    if meant is None and re.fullmatch(r"0[xX][0-9a-fA-F]{1,15}", value):
+        meant = int(value, 16)
+    if meant is not None and (option.minimum or 0) <= meant <= (option.maximum or 0):
+        unit = f", in {option.unit}" if option.unit else ""
+        return f"Write {option.name}={meant}{unit}."
+    return f"Only plain decimal digits are read, without sign or unit{_unit(option)}."
+
+
+def _time_of(option: Option, value: str) -> int | None:
+    """Return the number for a time with a unit or a fraction (60s, 2min, 1.5), which mount does not read."""
+    match = _TIME.fullmatch(value)
+    if match is None or option.kind not in _PER_SECOND:
+        return None
+    seconds = float(match[1]) * _SECONDS[match[2]] if match[2] else None
+    if seconds is None:  # a bare fraction: of seconds, as forms show them
+        seconds = float(match[1]) * (60 if option.kind == "minutes" else 1)
+    return round(seconds * _PER_SECOND[option.kind])
 
 
 def _unit(option: Option) -> str:
@@ -157,7 +208,9 @@ def _check_list(option: Option, item: str, value: str) -> OptionProblem | None:
             return _not_a_value(option, item, part)
     if len(parts) > _MAX_FLAVORS or len(set(parts)) != len(parts):
         message = f"The option “{option.name}” names something twice, or too much."
-        return OptionProblem(name=option.name, item=item, code="value", message=message)
+        once = ":".join(list(dict.fromkeys(parts))[:_MAX_FLAVORS])
+        hint = f"Write {option.name}={once}."
+        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
     return None
 
 
@@ -166,5 +219,6 @@ def _check_address(option: Option, item: str, value: str) -> OptionProblem | Non
         ipaddress.ip_address(value)
     except ValueError:
         message = f"“{value}” is not an IP address, which the option “{option.name}” needs."
-        return OptionProblem(name=option.name, item=item, code="value", message=message)
+        hint = "Names are not looked up here; write the address in digits, for example 192.0.2.7."
+        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
     return None

@@ -1,5 +1,6 @@
 """Option strings: nothing is lost, every spelling is understood, wrong values are named."""
 
+import re
 import string
 
 import pytest
@@ -12,7 +13,8 @@ ITEMS = st.sampled_from([
     "rw", "ro", "vers=3", "nfsvers=4.2", "v4.1", "soft", "softerr", "hard", "noac", "ac", "rsize=65536",
     "timeo=600", "timeo=0600", "tcp", "proto=rdma", "rdirplus=force", "nordirplus", "fsc", "fsc=a", "nofsc",
     "", "x-systemd.automount", 'context="a,b"', "unknown", "unknown=1", "rsize", "rsize=", "=", "a==b",
-    "actimeo=0",
+    "actimeo=0", 'context="system_u:object_r:nfs_t:s0:c1,c2"', 'fscontext="a,b=c,d"', 'comment=a"b,c"d',
+    "comment=a\\,b", 'comment=""', 'x-note="one,two",three', '"', '"a', "\\", "comment=\\",
 ])  # fmt: skip
 TEXTS = st.one_of(st.text(), st.lists(ITEMS).map(",".join))
 NAMES = [option.name for option in catalogue()]
@@ -21,6 +23,56 @@ NAMES = [option.name for option in catalogue()]
 @given(TEXTS)
 def test_printing_what_was_parsed_gives_the_same_text(text: str) -> None:
     assert str(MountOptions.parse(text)) == text
+
+
+def _legal_items(draw: st.DrawFn) -> str:
+    """Return one item that mount or the kernel takes, in any of its spellings."""
+    option = draw(st.sampled_from(list(catalogue())))
+    words = option.all_words()
+    keys = [form for form in option.forms if form.endswith("=")]
+    form = draw(st.sampled_from([*words, *keys]))
+    if form in words:
+        return form
+    if option.kind == "seclist":
+        flavors = [value for value in option.values if value not in option.synonyms]
+        chosen = draw(st.lists(st.sampled_from(flavors), min_size=1, max_size=11, unique=True))
+        return form + ":".join(chosen)
+    if option.values:
+        return form + draw(st.sampled_from(option.values))
+    if option.is_number:
+        return form + str(draw(st.integers(option.minimum, option.maximum)))
+    if option.kind == "addr":
+        return form + str(draw(st.ip_addresses()))
+    text = draw(
+        st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters='"\\'))
+    )
+    if "," in text or draw(st.booleans()):
+        text = f'"{text}"'
+    return form + text
+
+
+LEGAL = st.lists(st.composite(_legal_items)(), max_size=12)
+
+
+@given(LEGAL)
+def test_what_mount_takes_comes_back_item_by_item(items: list[str]) -> None:
+    text = ",".join(items)
+    options = MountOptions.parse(text)
+    assert str(options) == text
+    assert list(options) == items  # commas inside quotation marks part nothing
+    assert check(options) == []
+    assert str(MountOptions.parse(str(options))) == text
+
+
+@given(LEGAL, st.sampled_from(NAMES))
+def test_a_legal_value_can_be_set_again(items: list[str], name: str) -> None:
+    options = MountOptions.parse(",".join(items))
+    before = options.values()
+    value = options.get(name)
+    if value is None:
+        return
+    options.set(name, value)
+    assert options.values() == before
 
 
 @given(TEXTS)
@@ -230,6 +282,46 @@ def test_a_wrong_item_is_named_with_what_to_do(text: str, name: str, code: str, 
     assert words in f"{problem.message} {problem.hint}"
     if code != "text":
         assert problem.name == name
+
+
+WRONG = [
+    "vres=3", "foo", "mnttimeo=5", "readahead=4", "uid=1000", "nosoftreval", "timeo", "rsize=", "sec", "addr",
+    "timeo=0", "timeo=60s", "timeo=1.5", "timeo=0600", "timeo=0x10", "timeo=-1", "timeo=soon",
+    "acregmax=2min", "acregmin=1h", "retry=120s", "rsize=1m", "rsize=64KiB", "wsize=99999999999",
+    "nconnect=17", "nconnect=2k",
+    "nconnect=0", "hard=1", "noac=1", "vers=5", "vers=4.3", "lookupcache=positiv", "local_lock=x",
+    "sec=sys:sys", "sec=krb", "clientaddr=here", "proto=quic", 'context="a', "a\nb", " ro",
+    "port=http", "minorversion=1.2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("item", WRONG)
+def test_each_mistake_is_told_with_a_way_out(item: str) -> None:
+    problem = check(MountOptions([item]))[0]
+    assert problem.message.endswith(".")
+    assert problem.hint.endswith((".", "?"))
+    assert problem.message not in problem.hint
+    for better in re.findall(r"(?:Write|example|is) ([a-z0-9_]+=[^\s,]+?)[.,](?:\s|$)", problem.hint):
+        assert check(MountOptions([better])) == []
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"),
+    [
+        ("timeo=60s", "Write timeo=600, in tenths of a second."),
+        ("timeo=1.5", "Write timeo=15, in tenths of a second."),
+        ("acregmax=2min", "Write acregmax=120, in seconds."),
+        ("retry=120s", "Write retry=2, in minutes."),
+        ("rsize=64KiB", "Write rsize=65536, in bytes."),
+        ("nconnect=0x8", "Write nconnect=8."),
+        ("nconnect=17", "The most is nconnect=16."),
+        ("timeo=0", "The least is timeo=1."),
+        ("sec=krb5:sys:krb5", "Write sec=krb5:sys."),
+        ("lookupcache=positiv", "Did you mean “positive”? It takes all, pos, none, positive."),
+    ],
+)
+def test_a_number_with_a_unit_is_put_right(item: str, hint: str) -> None:
+    assert check(MountOptions([item]))[0].hint == hint
 
 
 def test_time_outs_are_edited_in_seconds_and_written_in_tenths() -> None:
