@@ -29,6 +29,10 @@ from app.agent.protocol import (
     WatchArgs,
 )
 from app.bench.run import run_test, wait_for_cleanups
+from app.discovery.ask import ask_exports, ask_versions
+from app.discovery.servers import find_servers
+from app.discovery.ask import ask_exports, ask_versions
+from app.discovery.servers import known_servers
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
@@ -38,12 +42,14 @@ from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
 from app.mounts.hands import Hands
+from app.mounts.kept import Keeping
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.table import read_table
+from app.mounts.unit_files import UnitFiles
 from app.mounts.watch import watch_table
 from app.privileged import HelperClient
 from app.process import find_program
@@ -56,9 +62,19 @@ if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from advisor.share import Share
     from app.advice import AdviceArgs, AdviceResult
+    from app.agent.protocol import DiscoverArgs
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
     from app.bench.where import Where
+    from app.discovery.model import (
+        ExportsArgs,
+        ExportsResult,
+        ProbeArgs,
+        ProbeResult,
+        ServersArgs,
+        ServersResult,
+    )
+    from app.discovery.model import ExportsResult, ProbeResult, ServersResult
     from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
 
 #: An unmount waits this long for test files of the same host to be removed first.
@@ -87,7 +103,9 @@ class Services:
         self._lab = lab
         self._helper = HelperClient("mount")
         self._tune = HelperClient("tune")
-        self._fstab = Persistence(HelperClient("persist"))
+        persist = HelperClient("persist")
+        self._fstab = Persistence(persist)
+        self._kept = Keeping(self._fstab, UnitFiles(persist))
         #: The changes under way, by the id of their requests; a second one is refused.
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
@@ -106,6 +124,12 @@ class Services:
             "mounts.plan": self.plan,
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
+            "discover.servers": self.find_servers,
+            "discover.exports": self.find_exports,
+            "discover.probe": self.probe_server,
+            "discover.exports": self.discover_exports,
+            "discover.probe": self.discover_versions,
+            "discover.servers": self.discover_servers,
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
@@ -231,6 +255,33 @@ class Services:
         change.keep()
         return Empty()
 
+    def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
+        """Return the servers that are known here, and those that announce themselves on the network."""
+        return find_servers(context.token, browse=args.browse)
+
+    def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
+        """Ask a server what it exports."""
+        return ask_exports(
+            args.server, context.token, port=args.port, mount_port=args.mount_port, seconds=args.seconds
+        )
+
+    def probe_server(self, args: ProbeArgs, context: Context) -> ProbeResult:
+        """Ask a server which NFS versions and services it offers."""
+        return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
+
+    def discover_exports(self, args: DiscoverArgs, context: Context) -> ExportsResult:
+        """Return what a server exports, asked without root and without mounting."""
+        return ask_exports(args.server, context.token, port=args.port, seconds=args.seconds)
+
+    def discover_versions(self, args: DiscoverArgs, context: Context) -> ProbeResult:
+        """Return which NFS versions and RPC services a server offers."""
+        return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
+
+    def discover_servers(self, _args: Empty, context: Context) -> ServersResult:
+        """Return the servers that this computer knows."""
+        context.token.check()
+        return known_servers()
+
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
         """Return the facts of a share, of a mount point, or of the client alone."""
         context.token.check()
@@ -287,7 +338,7 @@ class Services:
     def _surroundings(self) -> Surroundings:
         return Surroundings(
             table=self._table,
-            fstab=self._fstab,
+            kept=self._kept,
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=find_holders,
@@ -298,7 +349,7 @@ class Services:
         return Hands(
             mount=self._helper,
             tune=self._tune,
-            fstab=self._fstab,
+            kept=self._kept,
             settle=lambda: wait_for_cleanups(_CLEANUP_WAIT_S),
             note_asked=self._asked.__setitem__,
         )

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from app.mounts import kept
 from app.mounts.busy import as_holders
-from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.options import MountOptions
     from app.mounts.change import ApplyArgs, Holder
-    from app.mounts.persist import Persistence
+    from app.mounts.kept import Keeping, Kept
     from app.privileged import HelperClient
+    from app.tasks import CancelToken
 
 #: Beside a deadline of the helper's own.
 _GRACE_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What was written.
-
-    Attributes:
-        backup: where the file as it was is kept.
-        warnings: one sentence each.
-        undo: puts the file back as it was, byte for byte; raises AppError if it cannot.
-    """
-
-    backup: str
-    warnings: list[str]
-    undo: Callable[[], None]
 
 
 class Hands:
@@ -44,7 +25,7 @@ class Hands:
     Args:
         mount: helper of the role "mount".
         tune: of the role "tune".
-        fstab: writes fstab.
+        kept: writes fstab and units.
         settle: waits for what this program itself still does below a mount; called before an unmount.
         note_asked: mount id and options, to remember what was asked for.
     """
@@ -54,13 +35,13 @@ class Hands:
         *,
         mount: HelperClient,
         tune: HelperClient,
-        fstab: Persistence,
+        kept: Keeping,
         settle: Callable[[], object],
         note_asked: Callable[[int, str], None],
     ) -> None:
         self._mount = mount
         self._tune = tune
-        self._fstab = fstab
+        self._kept = kept
         self._settle = settle
         self._note_asked = note_asked
 
@@ -136,9 +117,7 @@ class Hands:
         Raises:
             AppError: the file is as it was then.
         """
-        query = msgspec.structs.replace(kept.fstab_args(args), expected_sha256=sha256)
-        report = self._fstab.persist(query, token)
-        return Kept(report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken()))
+        return self._kept.write(args, sha256, token)
 
     def _call(
         self, helper: HelperClient, verb: str, wire: dict[str, Any], token: CancelToken, timeout_s: float

@@ -1,22 +1,21 @@
-"""Where a mount is kept: the entry of fstab or the units of systemd, as they are and as they are to be."""
+"""Where a mount is kept, fstab or units of systemd: what a change would write, writing it, taking it back."""
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.dialects.entry import DialectError, Entry
-from advisor.dialects.systemd import write_automount, write_mount
 from app.agent.protocol import PersistArgs
-from app.errors import AppError, ErrorKind
+from app.mounts.unit_files import Pair
+from app.privileged import explain_refusal
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.mounts.change import ApplyArgs
     from app.mounts.persist import Persistence
+    from app.mounts.unit_files import UnitFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +23,106 @@ class KeptChange:
     """A change of what is kept, not made yet.
 
     Attributes:
-        diff: of the file, or of both units; "" if it stays.
-        sha256: of what the diff starts from, "" if nothing is kept.
+        diff: of the file, or of the units; "" if it stays.
+        sha256: of what the diff starts from, "" if there is nothing yet.
+        names: of the files that are written.
         warnings: one sentence each.
     """
 
     diff: str = ""
     sha256: str = ""
+    names: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list[str])
 
 
-def preview(args: ApplyArgs, fstab: Persistence) -> KeptChange:
-    """Return what would be written.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was written.
 
-    Raises:
-        AppError: if it cannot be kept there.
+    Attributes:
+        backup: where the file as it was is kept, "" if there was none.
+        warnings: one sentence each.
+        undo: puts everything back as it was, byte for byte; raises AppError if it cannot.
     """
-    if args.keeper == "nowhere":
-        return KeptChange()
-    if args.keeper == "systemd":
-        return _preview_units(args)
-    report = fstab.persist(fstab_args(args, preview=True), CancelToken())
-    return KeptChange(report.diff, report.sha256, report.warnings)
+
+    backup: str
+    warnings: list[str]
+    undo: Callable[[], None]
 
 
-def fstab_args(args: ApplyArgs, *, preview: bool = False) -> PersistArgs:
-    """Return the change of fstab as ``mounts.persist`` has it."""
+class Keeping:
+    """Both places at once.
+
+    Args:
+        fstab: writes fstab.
+        units: writes units.
+    """
+
+    def __init__(self, fstab: Persistence, units: UnitFiles) -> None:
+        self._fstab = fstab
+        self._units = units
+
+    def preview(self, args: ApplyArgs) -> KeptChange:
+        """Return what would be written.
+
+        Raises:
+            AppError: if it cannot be kept there, or is not what ``expected_sha256`` says.
+        """
+        if args.keeper == "nowhere":
+            return KeptChange()
+        if args.keeper == "fstab":
+            report = self._fstab.persist(_fstab_args(args, preview=True), CancelToken())
+            return KeptChange(report.diff, report.sha256, ("/etc/fstab",), report.warnings)
+        before, after = self._units.read(args.mount_point), self._units.wanted(args)
+        if args.expected_sha256 and args.expected_sha256 != before.sha256:
+            raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
+        self._units.check_way_back(args.mount_point, before)
+        diff = self._units.diff(before, after, args.mount_point)
+        names = [name for name, text in zip(self._units.names(args.mount_point), after, strict=True) if text]
+        moved = self._moved(args)
+        if moved is not None:
+            self._units.check_way_back(args.replaces, moved)
+            diff += self._units.diff(moved, Pair("", ""), args.replaces)
+        return KeptChange(diff, before.sha256, tuple(names))
+
+    def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> Kept:
+        """Write what is to be kept, if what is there is still that of the checksum.
+
+        Raises:
+            AppError: all is as it was then.
+        """
+        if args.keeper == "fstab":
+            report = self._fstab.persist(_fstab_args(args, sha256=sha256), token)
+            return Kept(report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken()))
+        before, moved = self._units.read(args.mount_point), self._moved(args)
+        answer = self._units.write(args, sha256, token)
+
+        def undo() -> None:
+            self._units.put(args.mount_point, before, str(answer["sha256"]), CancelToken())
+
+        if moved is None:
+            return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo)
+        try:
+            self._units.put(args.replaces, Pair("", ""), moved.sha256, token)
+        except BaseException:
+            undo()
+            raise
+
+        def undo_both() -> None:
+            self._units.put(args.replaces, moved, "", CancelToken())
+            undo()
+
+        return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
+
+    def _moved(self, args: ApplyArgs) -> Pair | None:
+        """Return the units of the old mount point, where it is another one and has some."""
+        if not args.replaces or args.replaces == args.mount_point:
+            return None
+        old = self._units.read(args.replaces)
+        return old if old.mount else None
+
+
+def _fstab_args(args: ApplyArgs, *, preview: bool = False, sha256: str = "") -> PersistArgs:
     return PersistArgs(
         share=args.share,
         mount_point=args.mount_point,
@@ -57,44 +130,5 @@ def fstab_args(args: ApplyArgs, *, preview: bool = False) -> PersistArgs:
         fstype=args.fstype,
         replaces=args.replaces,
         preview=preview,
-        expected_sha256=args.expected_sha256,
+        expected_sha256=sha256 or args.expected_sha256,
     )
-
-
-def units(args: ApplyArgs) -> dict[str, str]:
-    """Return path and text of the units: the mount, and beside it the automount if it is on demand.
-
-    Raises:
-        AppError: if no unit can say this.
-    """
-    try:
-        entry = Entry.make(args.share, args.mount_point, args.options)
-        written = [write_mount(entry)]
-        if entry.when == "on demand":
-            written.append(write_automount(entry))
-    except DialectError as error:
-        raise AppError(
-            ErrorKind.OPTION_INVALID, str(error), hint="Keep the mount in fstab instead."
-        ) from error
-    return {one.file_name: one.text for one in written}
-
-
-def _preview_units(args: ApplyArgs) -> KeptChange:
-    diff = ""
-    digest = hashlib.sha256()
-    for name, text in units(args).items():
-        before = _read(name)
-        digest.update(before.encode() + b"\0")
-        diff += "".join(
-            difflib.unified_diff(
-                before.splitlines(keepends=True), text.splitlines(keepends=True), name, f"{name} (new)"
-            )
-        )
-    return KeptChange(diff, digest.hexdigest())
-
-
-def _read(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8", errors="backslashreplace")
-    except OSError:
-        return ""

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from advisor.dialects.linux_command import mount_command
-from advisor.dialects.systemd import unit_name
 from advisor.options import YES, MountOptions, catalogue, to_mount
 from app.errors import AppError, ErrorKind
-from app.mounts import kept
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step
 from app.mounts.effective import effective_values
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.mounts.change import ApplyArgs, Holder, OptionChange
-    from app.mounts.kept import KeptChange
+    from app.mounts.kept import Keeping, KeptChange
     from app.mounts.model import Mount, MountTable
-    from app.mounts.persist import Persistence
 
 #: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
 Way = Literal["none", "mount", "remount", "again"]
@@ -46,7 +43,7 @@ class Surroundings:
 
     Attributes:
         table: returns the mounts of this host.
-        fstab: previews the change of fstab.
+        kept: previews the change of fstab, or of units.
         probe: host and port to what is wrong with the server, None if it answers.
         check_point: share and path to what is wrong with a new mount point, None if nothing.
         holders: returns the processes that use a mount, as far as this user may see them.
@@ -54,7 +51,7 @@ class Surroundings:
     """
 
     table: Callable[[], MountTable]
-    fstab: Persistence
+    kept: Keeping
     probe: Callable[[str, int], AppError | None]
     check_point: Callable[[str, str], AppError | None]
     holders: Callable[[str], list[Holder]]
@@ -130,7 +127,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         way=way,
         tune_kb=_tune_kb(args, old, way),
         silent=silent,
-        kept=kept.preview(args, around.fstab),
+        kept=around.kept.preview(args),
     )
 
 
@@ -252,9 +249,8 @@ def _write_steps(found: Situation) -> list[Step]:
         back_up = Step(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
         write = Step(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
         return [back_up, write, reload] if systemd else [back_up, write]
-    names = list(kept.units(found.args))
     back_up = Step(kind="back-up", text="Keep the units as they were, to go back to them.")
-    write = Step(kind="write", text=f"Write {' and '.join(names)}.")
+    write = Step(kind="write", text=f"Write {' and '.join(found.kept.names)}, and enable it.")
     return [back_up, write, reload] if systemd else [back_up, write]
 
 
@@ -386,9 +382,11 @@ def _kept_warnings(found: Situation) -> list[str]:
         result.append(f"{configured.origin} stays as it is: the change is gone after the next start.")
     if configured is not None and args.keeper == "systemd" and configured.origin.endswith("fstab"):
         result.append(
-            f"{configured.origin} has an entry for {configured.share} too; systemd goes by the unit "
-            f"{unit_name(args.mount_point)}. Take the entry out of fstab."
+            f"{configured.origin} has an entry for {configured.share} too; systemd goes by the unit. Take "
+            "the entry out of fstab."
         )
+    if configured is not None and args.keeper == "fstab" and not configured.origin.endswith("fstab"):
+        result.append(f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit.")
     if args.read_ahead_kb is not None and args.keeper != "nowhere":
         result.append("The read-ahead is not kept there: it is back at the kernel's value after a new mount.")
     return result

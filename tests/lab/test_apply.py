@@ -172,6 +172,27 @@ def test_kept_or_taken_back(lab: "Guest", kept: str) -> None:
     assert row(lab).state == "mounted"  # type: ignore[union-attr]
 
 
+def test_units_are_kept_and_taken_back(lab: "Guest") -> None:
+    # The files alone: no systemd runs in the guest.
+    point = "/mnt/unit 1"
+    apply(lab, mount_point=point)
+    asked: dict[str, Any] = {
+        "mount_point": point, "options": "vers=4.1,nofail,nosuid,nodev", "keeper": "systemd",
+    }  # fmt: skip
+    plan = lab.client.submit("mounts.plan", ask(lab, **asked)).result(60)
+    assert "+Options=vers=4.1,nofail,nosuid,nodev\n" in plan.diff
+    assert plan.sha256 == ""
+    written: list[str] = []
+    error = fails(
+        lab, on_event=lambda event: written.append(f"{event.kind} {event.state}"), keep_s=1.0, **asked
+    )
+    assert error.kind is ErrorKind.CANCELLED
+    assert "Everything is as it was." in error.message
+    assert "write done" in written
+    assert lab.client.submit("mounts.plan", ask(lab, **asked)).result(60).sha256 == ""
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=point)).result(60)
+
+
 def test_programs_in_the_way(lab: "Guest", kept: str, holder: "Call") -> None:
     changed: dict[str, Any] = {"options": "vers=4.1,nofail,nosuid,nodev", "keeper": "fstab"}
     events: list[ApplyEvent] = []

@@ -12,12 +12,15 @@ from app.errors import AppError, ErrorKind
 from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
+from app.helper.unit_writer import UnitWriter
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder
 from app.mounts.hands import Hands
+from app.mounts.kept import Keeping
 from app.mounts.model import Active, Configured, Mount, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings
+from app.mounts.unit_files import UnitFiles
 from app.privileged import explain_refusal
 from app.tasks import CancelToken
 
@@ -64,6 +67,9 @@ class World:
         self.token = CancelToken()
         self._ids = 100
         self._asked: dict[int, str] = {}
+        self.units = folder / "systemd"
+        self.units.mkdir()
+        self._units = UnitWriter(str(self.units), str(folder / "unit-backups"))
         self._writer = FstabWriter(str(folder), str(folder / "backups"))
         if mounted:
             self.mount(SHARE, POINT, LIVE.split(","))
@@ -87,9 +93,10 @@ class World:
         pass
 
     def _do(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
-        if verb in {"add", "change", "remove", "restore"}:
+        if verb in {"add", "change", "remove", "restore", "unit-write", "unit-remove"}:
+            writer: Any = self._units if verb.startswith("unit-") else self._writer
             try:
-                return cast("dict[str, Any]", getattr(self._writer, verb)(args, Waits()))
+                return cast("dict[str, Any]", getattr(writer, verb.removeprefix("unit-"))(args, Waits()))
             except Refusal as refusal:
                 raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         if verb == "mount":
@@ -173,20 +180,32 @@ class World:
     def around(self) -> Surroundings:
         return Surroundings(
             table=self.table,
-            fstab=Persistence(self, str(self.path)),  # type: ignore[arg-type]
+            kept=self.kept(),
             probe=self.probe,
             check_point=lambda _share, _path: None,
             has_client=lambda _address, _version: False,
             holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
         )
 
-    def state(self) -> tuple[bytes, dict[str, tuple[Any, ...]]]:
+    def kept(self) -> Keeping:
+        helper: Any = self
+        return Keeping(Persistence(helper, str(self.path)), UnitFiles(helper, str(self.units)))
+
+    def unit_files(self) -> dict[str, str]:
+        """Return name and text, or goal, of every unit and link."""
+        return {
+            str(path.relative_to(self.units)): str(path.readlink()) if path.is_symlink() else path.read_text()
+            for path in self.units.rglob("*")
+            if path.is_symlink() or path.is_file()
+        }
+
+    def state(self) -> tuple[Any, ...]:
         """Return everything that a change may change; numbers that every mount has new are left out."""
         mounts = {
             point: (live.share, live.options, live.nconnect, live.read_ahead_kb)
             for point, live in self.live.items()
         }
-        return self.path.read_bytes(), mounts
+        return self.path.read_bytes(), self.unit_files(), mounts
 
     def sha256(self) -> str:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
@@ -202,6 +221,6 @@ class World:
     def hands(self) -> Hands:
         helper: Any = self
         return Hands(
-            mount=helper, tune=helper, fstab=Persistence(helper, str(self.path)),
+            mount=helper, tune=helper, kept=self.kept(),
             settle=lambda: None, note_asked=self._asked.__setitem__,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mount_world import FSTAB, POINT, SHARE, World
 
@@ -44,6 +45,16 @@ CLASSES: dict[str, tuple[bool, ApplyArgs, list[str]]] = {
         ask(mount_point="/mnt/z", options="vers=4.2", replaces=POINT, keeper="fstab"),
         ["try", "change", "unmount", "mount", "tune"],
     ),
+    "units": (
+        False,
+        ask(options="vers=4.2,nofail,nosuid,nodev", keeper="systemd"),
+        ["try", "unit-write", "mount"],
+    ),
+    "units-live": (
+        True,
+        ask(options="vers=4.1,x-systemd.automount,x-systemd.idle-timeout=60", keeper="systemd"),
+        ["try", "unit-write", "unmount", "mount", "tune"],
+    ),
     "other-share": (True, ask(share="nas:/other", options="vers=4.2"), ["try", "unmount", "mount", "tune"]),
 }  # fmt: skip
 FAILURES = [
@@ -52,7 +63,7 @@ FAILURES = [
     for verb in verbs
     for when in ("before", "after")
     # The writer says in one step what it did; a lost answer is the next test's.
-    if (verb, when) not in {("add", "after"), ("change", "after")}
+    if (verb, when) not in {("add", "after"), ("change", "after"), ("unit-write", "after")}
 ]
 
 
@@ -74,6 +85,8 @@ def test_a_change_is_made_in_order(tmp_path: Path, name: str) -> None:
         assert Path(report.backup).read_bytes() == FSTAB
         assert args.options.split(",")[0].encode() in world.path.read_bytes()
         assert report.diff
+    if args.keeper == "systemd":
+        assert "mnt-a.mount" in world.unit_files()
     expected = args.read_ahead_kb or (512 if mounted else 128)
     assert all(live.read_ahead_kb == expected for live in world.live.values())
     if args.replaces:
@@ -94,7 +107,7 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
         world.apply(args)
     assert world.state() == before
     assert world.calls[: verbs.index(verb) + 1] == verbs[: verbs.index(verb) + 1]
-    untouched = verb in {"try", "add", "change"}
+    untouched = verb in {"try", "add", "change", "unit-write"}
     expected = "Nothing was changed." if untouched else "Everything is as it was."
     assert expected in caught.value.message
     failed = [event for event in world.events if event.state == "failed"]
@@ -130,6 +143,44 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
         if number >= len(world.events):
             break
         number += 1
+
+
+def test_units_change_move_and_go_back(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=False)
+    options = "vers=4.2,x-systemd.automount,x-systemd.idle-timeout=60,x-systemd.mount-timeout=9s,_netdev"
+    first = ask(options=options, keeper="systemd", mount=False)
+    world.apply(first)
+    assert set(world.unit_files()) == {
+        "mnt-a.mount", "mnt-a.automount", "remote-fs.target.wants/mnt-a.automount",
+    }  # fmt: skip
+    for changes, left in (
+        ({"options": "vers=4.1,noauto"}, {"mnt-a.mount"}),
+        ({"options": "vers=4.1,nofail"}, {"mnt-a.mount", "remote-fs.target.wants/mnt-a.mount"}),
+        ({"options": "vers=4.1", "mount_point": "/mnt/50 %", "replaces": POINT},
+         {"mnt-50\\x20\\x25.mount", "remote-fs.target.requires/mnt-50\\x20\\x25.mount"}),
+    ):  # fmt: skip
+        args = msgspec.structs.replace(first, **changes, mount=True)
+        before = world.state()
+        for verb in ("mount", "unit-remove"):
+            if verb == "mount" or "replaces" in changes:
+                world.fail = [(verb, world.calls.count(verb) + 1, "before")]
+                with pytest.raises(AppError):
+                    world.apply(args)
+                assert world.state() == before
+        world.fail = []
+        world.apply(args)
+        assert set(world.unit_files()) == left
+        world.live.clear()
+    # Somebody else's units are shown, not changed.
+    (world.units / "mnt-z.mount").write_text("[Mount]\n")
+    with pytest.raises(AppError, match="not made by this program"):
+        world.apply(ask(mount_point="/mnt/z", keeper="systemd"))
+    text = world.units / "mnt-50\\x20\\x25.mount"
+    text.write_text(text.read_text() + "# mine\n")
+    with pytest.raises(AppError, match="changed by somebody else"):
+        world.apply(ask(mount_point="/mnt/50 %", keeper="systemd"))
+    with pytest.raises(AppError, match="since they were shown"):
+        world.apply(ask(mount_point="/mnt/q", keeper="systemd", expected_sha256="x"))
 
 
 def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
@@ -248,8 +299,6 @@ def test_kept_it_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["live", "remount", "mount", "moved"])
 def test_without_a_yes_it_goes_back(tmp_path: Path, name: str) -> None:
-    import msgspec
-
     world = World(tmp_path, mounted=True)
     before = world.state()
     with pytest.raises(AppError) as caught:
