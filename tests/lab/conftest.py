@@ -83,7 +83,7 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         done = subprocess.run(
             supervisor._command(folder, launcher, "512M"),
             env={"HOME": str(folder), "PATH": os.environ["PATH"]},
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=280, check=False,
         )  # fmt: skip
         lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
         assert lines, done.stdout[-2000:] + done.stderr[-2000:]

@@ -52,6 +52,19 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
     return answer
 
 
+def try_remounts(items: list[str], point: str = "/mnt/changed") -> list[dict[str, Any]]:
+    """Mount once, then remount with each item in turn; return what each made of the mount."""
+    Path(point).mkdir(parents=True)
+    run([program("mount"), "-t", "nfs", "-o", "vers=4.2", SHARE, point], timeout=15)
+    found = []
+    for item in items:
+        before = mounted_at(point)["line"]
+        outcome = run([program("mount"), "-o", f"remount,{item}", point], timeout=15)
+        found.append({"ok": outcome.ok, "before": before, "after": mounted_at(point)["line"]})
+    syscalls.unmount(point)
+    return found
+
+
 def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try") -> str:
     """Return the option string that mount.nfs makes of these and an /etc/nfsmount.conf, without mounting."""
     Path(point).mkdir(parents=True, exist_ok=True)
@@ -188,6 +201,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "mounts": {options: try_mount(options) for options in job["mounts"]},
         "judged": {item: judge(item) for item in job["judge"]},
         "files": read_files(job["files"]) if "files" in job else {},
+        "remounts": try_remounts(job["remounts"]) if "remounts" in job else [],
         "configured": [try_configured(*case) for case in job.get("configured", ())],
     }
 

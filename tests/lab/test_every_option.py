@@ -15,7 +15,7 @@ import pytest
 from advisor.option_check import check_item
 from advisor.options import NO, YES, MountOptions, Option, catalogue
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
 ANY = "…"
 REFUSED = "refused"
@@ -164,10 +164,18 @@ NOT_HERE = {"rdirplus=none": "since Linux 6.15", "xprtsec=tls": "since Linux 6.5
             "sec=none:sys": "the guest's server lets nobody in without an identity"}  # fmt: skip
 
 
+#: What a remount is tried with: first what it cannot change by the catalogue's word, then what it can.
+REMOUNTED = [
+    "rsize=4096", "timeo=100", "retrans=9", "nconnect=4", "max_connect=2", "soft", "noac", "actimeo=1",
+    "nosharecache", "lookupcache=none", "bsize=1024", "noresvport", "port=2050", "nordirplus", "write=eager",
+    "nosuid", "nodev", "noexec", "nosymfollow", "noatime", "nodiratime", "sync", "ro",
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def found(guest_job: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     mounts = [case.options for case in cases()] + [with_version(item) for item in JUDGED]
-    return guest_job({"mounts": list(dict.fromkeys(mounts)), "judge": JUDGED})
+    return guest_job({"mounts": list(dict.fromkeys(mounts)), "judge": JUDGED, "remounts": REMOUNTED})
 
 
 def with_version(item: str) -> str:
@@ -224,6 +232,21 @@ def test_our_word_is_the_kernels_and_mounts_word(found: dict[str, Any]) -> None:
         if theirs != expected:
             wrong.append(f"{item}: we say {ours}, mount says {theirs} ({mounted['text']}), kernel “{kernel}”")
     show(["item", "our word", "kernel", "mount", "why"], rows)
+    assert wrong == []
+
+
+def test_a_remount_changes_what_we_say_it_changes(found: dict[str, Any]) -> None:
+    rows, wrong = [], []
+    for item, result in zip(REMOUNTED, found["remounts"], strict=True):
+        option, name, value = catalogue().read_item(item)
+        assert option is not None
+        changed = effective(result["after"]).get(name) == value
+        rows.append([item, option.change, "accepted" if result["ok"] else "refused",
+                     "changed" if changed else "as before"])  # fmt: skip
+        same = effective(result["before"]) == effective(result["after"])
+        if changed != (option.change == "remount") or (option.change != "remount" and not same):
+            wrong.append(f"{item}: {option.change}, but {result}")
+    show(["remount with", "takes", "mount says", "then"], rows)
     assert wrong == []
 
 
