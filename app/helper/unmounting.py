@@ -13,6 +13,8 @@ from app.helper import children, holders, table
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from app.helper.children import Waiter
 
 # umount2(2)
@@ -27,10 +29,9 @@ class Deaf:
 
     cancelled = False
 
-    def wait(self, fds: object, timeout_s: float) -> set[int]:
-        """Wait for the time alone."""
-        select.select([], [], [], timeout_s)
-        return set()
+    def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
+        """Wait for the descriptors or the time."""
+        return set(select.select([*fds], [], [], timeout_s)[0])
 
 
 def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> None:

@@ -1,4 +1,4 @@
-"""The helper's verbs on a real kernel: test mounts, remounts, holders, tuning, with a dead server too."""
+"""The helper's verbs on a real kernel: test mounts, remounts, holders, tuning, units; a dead server too."""
 
 import queue
 import time
@@ -103,6 +103,17 @@ def test_a_try_with_a_dead_server_ends(lab: "Guest", lab_fault: "Callable[..., N
     assert attempt(lab, "vers=4.2")["version"] == "4.2"
 
 
+def test_a_try_under_way_is_cancelled(lab: "Guest") -> None:
+    wire = {"share": "10.9.0.77:/x", "options": "vers=3,proto=udp", "timeout_s": 60.0}
+    call = lab.client.submit("lab.helper", HelperArgs(role="mount", verb="try", args=wire))
+    time.sleep(1.0)
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(60)
+    assert caught.value.kind in {ErrorKind.CANCELLED, ErrorKind.SERVER_SILENT, ErrorKind.VERSION_UNSUPPORTED}
+    assert mounts(lab) == []
+
+
 def test_a_mount_in_use_is_remounted(lab: "Guest", mounted: None) -> None:
     def shown() -> set[str]:
         return set(mounts(lab)[0].active.options.split(","))
@@ -167,4 +178,15 @@ def test_numbers_of_the_kernel_are_tuned(lab: "Guest", mounted: None) -> None:
     again = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=kilobytes, sunrpc=back)
     assert again["after"] == found["before"] | {"read_ahead_kb": kilobytes}
     error = refusal(lab, "tune", "tune", target="/proc", read_ahead_kb=1)
+    assert error.kind is ErrorKind.NOT_MOUNTED
+
+
+def test_units_of_our_own_come_and_go(lab: "Guest") -> None:
+    args: dict[str, object] = {"share": lab.share, "target": POINT, "options": "nofail", "automount": True}
+    written = ask(lab, "unit-write", "persist", **args, idle_s=60, sha256="")
+    assert written["automount"].splitlines()[-1] == "WantedBy=remote-fs.target"
+    assert refusal(lab, "unit-write", "persist", **args, sha256="").kind is ErrorKind.FSTAB_CHANGED
+    gone = ask(lab, "unit-remove", "persist", target=POINT, sha256=written["sha256"])
+    assert gone["sha256"] == ""
+    error = refusal(lab, "unit-remove", "persist", target=POINT, sha256="")
     assert error.kind is ErrorKind.NOT_MOUNTED

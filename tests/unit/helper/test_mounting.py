@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,7 @@ case "$1" in
 *:/late) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; exec sleep 100;;
 *:/lie) exit 0;;
 *:/hang) exec sleep 100;;
+*:/killed) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; echo > "$(dirname "$0")/begun"; exec sleep 88;;
 *:/daemon) setsid sleep 77 & echo $! > "$(dirname "$0")/daemon"
     exec mount -t tmpfs -o nosuid,nodev tmpfs "$2";;
 *) echo "mount.nfs: access denied by server while mounting $1"; exit 32;;
@@ -329,3 +331,41 @@ def test_mounts_come_and_go(tmp_path):
     check_attempts(told, tmp_path)
     assert told["left"] == []
     assert not (tmp_path / "mnt").exists()
+
+
+KILLED = (
+    SCRIPT.partition("def ask(")[0]
+    + """
+helper.attempt({"share": "nas:/killed", "options": [], "timeout_ms": 100000}, Waiter())
+"""
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
+def test_a_killed_helper_leaves_nothing_of_a_try(tmp_path):
+    stand_in = tmp_path / "mount.nfs"
+    stand_in.write_text(STAND_IN)
+    stand_in.chmod(0o755)
+    if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no namespaces here")
+    with subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", KILLED, ROOT, tmp_path]
+    ) as helper:
+        _wait_for((tmp_path / "begun").exists)
+        assert _running("sleep 88")
+        helper.kill()
+    _wait_for(lambda: not _running("sleep 88"))
+    _wait_for(lambda: not _running(str(tmp_path)))
+    assert list((tmp_path / "own").iterdir()) == []
+
+
+def _wait_for(done):
+    for _ in range(200):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("not in time")
+
+
+def _running(text):
+    return subprocess.run(["pgrep", "-f", text], check=False, capture_output=True).returncode == 0

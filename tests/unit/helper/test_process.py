@@ -181,6 +181,55 @@ def test_bad_mounts_are_refused_and_leave_nothing(change, code):
 
 
 @as_root
+@pytest.mark.parametrize(
+    ("role", "verb", "args", "code"),
+    [
+        ("mount", "try", {"share": "nas"}, "share-invalid"),
+        ("mount", "try", {"share": "nas:/x,evil:/y"}, "share-invalid"),
+        ("mount", "try", {"options": ["suid"]}, "option-invalid"),
+        ("mount", "try", {"options": ["ro,dev"]}, "option-invalid"),
+        ("mount", "try", {"timeout_ms": 10**9}, "usage"),
+        ("mount", "try", {"target": "/mnt/x"}, "usage"),
+        ("mount", "remount", {"target": "/"}, "not-mounted"),
+        ("mount", "remount", {"target": "/proc"}, "not-mounted"),
+        ("mount", "remount", {"target": "proc"}, "mount-point-invalid"),
+        ("persist", "unit-write", {"target": "/etc"}, "mount-point-system"),
+        ("persist", "unit-write", {"options": ["x-systemd.requires=evil.service"]}, "option-invalid"),
+        ("persist", "unit-write", {"share": "nas:/x\nExecStart=/bin/sh"}, "share-invalid"),
+        ("persist", "unit-write", {"idle_s": True}, "usage"),
+        ("persist", "unit-remove", {"target": "/mnt/../etc"}, "mount-point-invalid"),
+        ("persist", "unit-remove", {"target": "/mnt/mountwright-nothing"}, "not-mounted"),
+        ("tune", "tune", {}, "usage"),
+        ("tune", "tune", {"sunrpc": {"../kernel/panic": 1}}, "option-invalid"),
+        ("tune", "tune", {"target": "/proc", "read_ahead_kb": 1}, "not-mounted"),
+        ("tune", "mount", {}, "usage"),
+        ("mount", "tune", {}, "usage"),
+    ],
+)
+def test_bad_requests_of_the_other_verbs_are_refused(role, verb, args, code):
+    plain = {
+        "try": {"share": "127.0.0.1:/x", "options": [], "timeout_ms": 1000},
+        "remount": {"options": ["ro"], "timeout_ms": 1000},
+        "unit-write": {"share": "nas:/x", "target": "/mnt/mountwright-test", "options": [],
+                       "automount": True, "sha256": "wrong"},
+        "unit-remove": {"sha256": ""},
+    }  # fmt: skip
+    answers, done = ask([(verb, {**plain.get(verb, {}), **args})], role)
+    assert answers[0]["error"]["code"] == code
+    assert done.returncode == 0
+
+
+@as_root
+@pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
+def test_a_failing_try_leaves_nothing():
+    before = Path("/proc/self/mountinfo").read_text()
+    answers, done = ask([("try", {"share": "127.0.0.1:/x", "options": ["vers=4.2"], "timeout_ms": 10000})])
+    assert answers[0]["error"]["code"] in {"mount-failed", "cancelled", "unavailable"}
+    assert done.returncode == 0
+    assert Path("/proc/self/mountinfo").read_text() == before
+
+
+@as_root
 @pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
 def test_a_failing_mount_leaves_nothing():
     """127.0.0.1 exports nothing here (or the kernel has no NFS at all): mount.nfs itself says so."""
