@@ -15,6 +15,14 @@ import msgspec
 from advisor.facts import Facts, LinkFacts
 from app.advice import AdviceArgs, AdviceResult
 from app.bench.result import TestEvent, TestResult, TestSpec
+from app.discovery.model import (
+    ExportsArgs,
+    ExportsResult,
+    ProbeArgs,
+    ProbeResult,
+    ServersArgs,
+    ServersResult,
+)
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
 from app.mounts.model import FstabReport, MountReport, MountTable
@@ -245,6 +253,9 @@ VERBS: dict[str, Verb] = {
     "mounts.plan": Verb(ApplyArgs, Plan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),
+    "discover.servers": Verb(ServersArgs, ServersResult),
+    "discover.exports": Verb(ExportsArgs, ExportsResult),
+    "discover.probe": Verb(ProbeArgs, ProbeResult),
     "facts.get": Verb(FactsArgs, Facts),
     "advice.get": Verb(AdviceArgs, AdviceResult),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),

@@ -31,8 +31,6 @@ from app.agent.protocol import (
 from app.bench.run import run_test, wait_for_cleanups
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.servers import find_servers
-from app.discovery.ask import ask_exports, ask_versions
-from app.discovery.servers import known_servers
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
@@ -62,7 +60,6 @@ if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from advisor.share import Share
     from app.advice import AdviceArgs, AdviceResult
-    from app.agent.protocol import DiscoverArgs
     from app.agent.server import Context, Handler
     from app.bench.result import TestResult, TestSpec
     from app.bench.where import Where
@@ -74,7 +71,6 @@ if TYPE_CHECKING:
         ServersArgs,
         ServersResult,
     )
-    from app.discovery.model import ExportsResult, ProbeResult, ServersResult
     from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
 
 #: An unmount waits this long for test files of the same host to be removed first.
@@ -127,9 +123,6 @@ class Services:
             "discover.servers": self.find_servers,
             "discover.exports": self.find_exports,
             "discover.probe": self.probe_server,
-            "discover.exports": self.discover_exports,
-            "discover.probe": self.discover_versions,
-            "discover.servers": self.discover_servers,
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
@@ -268,19 +261,6 @@ class Services:
     def probe_server(self, args: ProbeArgs, context: Context) -> ProbeResult:
         """Ask a server which NFS versions and services it offers."""
         return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
-
-    def discover_exports(self, args: DiscoverArgs, context: Context) -> ExportsResult:
-        """Return what a server exports, asked without root and without mounting."""
-        return ask_exports(args.server, context.token, port=args.port, seconds=args.seconds)
-
-    def discover_versions(self, args: DiscoverArgs, context: Context) -> ProbeResult:
-        """Return which NFS versions and RPC services a server offers."""
-        return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
-
-    def discover_servers(self, _args: Empty, context: Context) -> ServersResult:
-        """Return the servers that this computer knows."""
-        context.token.check()
-        return known_servers()
 
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
         """Return the facts of a share, of a mount point, or of the client alone."""

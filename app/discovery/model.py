@@ -13,7 +13,7 @@ DEADLINE_S = 3.0
 NFS_PORT = 2049
 RPCBIND_PORT = 111
 
-Kind = Literal["exports", "probe"]
+Kind = Literal["exports", "probe", "announced"]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,11 +34,41 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         return AppError(ErrorKind(self.kind), self.message, hint=self.hint, detail=self.detail)
 
 
+class ExportsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``discover.exports``: what a server exports.
+
+    Attributes:
+        server: name, address, or a whole share.
+        port: of NFS, 0 for 2049.
+        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
+        seconds: deadline for the name service and the server together.
+    """
+
+    server: str
+    port: int = 0
+    mount_port: int = 0
+    seconds: float = DEADLINE_S
+
+
+class ProbeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``discover.probe``: which versions and services a server offers; see ExportsArgs."""
+
+    server: str
+    port: int = 0
+    seconds: float = DEADLINE_S
+
+
+class ServersArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``discover.servers``: which servers are known; ``browse`` listens on the network for a moment too."""
+
+    browse: bool = True
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is asked, one JSON object on its standard input.
 
     Attributes:
-        kind: what is wanted.
+        kind: what is wanted; "announced" is asked of the network, not of a server.
         server: the name, for messages.
         addresses: the server's, numeric, in the resolver's order.
         port: of NFS.
@@ -169,7 +199,7 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: as a share spells it, without brackets.
-        sources: where it is known from: fstab, mounted.
+        sources: where it is known from: fstab, mounted, mdns (it announces itself on the network).
         exports: its exports that are known from there.
     """
 
@@ -195,4 +225,5 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     exports: ExportsResult | None = None
     probe: ProbeResult | None = None
+    announced: list[KnownServer] | None = None
     problem: Problem | None = None

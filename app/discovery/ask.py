@@ -1,0 +1,210 @@
+"""Discovery as the agent offers it: the name is looked up and the server is asked in killable children."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.share import Share, ShareError
+from app import process
+from app.discovery.model import (
+    DEADLINE_S,
+    NFS_PORT,
+    RPCBIND_PORT,
+    ExportsResult,
+    Kind,
+    KnownServer,
+    ProbeResult,
+    Question,
+    Reply,
+)
+from app.errors import AppError, ErrorKind
+from app.mounts.probe import resolve
+
+if TYPE_CHECKING:
+    from app.tasks import CancelToken
+
+#: The name service gets this much of the deadline, so that something is left for the server.
+_RESOLVE_S = 1.4
+#: How long Python may take to start and to end, on a slow machine; the server has no part in it.
+_START_S = 6.0
+_MAX_S = 60.0
+#: Listening for announcements: most answer within a second.
+BROWSE_S = 1.5
+
+
+def ask_exports(
+    server: str,
+    token: CancelToken,
+    *,
+    port: int = 0,
+    mount_port: int = 0,
+    rpcbind_port: int = RPCBIND_PORT,
+    seconds: float = DEADLINE_S,
+) -> ExportsResult:
+    """Return what a server exports.
+
+    Args:
+        server: name, address or share.
+        token: ends it early.
+        port: of NFS, 0 for 2049.
+        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
+        rpcbind_port: of rpcbind.
+        seconds: deadline for the name service and the server together.
+
+    Raises:
+        AppError: SHARE_INVALID, SERVER_UNKNOWN, SERVER_SILENT, SERVER_REFUSED or CANCELLED.
+    """
+    ports = {"port": port, "mount_port": mount_port, "rpcbind_port": rpcbind_port}
+    reply = _ask("exports", server, token, **ports, seconds=seconds)
+    if reply.exports is None:
+        raise _no_answer(server)
+    return reply.exports
+
+
+def ask_versions(
+    server: str,
+    token: CancelToken,
+    *,
+    port: int = 0,
+    rpcbind_port: int = RPCBIND_PORT,
+    seconds: float = DEADLINE_S,
+) -> ProbeResult:
+    """Return which NFS versions and RPC services a server offers; arguments and errors as above."""
+    reply = _ask("probe", server, token, port=port, mount_port=0, rpcbind_port=rpcbind_port, seconds=seconds)
+    if reply.probe is None:
+        raise _no_answer(server)
+    return reply.probe
+
+
+def ask_network(token: CancelToken, *, seconds: float = BROWSE_S) -> list[KnownServer]:
+    """Return the servers that announce themselves on the network.
+
+    Raises:
+        AppError: UNAVAILABLE without a network, CANCELLED.
+    """
+    question = Question(kind="announced", server="", addresses=[], seconds=seconds)
+    reply = _run_child(question, token)
+    if reply.announced is None:
+        raise reply.problem.error() if reply.problem is not None else _no_answer("")
+    return reply.announced
+
+
+def server_name(text: str) -> str:
+    """Return the host that a person wrote: a name, an address with or without brackets, or a share.
+
+    Raises:
+        AppError: SHARE_INVALID.
+    """
+    text = text.strip()
+    try:
+        if ":/" in text:
+            return Share.parse(text).host
+        bare = text.removeprefix("[").removesuffix("]")
+        return Share.parse(f"[{bare}]:/" if ":" in bare else f"{bare}:/").host
+    except ShareError as error:
+        raise AppError(
+            ErrorKind.SHARE_INVALID,
+            f"“{text}” is not a server's name or address: {error}",
+            hint="Write a name such as nas01, an address such as 10.0.0.7 or 2001:db8::7, or a whole share.",
+        ) from error
+
+
+def lookup_name(host: str) -> str:
+    """Return the name as the name service knows it: letters beyond ASCII in their xn-- form (IDNA).
+
+    Raises:
+        AppError: SHARE_INVALID if there is no such form.
+    """
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise AppError(
+            ErrorKind.SHARE_INVALID,
+            f"“{host}” is not a valid international host name.",
+            hint="Check its spelling, or use the server's address.",
+            detail=str(error),
+        ) from error
+
+
+def _ask(
+    kind: Kind,
+    server: str,
+    token: CancelToken,
+    *,
+    port: int,
+    mount_port: int,
+    rpcbind_port: int,
+    seconds: float,
+) -> Reply:
+    host = server_name(server)
+    if not 0 < seconds <= _MAX_S:
+        raise AppError(
+            ErrorKind.USAGE, f"{seconds:g} seconds is no deadline.", hint=f"Up to {_MAX_S:g} are allowed."
+        )
+    for number in (port, mount_port):
+        if not 0 <= number <= 0xFFFF:
+            raise AppError(ErrorKind.USAGE, f"{number} is not a port.", hint="Ports go from 1 to 65535.")
+    began = time.monotonic()
+    addresses = resolve(lookup_name(host), min(_RESOLVE_S, seconds))
+    token.check()
+    question = Question(
+        kind=kind,
+        server=host,
+        addresses=addresses,
+        port=port or NFS_PORT,
+        mount_port=mount_port,
+        rpcbind_port=rpcbind_port,
+        seconds=max(0.1, seconds - (time.monotonic() - began)),
+    )
+    reply = _run_child(question, token)
+    if reply.problem is not None:
+        raise _named(host, reply.problem.error())
+    return reply
+
+
+def _run_child(question: Question, token: CancelToken) -> Reply:
+    child = process.start([sys.executable, "-P", "-m", "app.discovery.child"], stderr=process.PIPE)
+
+    def give_up() -> None:
+        if child.returncode is None:
+            process.kill_group(child)
+
+    token.on_cancel(give_up)
+    try:
+        out, err = child.communicate(msgspec.json.encode(question), timeout=question.seconds + _START_S)
+    except process.TimeoutExpired:
+        process.kill_group(child)
+        process.wait(child, 1)
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe is not None:
+                pipe.close()
+        raise _no_answer(question.server) from None
+    token.check()
+    try:
+        return msgspec.json.decode(out, type=Reply)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise AppError(
+            ErrorKind.INTERNAL,
+            "The process that asks servers ended without an answer.",
+            hint="This is a bug. Please report it with the details.",
+            detail=err.decode(errors="replace"),
+        ) from error
+
+
+def _named(host: str, error: AppError) -> AppError:
+    """Return the error with the server's name before it."""
+    return AppError(error.kind, f"{host}: {error.message}", hint=error.hint, detail=error.detail)
+
+
+def _no_answer(host: str) -> AppError:
+    return AppError(
+        ErrorKind.SERVER_SILENT,
+        f"{host}: It could not be asked in time.",
+        hint="This computer is very busy. Try again.",
+    )

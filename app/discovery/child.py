@@ -1,0 +1,60 @@
+"""The process that asks: one question on its standard input, one answer on its standard output.
+
+It is started by :mod:`app.discovery.ask`, which kills it at its deadline: whatever a server does, and
+wherever a system call gets stuck, only this process waits.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from app.discovery.exports import find_exports
+from app.discovery.mdns import browse
+from app.discovery.model import Problem, Question, Reply
+from app.discovery.probe import probe_versions
+from app.discovery.reach import reach
+from app.discovery.rpc import Deadline
+from app.errors import AppError, ErrorKind
+
+
+def answer(question: Question) -> Reply:
+    """Return the answer; a failure is one."""
+    if question.kind == "announced":
+        return _announced(question.seconds)
+    deadline = Deadline(question.seconds)
+    ports = [question.port, question.rpcbind_port]
+    if question.mount_port:
+        ports.append(question.mount_port)
+    try:
+        address = reach(question.addresses, ports, deadline)
+        if question.kind == "exports":
+            return Reply(exports=find_exports(question, address, deadline))
+        return Reply(probe=probe_versions(question, address, deadline))
+    except AppError as error:
+        return Reply(problem=Problem.of(error))
+
+
+def _announced(seconds: float) -> Reply:
+    try:
+        return Reply(announced=browse(seconds))
+    except OSError as error:
+        return Reply(problem=Problem.of(AppError(
+            ErrorKind.UNAVAILABLE,
+            "Servers that announce themselves cannot be looked for: there is no network to listen to.",
+            detail=error.strerror or str(error),
+        )))  # fmt: skip
+
+
+def main() -> None:
+    """Answer the question and end at once, whatever threads still wait."""
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    sys.stdout.buffer.write(msgspec.json.encode(answer(question)) + b"\n")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What a server exports: the MOUNT service's list (RFC 1813, appendix I), and version 4's root."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.discovery import rpcbind
+from app.discovery.model import Export, ExportsResult, Problem, Question
+from app.discovery.parallel import run_parts
+from app.discovery.root import list_root
+from app.discovery.rpc import Connection, Deadline, VersionMismatchError, decode
+from app.discovery.xdr import readable
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from app.discovery.xdr import Unpacker
+
+MOUNT_PROGRAM = 100005
+_VERSION, _OLD_VERSION = 3, 1
+_EXPORT = 5
+_MAX_EXPORTS = 10_000
+_MAX_CLIENTS = 10_000
+_MAX_PATH = 1024
+_MAX_NAME = 255
+
+
+def find_exports(question: Question, address: str, deadline: Deadline) -> ExportsResult:
+    """Ask both sources at once; what one of them does not tell in time is a problem in the result."""
+    exports, root = run_parts(
+        deadline,
+        lambda: mount_exports(address, question, deadline),
+        lambda: list_root(address, question.port, deadline),
+    )
+    walked = None if isinstance(root, AppError) else root
+    return ExportsResult(
+        server=question.server,
+        address=address,
+        exports=None if isinstance(exports, AppError) else exports,
+        exports_problem=Problem.of(exports) if isinstance(exports, AppError) else None,
+        root=walked.entries if walked else None,
+        root_complete=walked.complete if walked else True,
+        root_problem=Problem.of(root) if isinstance(root, AppError) else None,
+    )
+
+
+def mount_exports(address: str, question: Question, deadline: Deadline) -> list[Export]:
+    """Return the MOUNT service's list, in its order.
+
+    Raises:
+        AppError: if it cannot be had.
+    """
+    port = question.mount_port or _mount_port(address, question.rpcbind_port, deadline)
+    with Connection(address, port, "tcp", deadline) as mountd:
+        try:
+            body = mountd.call(MOUNT_PROGRAM, _VERSION, _EXPORT)
+        except VersionMismatchError:
+            # The list looks the same in version 1 (RFC 1094, appendix A), which version 2 of NFS had.
+            body = mountd.call(MOUNT_PROGRAM, _OLD_VERSION, _EXPORT)
+    return decode(body, lambda reply: reply.chain(_export, _MAX_EXPORTS))
+
+
+def _mount_port(address: str, rpcbind_port: int, deadline: Deadline) -> int:
+    try:
+        port = rpcbind.find_port(
+            address, rpcbind_port, MOUNT_PROGRAM, _VERSION, deadline
+        ) or rpcbind.find_port(address, rpcbind_port, MOUNT_PROGRAM, _OLD_VERSION, deadline)
+    except AppError as error:
+        if error.kind is not ErrorKind.SERVER_REFUSED:
+            raise
+        raise AppError(
+            ErrorKind.SERVER_REFUSED,
+            "The server runs no rpcbind, so its list of exports cannot be found.",
+            hint="That is usual for a server of version 4 only. If you know the port of its MOUNT service, "
+            "name it.",
+            detail=f"rpcbind, TCP port {rpcbind_port}: {error.message}",
+        ) from error
+    if port == 0:
+        raise AppError(
+            ErrorKind.VERSION_UNSUPPORTED,
+            "The server offers no MOUNT service: it lists no exports.",
+            hint="That is usual for a server of version 4 only.",
+            detail=f"rpcbind knows no program {MOUNT_PROGRAM}, version {_VERSION} or {_OLD_VERSION}, on TCP",
+        )
+    return port
+
+
+def _export(reply: Unpacker) -> Export:
+    path = readable(reply.opaque(_MAX_PATH))
+    clients = reply.chain(lambda item: readable(item.opaque(_MAX_NAME)), _MAX_CLIENTS)
+    # mountd writes "*" for everyone, others an empty list.
+    return Export(path=path, clients=[] if clients == ["*"] else clients)

@@ -1,0 +1,150 @@
+"""Which NFS versions a server offers over which transport, and which of its RPC services answer.
+
+A version is offered if its NULL procedure (RFC 1813, RFC 7530) succeeds; a server that refuses it says which
+range it has. Minor versions are asked with an empty COMPOUND (RFC 7530 §15.2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+
+from app.discovery import nfs4, rpcbind
+from app.discovery.model import ProbeResult, Problem, Question, Service, VersionOffer
+from app.discovery.nfs4 import NFS_PROGRAM
+from app.discovery.parallel import run_all, run_parts
+from app.discovery.rpc import (
+    NULL_PROCEDURE,
+    Connection,
+    Deadline,
+    ProgramMissingError,
+    Transport,
+    VersionMismatchError,
+)
+from app.errors import AppError, ErrorKind
+
+VERSIONS = ("3", "4.0", "4.1", "4.2")
+_MINORS = {"4.0": 0, "4.1": 1, "4.2": 2}
+_TRANSPORTS: tuple[Transport, ...] = ("tcp", "udp")
+#: Of the deadline: a firewall that drops datagrams must not hold up what is known already.
+_UDP_S = 1.2
+#: What is left for the services' NULL calls when rpcbind has answered.
+_SERVICE_S = 1.0
+#: More ports than any server has are not all asked.
+_MAX_PLACES = 48
+_NAMES = {
+    rpcbind.PROGRAM: "rpcbind",
+    100003: "nfs",
+    100005: "mountd",
+    100021: "nlockmgr",
+    100024: "status",
+    100227: "nfs_acl",
+    100011: "rquotad",
+}
+
+
+def probe_versions(question: Question, address: str, deadline: Deadline) -> ProbeResult:
+    """Ask NFS and rpcbind at once; what does not answer in time is unknown, with the reason."""
+    tables, services = run_parts(
+        deadline,
+        lambda: run_all(
+            deadline, [partial(_offers, address, question.port, kind, deadline) for kind in _TRANSPORTS]
+        ),
+        lambda: _services(address, question.rpcbind_port, deadline),
+    )
+    versions: list[VersionOffer] = []
+    for transport, table in zip(
+        _TRANSPORTS, [tables] * len(_TRANSPORTS) if isinstance(tables, AppError) else tables, strict=True
+    ):
+        versions += _unknown(transport, table) if isinstance(table, AppError) else table
+    return ProbeResult(
+        server=question.server,
+        address=address,
+        port=question.port,
+        versions=versions,
+        services=None if isinstance(services, AppError) else services,
+        services_problem=Problem.of(services) if isinstance(services, AppError) else None,
+    )
+
+
+def _unknown(transport: Transport, error: AppError) -> list[VersionOffer]:
+    """Return a table without an answer; a refused connection is one: nothing is offered there."""
+    offered = False if error.kind is ErrorKind.SERVER_REFUSED else None
+    return [
+        VersionOffer(transport=transport, version=version, offered=offered, note=error.message)
+        for version in VERSIONS
+    ]
+
+
+def _offers(address: str, port: int, transport: Transport, deadline: Deadline) -> list[VersionOffer]:
+    if transport == "udp":
+        deadline = deadline.within(_UDP_S)
+    with Connection(address, port, transport, deadline) as connection:
+        return [_offer(connection, transport, version) for version in VERSIONS]
+
+
+def _offer(connection: Connection, transport: Transport, version: str) -> VersionOffer:
+    """Ask for one version.
+
+    Raises:
+        AppError: no answer; the further versions need not be asked then.
+    """
+    try:
+        if version == "3":
+            connection.call(NFS_PROGRAM, 3, NULL_PROCEDURE)
+            offered, note = True, "its NULL procedure answers"
+        else:
+            status = nfs4.minor_status(connection, _MINORS[version])
+            offered = status == nfs4.OK
+            note = "an empty COMPOUND succeeds" if offered else f"COMPOUND answers with status {status}"
+    except VersionMismatchError as error:
+        offered, note = False, f"the server says that it has versions {error.lowest} to {error.highest}"
+    except ProgramMissingError:
+        offered, note = False, "no NFS service listens there"
+    return VersionOffer(transport=transport, version=version, offered=offered, note=note)
+
+
+def _services(address: str, rpcbind_port: int, deadline: Deadline) -> list[Service]:
+    """Return rpcbind's list, each row asked whether it answers."""
+    rows = rpcbind.registered(address, rpcbind_port, deadline)
+    by_place: dict[tuple[Transport, int], list[rpcbind.Row]] = defaultdict(list)
+    for row in rows:
+        by_place[row.transport, row.port].append(row)
+    soon = deadline.within(_SERVICE_S)
+    groups = list(by_place.items())[:_MAX_PLACES]
+    parts = [partial(_ask_place, address, *place, group, soon) for place, group in groups]
+    answers = dict(zip((place for place, _ in groups), run_all(soon, parts), strict=True))
+    return [_service(row, answers.get((row.transport, row.port))) for row in rows]
+
+
+def _ask_place(
+    address: str, transport: Transport, port: int, rows: list[rpcbind.Row], deadline: Deadline
+) -> dict[rpcbind.Row, str]:
+    """Call the NULL procedure of each service of one port; return why those that fail do, "" for the rest."""
+    found: dict[rpcbind.Row, str] = {}
+    with Connection(address, port, transport, deadline) as connection:
+        for row in rows:
+            try:
+                connection.call(row.program, row.version, NULL_PROCEDURE)
+                found[row] = ""
+            except (VersionMismatchError, ProgramMissingError) as error:
+                found[row] = error.message
+    return found
+
+
+def _service(row: rpcbind.Row, answer: dict[rpcbind.Row, str] | AppError | None) -> Service:
+    note, answers = "there was no time to ask it", None
+    if isinstance(answer, AppError):
+        note, answers = answer.message, False
+    elif answer is not None:
+        note = answer[row]
+        answers = not note
+    return Service(
+        program=row.program,
+        name=_NAMES.get(row.program, ""),
+        version=row.version,
+        transport=row.transport,
+        port=row.port,
+        answers=answers,
+        note=note,
+    )

@@ -1,0 +1,333 @@
+"""A small client of ONC RPC (RFC 5531) over TCP and UDP: one call at a time, each step with a deadline.
+
+It asks as an ordinary user, from an ordinary port. A server may send anything and be as slow as it likes:
+each call ends by its deadline with the reply's body or an AppError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from app.discovery.xdr import Unpacker, XdrError, opaque, u32
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+T = TypeVar("T")
+Transport = Literal["tcp", "udp"]
+
+#: A list of some thousand exports stays below.
+MAX_REPLY = 4 * 2**20
+_MAX_FRAGMENTS = 4096
+_MAX_DATAGRAM = 65536
+_LAST_FRAGMENT = 0x8000_0000
+_MAX_AUTH = 400
+#: A datagram without an answer is sent again after this time, then after twice as long, and so on.
+_RESEND_S = 0.25
+
+NULL_PROCEDURE = 0
+AUTH_NONE = u32(0, 0)
+
+_REPLY, _ACCEPTED, _DENIED = 1, 0, 1
+_SUCCESS, _PROGRAM_MISSING, _VERSION_MISMATCH, _PROCEDURE_MISSING = 0, 1, 2, 3
+_OTHER_ACCEPTED = {4: "it could not read the arguments", 5: "it has an internal failure"}
+#: enum auth_stat of RFC 5531.
+_AUTH = {1: "bad credential", 2: "rejected credential", 5: "authentication too weak"}
+
+
+class VersionMismatchError(AppError):
+    """The server has the program, but not in this version.
+
+    Attributes:
+        lowest: lowest version that it has.
+        highest: highest one.
+    """
+
+    def __init__(self, program: int, version: int, lowest: int, highest: int) -> None:
+        super().__init__(
+            ErrorKind.VERSION_UNSUPPORTED,
+            f"The server does not offer version {version}: it says that it has {lowest} to {highest}.",
+            detail=f"RPC program {program}: PROG_MISMATCH {lowest} {highest}",
+        )
+        self.lowest = lowest
+        self.highest = highest
+
+
+class ProgramMissingError(AppError):
+    """The server listens, but not for this program, or not for this procedure of it."""
+
+
+class Deadline:
+    """A moment until which everything has to be done.
+
+    Args:
+        seconds: from now.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left, 0 if it has passed."""
+        return max(0.0, self._end - time.monotonic())
+
+    def check(self) -> float:
+        """Return the seconds that are left.
+
+        Raises:
+            AppError: SERVER_SILENT if none are.
+        """
+        left = self.left()
+        if left <= 0:
+            raise silent(self.seconds)
+        return left
+
+    def within(self, seconds: float) -> Deadline:
+        """Return one that ends after this many seconds, but not later than this one."""
+        return Deadline(min(seconds, self.left()))
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not beyond the deadline."""
+        threading.Event().wait(min(seconds, self.left()))
+
+
+def silent(seconds: float) -> AppError:
+    """Return the error of a server that did not answer in time."""
+    return AppError(
+        ErrorKind.SERVER_SILENT,
+        f"No answer within {seconds:.2g} seconds.",
+        hint="It is switched off or very slow, or a firewall drops the packets.",
+    )
+
+
+def garbled(why: str) -> AppError:
+    """Return the error of an answer that cannot be read."""
+    return AppError(
+        ErrorKind.SERVER_GARBLED,
+        "The server's answer cannot be read: it does not follow the protocol.",
+        hint="Another service may use this port.",
+        detail=why,
+    )
+
+
+def decode(body: bytes, read: Callable[[Unpacker], T]) -> T:
+    """Return what ``read`` makes of a reply's body.
+
+    Raises:
+        AppError: SERVER_GARBLED if it cannot be read.
+    """
+    try:
+        return read(Unpacker(body))
+    except XdrError as error:
+        raise garbled(str(error)) from error
+
+
+def auth_sys() -> bytes:
+    """Return the credential AUTH_SYS of this process's own user (RFC 5531, appendix A)."""
+    body = u32(0) + opaque(b"") + u32(os.getuid(), os.getgid(), 0)
+    return u32(1) + opaque(body)
+
+
+def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:
+    """Return the family and the address that the socket calls want; IPv6 ones may have a zone.
+
+    Raises:
+        AppError: SERVER_UNKNOWN if it is not an address, or its zone is no interface here.
+    """
+    try:
+        found = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+        )
+    except (socket.gaierror, UnicodeError, OverflowError) as error:
+        raise AppError(
+            ErrorKind.SERVER_UNKNOWN,
+            f"“{address}” is not an address that can be used here.",
+            hint="Check its spelling, and the interface behind % for an address that begins with fe80.",
+            detail=str(error),
+        ) from error
+    family, _, _, _, where = found[0]
+    return family, where
+
+
+def connection_error(number: int, seconds: float) -> AppError:
+    """Return the error for an errno of a socket."""
+    if number == errno.ECONNREFUSED:
+        return AppError(ErrorKind.SERVER_REFUSED, "The server refuses the connection: nothing listens there.")
+    if number in {errno.ETIMEDOUT, errno.EAGAIN}:
+        return silent(seconds)
+    if number in {errno.ECONNRESET, errno.EPIPE}:
+        return AppError(
+            ErrorKind.SERVER_REFUSED, "The server closed the connection.", detail=os.strerror(number)
+        )
+    return AppError(
+        ErrorKind.SERVER_SILENT,
+        "The server cannot be reached.",
+        hint="Check the cable or the wireless network, the VPN, and the server's address.",
+        detail=os.strerror(number),
+    )
+
+
+class Connection:
+    """One socket to one port of one server, closed at the end of a ``with``.
+
+    Args:
+        address: numeric, an IPv6 one without brackets.
+        port: its port.
+        transport: tcp or udp.
+        deadline: for connecting and for all calls together.
+
+    Raises:
+        AppError: if it cannot be connected.
+    """
+
+    def __init__(self, address: str, port: int, transport: Transport, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._transport = transport
+        self._xids = itertools.count(int.from_bytes(os.urandom(4), "big"))
+        family, where = socket_address(address, port)
+        kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
+        with self._failures():
+            self._socket = socket.socket(family, kind)
+        try:
+            with self._failures():
+                self._socket.settimeout(deadline.check())
+                self._socket.connect(where)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._socket.close()
+
+    def call(
+        self,
+        program: int,
+        version: int,
+        procedure: int,
+        arguments: bytes = b"",
+        credential: bytes = AUTH_NONE,
+    ) -> bytes:
+        """Call a procedure and return the body of its reply.
+
+        Raises:
+            VersionMismatchError: the program is there in other versions.
+            ProgramMissingError: the program or the procedure is not there.
+            AppError: SERVER_SILENT, SERVER_REFUSED, SERVER_GARBLED or ACCESS_DENIED.
+        """
+        xid = next(self._xids) & 0xFFFF_FFFF
+        message = u32(xid, 0, 2, program, version, procedure) + credential + AUTH_NONE + arguments
+        with self._failures():
+            reply = self._over_tcp(message) if self._transport == "tcp" else self._over_udp(message, xid)
+        try:
+            return _accepted(Unpacker(reply), xid, program, version)
+        except XdrError as error:
+            raise garbled(str(error)) from error
+
+    def _over_tcp(self, message: bytes) -> bytes:
+        """Send one record and return the next one that comes (RFC 5531 §11)."""
+        self._socket.settimeout(self._deadline.check())
+        self._socket.sendall(u32(_LAST_FRAGMENT | len(message)) + message)
+        record = bytearray()
+        for _ in range(_MAX_FRAGMENTS):
+            mark = int.from_bytes(self._receive(4), "big")
+            size = mark & ~_LAST_FRAGMENT
+            if len(record) + size > MAX_REPLY:
+                raise garbled(f"A reply of more than {MAX_REPLY} bytes.")
+            record += self._receive(size)
+            if mark & _LAST_FRAGMENT:
+                return bytes(record)
+        raise garbled(f"A reply in more than {_MAX_FRAGMENTS} fragments.")
+
+    def _receive(self, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size:
+            self._socket.settimeout(self._deadline.check())
+            piece = self._socket.recv(min(size - len(found), 65536))
+            if not piece:
+                raise AppError(
+                    ErrorKind.SERVER_REFUSED,
+                    "The server closed the connection instead of answering.",
+                    hint="It may answer only some addresses, or another service may use this port.",
+                )
+            found += piece
+        return bytes(found)
+
+    def _over_udp(self, message: bytes, xid: int) -> bytes:
+        """Send a datagram, again and again, until one with the same number comes back."""
+        wait_s = _RESEND_S
+        while True:
+            self._deadline.check()
+            self._socket.send(message)
+            again = self._deadline.within(wait_s)
+            wait_s *= 2
+            while left := again.left():
+                self._socket.settimeout(left)
+                try:
+                    reply = self._socket.recv(_MAX_DATAGRAM)
+                except TimeoutError:
+                    break
+                if reply[:4] == u32(xid):
+                    return reply
+
+    @contextlib.contextmanager
+    def _failures(self) -> Generator[None]:
+        try:
+            yield
+        except TimeoutError as error:
+            raise silent(self._deadline.seconds) from error
+        except OSError as error:
+            raise connection_error(error.errno or errno.EIO, self._deadline.seconds) from error
+
+
+def _accepted(reply: Unpacker, xid: int, program: int, version: int) -> bytes:
+    """Return the body of a reply that was accepted and successful."""
+    if reply.u32() != xid:
+        raise XdrError("it carries the number of another call.")
+    if reply.u32() != _REPLY:
+        raise XdrError("it is not a reply.")
+    state = reply.u32()
+    if state == _DENIED:
+        raise _denied(reply)
+    if state != _ACCEPTED:
+        raise XdrError(f"it has the unknown state {state}.")
+    reply.u32()  # the flavour of the verifier
+    reply.opaque(_MAX_AUTH)
+    state = reply.u32()
+    if state == _SUCCESS:
+        return reply.rest()
+    if state == _VERSION_MISMATCH:
+        raise VersionMismatchError(program, version, reply.u32(), reply.u32())
+    if state in {_PROGRAM_MISSING, _PROCEDURE_MISSING}:
+        raise ProgramMissingError(
+            ErrorKind.VERSION_UNSUPPORTED,
+            "The server does not offer this service there.",
+            detail=f"RPC program {program}, version {version}: "
+            f"{'PROG_UNAVAIL' if state == _PROGRAM_MISSING else 'PROC_UNAVAIL'}",
+        )
+    if state in _OTHER_ACCEPTED:
+        raise garbled(f"The server says that {_OTHER_ACCEPTED[state]}.")
+    raise XdrError(f"it has the unknown state {state}.")
+
+
+def _denied(reply: Unpacker) -> AppError:
+    if reply.u32() == 0:
+        return garbled(f"The server speaks version {reply.u32()} to {reply.u32()} of RPC, not 2.")
+    reason = reply.u32()
+    return AppError(
+        ErrorKind.ACCESS_DENIED,
+        "The server refuses to answer an unauthenticated question.",
+        hint="It may want Kerberos, or requests from privileged ports only.",
+        detail=f"RPC: authentication error {reason} {_AUTH.get(reason, '')}".rstrip(),
+    )

@@ -1,0 +1,100 @@
+"""Asks rpcbind where services listen: version 2 (RFC 1833, portmapper) over IPv4, version 3 over IPv6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.discovery.rpc import Connection, Deadline, Transport, decode
+from app.discovery.xdr import XdrError, opaque, u32
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from app.discovery.xdr import Unpacker
+
+PROGRAM = 100000
+_PORTMAPPER, _RPCBIND = 2, 3
+_GET, _DUMP = 3, 4
+_TRANSPORTS: dict[int, Transport] = {6: "tcp", 17: "udp"}
+_NUMBERS = {name: number for number, name in _TRANSPORTS.items()}
+#: netid(5) names of version 3; "local" and others are not reachable from here.
+_NETIDS: dict[str, tuple[int, Transport]] = {
+    "tcp": (4, "tcp"),
+    "udp": (4, "udp"),
+    "tcp6": (6, "tcp"),
+    "udp6": (6, "udp"),
+}
+_MAX_ROWS = 1024
+_MAX_TEXT = 256
+
+
+class Row(NamedTuple):
+    """One registration; ``family`` is 4 or 6."""
+
+    program: int
+    version: int
+    transport: Transport
+    port: int
+    family: int = 4
+
+
+def find_port(address: str, rpcbind_port: int, program: int, version: int, deadline: Deadline) -> int:
+    """Return the TCP port of a program, 0 if it is not registered.
+
+    Raises:
+        AppError: if rpcbind does not answer.
+    """
+    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+        if ":" not in address:
+            asked = u32(program, version, _NUMBERS["tcp"], 0)
+            port = decode(rpcbind.call(PROGRAM, _PORTMAPPER, _GET, asked), lambda reply: reply.u32())
+        else:
+            asked = u32(program, version) + opaque(b"tcp6") + opaque(b"") + opaque(b"")
+            port = decode(
+                rpcbind.call(PROGRAM, _RPCBIND, _GET, asked), lambda reply: _port_of(reply.opaque(_MAX_TEXT))
+            )
+    if port > 0xFFFF:
+        raise AppError(ErrorKind.SERVER_GARBLED, f"The server's rpcbind names the impossible port {port}.")
+    return port
+
+
+def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Row]:
+    """Return what is registered for the address's own family.
+
+    Raises:
+        AppError: if rpcbind does not answer.
+    """
+    family = 6 if ":" in address else 4
+    version, read = (_RPCBIND, _new_row) if family == 6 else (_PORTMAPPER, _old_row)
+    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+        body = rpcbind.call(PROGRAM, version, _DUMP)
+    rows = decode(body, lambda reply: reply.chain(read, _MAX_ROWS))
+    return sorted({row for row in rows if row is not None and row.family == family})
+
+
+def _old_row(reply: Unpacker) -> Row | None:
+    program, version, number, port = reply.u32(), reply.u32(), reply.u32(), reply.u32()
+    transport = _TRANSPORTS.get(number)
+    if transport is None or not 0 < port <= 0xFFFF:
+        return None
+    return Row(program, version, transport, port)
+
+
+def _new_row(reply: Unpacker) -> Row | None:
+    program, version = reply.u32(), reply.u32()
+    netid = _NETIDS.get(reply.opaque(_MAX_TEXT).decode(errors="replace"))
+    where = reply.opaque(_MAX_TEXT)
+    reply.opaque(_MAX_TEXT)  # its owner
+    if netid is None:
+        return None
+    family, transport = netid
+    return Row(program, version, transport, _port_of(where), family)
+
+
+def _port_of(universal: bytes) -> int:
+    """Return the port of a universal address, "host.high.low" (RFC 5665 §5.2.3); 0 for an empty one."""
+    if not universal:
+        return 0
+    parts = universal.rsplit(b".", 2)[-2:]
+    if len(parts) < 2 or not all(part.isdigit() and len(part) <= 3 and int(part) < 256 for part in parts):
+        raise XdrError("an address without a port.")
+    return int(parts[0]) << 8 | int(parts[1])

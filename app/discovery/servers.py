@@ -1,0 +1,77 @@
+"""Names for the server field: what fstab, the kernel's list of mounts and the local network know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.share import Share, ShareError
+from app.discovery.ask import ask_network
+from app.discovery.model import KnownServer, ServersResult
+from app.errors import AppError
+from app.mounts.table import read_table
+
+if TYPE_CHECKING:
+    from app.tasks import CancelToken
+
+
+def find_servers(token: CancelToken, *, browse: bool = True) -> ServersResult:
+    """Return the servers of mounts and those that announce themselves; what fails is a warning.
+
+    Args:
+        token: ends it early.
+        browse: listen on the network.
+    """
+    known = known_servers()
+    if not browse:
+        return known
+    try:
+        announced = ask_network(token)
+    except AppError as error:
+        token.check()
+        return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])
+    return msgspec.structs.replace(known, servers=join([*known.servers, *announced]))
+
+
+def join(servers: list[KnownServer]) -> list[KnownServer]:
+    """Return one entry a name, with what all of that name know."""
+    found: dict[str, KnownServer] = {}
+    for server in servers:
+        key = server.name.casefold()
+        same = found.get(key)
+        if same is not None:
+            sources = sorted({*same.sources, *server.sources})
+            exports = sorted({*same.exports, *server.exports})
+            found[key] = KnownServer(name=same.name, sources=sources, exports=exports)
+        else:
+            found[key] = server
+    return [found[key] for key in sorted(found)]
+
+
+def known_servers(root: str = "/") -> ServersResult:
+    """Return the servers of configured and active mounts, with their exports that are known from there.
+
+    Args:
+        root: where to look for etc/fstab and proc; tests give a folder of recorded files.
+    """
+    table = read_table(root)
+    sources: dict[str, set[str]] = {}
+    exports: dict[str, set[str]] = {}
+    for mount in table.mounts:
+        shares = [
+            ("fstab", mount.configured.share if mount.configured else ""),
+            ("mounted", mount.active.share if mount.active else ""),
+        ]
+        for source, text in shares:
+            try:
+                share = Share.parse(text)
+            except ShareError:
+                continue
+            sources.setdefault(share.host, set()).add(source)
+            exports.setdefault(share.host, set()).add(share.export)
+    servers = [
+        KnownServer(name=name, sources=sorted(sources[name]), exports=sorted(exports[name]))
+        for name in sorted(sources, key=str.casefold)
+    ]
+    return ServersResult(servers=servers, warnings=table.warnings)
