@@ -121,7 +121,9 @@ class World:
         used = {active.mount_id for active in self.live.values()}
         self._ids = next(number for number in itertools.count(100) if number not in used)
         shown = [word for word in words if not word.startswith("nconnect=")]
-        options = ",".join(["rw", *(word for word in shown if word not in {"rw", "ro"}), "addr=10.0.0.1"])
+        options = ",".join(
+            ["rw", *(word for word in shown if word not in {"rw", "ro"}), "hard", "addr=10.0.0.1"]
+        )
         if "ro" in words:
             options = "ro" + options[2:]
         connections = [int(word[9:]) for word in words if word.startswith("nconnect=")]

@@ -1,15 +1,22 @@
 """A change of a mount: all of it, or everything as it was, whatever fails and whenever it is cancelled."""
 
+import os
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pytest
 from mount_world import FSTAB, POINT, SHARE, World
 
+from app.agent.client import AgentClient
+from app.agent.protocol import Empty
+from app.agent.server import AgentServer, Context
 from app.errors import AppError, ErrorKind
 from app.mounts import apply as apply_module
-from app.mounts.change import ApplyArgs, ApplyEvent
+from app.mounts.apply import Apply
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs
+from app.tasks import run_in_thread
 
 
 @pytest.fixture(autouse=True)
@@ -315,3 +322,88 @@ def test_the_first_mount_asks_nothing(tmp_path: Path) -> None:
     world = World(tmp_path, mounted=False)
     report = world.apply(ask(options="vers=4.2", keep_s=60.0))
     assert "keep" not in [step.kind for step in report.plan.steps]
+
+
+# Over the protocol
+
+
+class Served:
+    """A World behind an agent's server, over pipes."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        request, self._to_agent = os.pipe()
+        self._from_agent, answer = os.pipe()
+        reader, writer = os.fdopen(request, "rb"), os.fdopen(answer, "wb", buffering=0)
+        self.server = AgentServer(reader, writer, {"mounts.apply": self._apply, "mounts.keep": self._keep})
+        self.over = run_in_thread("served", lambda: self._serve(reader, writer))
+        self._answers = os.fdopen(self._from_agent, "rb")
+        self.client = AgentClient(self._answers, os.fdopen(self._to_agent, "wb"))
+        self.done = threading.Event()
+        self._changes: dict[int, Apply] = {}
+
+    def _serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
+        with reader:
+            self.server.serve()
+        self.done.wait(30)
+        writer.close()
+
+    def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
+        world = self.world
+        change = Apply(args, world.around(), world.hands(), context.token, context.emit)
+        self._changes[context.request_id] = change
+        try:
+            return change.run()
+        finally:
+            self.done.set()
+
+    def _keep(self, args: KeepArgs, _context: Context) -> Empty:
+        self._changes[args.id].keep()
+        return Empty()
+
+    def close(self) -> None:
+        """Go away, and wait for the agent's end."""
+        self.client.close()
+        self.over.result(30)
+        assert self.client.join(10)
+        self._answers.close()
+
+
+class Asked(threading.Event):
+    """Set by the question whether to keep the change."""
+
+    def __call__(self, event: ApplyEvent) -> None:
+        if event.keep_s:
+            self.set()
+
+
+def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> None:
+    served = Served(World(tmp_path, mounted=True))
+    asked = Asked()
+    call = served.client.submit(
+        "mounts.apply",
+        ask(options="vers=4.1", keeper="fstab", keep_s=60.0),
+        asked,
+    )
+    assert asked.wait(30)
+    served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(30)
+    assert call.result(30).report.mount.share == SHARE
+    served.close()
+
+
+def test_a_window_that_goes_away_keeps_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=True)
+    before = world.state()
+    served = Served(world)
+    asked = Asked()
+    call = served.client.submit(
+        "mounts.apply",
+        ask(options="vers=4.1", keeper="fstab", keep_s=60.0),
+        asked,
+    )
+    assert asked.wait(30)
+    assert world.state() != before
+    served.close()
+    with pytest.raises(AppError):
+        call.result(30)
+    assert world.state() == before

@@ -1,0 +1,128 @@
+"""What a change would do: which options take what, what is said of it, and that nothing is touched."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from mount_world import FSTAB, LIVE, POINT, SHARE, World
+
+from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyArgs, Plan
+from app.mounts.plan import make_plan
+
+
+def plan(world: World, **changes: Any) -> Plan:
+    before = world.state()
+    made = make_plan(ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes}), world.around())
+    assert (world.state(), world.calls) == (before, [])
+    return made
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path, mounted=True)
+
+
+def takes(made: Plan) -> dict[str, str]:
+    return {change.name: change.takes for change in made.changes}
+
+
+def test_each_option_takes_what_it_takes(world: World) -> None:
+    made = plan(
+        world, options="vers=4.2,timeo=100,ro,noexec,hard,bg,retry=2,nofail,x-systemd.mount-timeout=9",
+        read_ahead_kb=2048,
+    )  # fmt: skip
+    assert takes(made) == {
+        "timeo": "mount", "ro": "remount", "noexec": "remount", "hard": "live", "bg": "boot", "retry": "boot",
+        "nofail": "boot", "x-systemd.mount-timeout": "boot", "x-gvfs-show": "boot", "read_ahead_kb": "live",
+    }  # fmt: skip
+    assert made.changes[-1].name in {"read_ahead_kb"}
+    assert made.changes[-1].before == "512"
+
+
+def test_every_step_has_its_command(world: World) -> None:
+    made = plan(world, options="vers=4.1,nofail", mount_point=POINT, busy="lazy", keep_s=5.0)
+    commands = {step.kind: step.command for step in made.steps}
+    mount = f"mount -t nfs -o vers=4.1,nosuid,nodev {SHARE} {POINT}"
+    assert commands == {
+        "verify": f"unshare --mount {mount}",
+        "unmount": f"umount --lazy {POINT}",
+        "mount": mount,
+        "tune": f'echo 512 > "/sys/class/bdi/$(findmnt -nro MAJ:MIN {POINT})/read_ahead_kb"',
+        "check": f"findmnt -o TARGET,SOURCE,OPTIONS {POINT}",
+        "keep": "",
+    }
+    assert [holder.pid for holder in made.holders] == [7]
+    assert "for 40 seconds at most" in made.away
+
+
+def test_a_remount_is_of_one_mount_point_where_it_can_be(world: World) -> None:
+    one = plan(world, options="vers=4.2,ro")
+    assert one.steps[0].command == f"mount -o remount,bind,ro {POINT}"
+    both = plan(world, options="vers=4.2,sync")
+    assert both.steps[0].command == f"mount -o remount,sync {POINT}"
+    world.live["/mnt/b"] = world.live[POINT]
+    assert not any("/mnt/b" in text for text in plan(world, options="vers=4.2,ro").warnings)
+    assert any("/mnt/b changes too" in text for text in plan(world, options="vers=4.2,sync").warnings)
+
+
+def test_who_shares_the_connections_is_named(world: World) -> None:
+    world.mount("nas:/b", "/mnt/b", ["vers=4.2"])
+    world.mount("nas:/c", "/mnt/c", ["vers=3"])
+    made = plan(world, options="vers=4.2,nconnect=8")
+    assert made.sharing == ["/mnt/b"]
+    assert any(text.startswith("nconnect stay") and "/mnt/b" in text for text in made.warnings)
+    world.live["/mnt/b"] = msgspec.structs.replace(world.live["/mnt/b"], device=world.live[POINT].device)
+    made = plan(world, options="vers=4.2,timeo=100")
+    assert any("what was mounted first decides" in text for text in made.warnings)
+
+
+def test_what_is_already_so_is_no_change(world: World) -> None:
+    assert plan(world, options="vers=4.2,x-gvfs-show", keeper="fstab").steps == []
+    assert plan(world, options=LIVE + ",hard").steps == []
+    # Made by somebody else: what was asked for is not known, and what was negotiated is left as it is.
+    world.live[POINT] = msgspec.structs.replace(
+        world.live[POINT], mount_id=7, options="rw,relatime,vers=4.2,rsize=1048576,soft,addr=10.0.0.1"
+    )
+    world.path.write_bytes(b"")
+    assert takes(plan(world, options="vers=4.2")) == {"hard": "mount"}
+    assert plan(world, options="vers=4.2,soft").steps == []
+
+
+def test_what_is_kept_elsewhere_is_said(world: World) -> None:
+    made = plan(world, options="vers=4.1")
+    assert any("is gone after the next start" in text for text in made.warnings)
+    made = plan(world, options="vers=4.1", keeper="systemd")
+    assert any("has an entry for nas:/a too" in text for text in made.warnings)
+    made = plan(world, options="vers=4.1", keeper="fstab", read_ahead_kb=64)
+    assert any("read-ahead is not kept" in text for text in made.warnings)
+    made = plan(world, mount_point="/mnt/new", mount=False, read_ahead_kb=64, keeper="fstab")
+    assert any("nothing is mounted" in text for text in made.warnings)
+
+
+def test_a_dead_server_is_told(world: World) -> None:
+    world.silent = True
+    made = plan(world, options="vers=4.1", keeper="fstab")
+    assert [step.kind for step in made.steps] == ["back-up", "write"]
+    assert any("does not answer, so the mount is left alone" in text for text in made.warnings)
+    assert (made.away, made.sharing) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"share": "nas"}, ErrorKind.SHARE_INVALID),
+        ({"options": "rsize=lots"}, ErrorKind.OPTION_INVALID),
+        ({"options": "vers=4.1", "busy": "next-boot"}, ErrorKind.USAGE),
+        ({"keeper": "fstab", "replaces": "/mnt/none"}, ErrorKind.NOT_MOUNTED),
+        ({"keeper": "fstab", "expected_sha256": "0"}, ErrorKind.FSTAB_CHANGED),
+        ({"keeper": "systemd", "options": "bg"}, ErrorKind.OPTION_INVALID),
+        ({"keeper": "systemd", "mount_point": "/" + "x" * 300}, ErrorKind.MOUNT_POINT_INVALID),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(world: World, changes: dict[str, Any], kind: ErrorKind) -> None:
+    with pytest.raises(AppError) as caught:
+        plan(world, **changes)
+    assert caught.value.kind is kind
+    assert world.path.read_bytes() == FSTAB
