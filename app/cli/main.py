@@ -21,6 +21,7 @@ from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.convert import run_convert
+from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
@@ -116,6 +117,17 @@ def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None]
 def _list(host: Host, args: argparse.Namespace) -> str:
     result = ask(host, "mounts.list", ListArgs())
     return _json(result) if args.json else mounts_text(result)
+
+
+def _discover(host: Host, args: argparse.Namespace) -> str:
+    if args.lab is not None and not args.server:
+        args.server = _lab_share(host)
+    result = ask_for(lambda verb, query: ask(host, verb, query), args)
+    if args.json:
+        return _json(result)
+    if not args.server:
+        return servers_text(result)
+    return probe_text(result) if args.probe else exports_text(result)
 
 
 def _facts(host: Host, args: argparse.Namespace) -> str:
@@ -227,6 +239,7 @@ def _complain(error: AppError) -> None:
 
 _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "list": _list,
+    "discover": _discover,
     "facts": _facts,
     "advise": _advise,
     "mount": _mount,

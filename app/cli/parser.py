@@ -10,6 +10,7 @@ from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
+from app.cli.discover import add_arguments as add_discover
 from app.cli.lint import add_arguments as add_lint
 from app.cli.persist import add_forget, add_persist
 from app.units import format_size, parse_size
@@ -62,6 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
         return command
 
     add("list", "list the NFS mounts, configured and active")
+
+    add_discover(add("discover", "find servers, and ask one what it exports and offers"))
 
     facts = add("facts", "show what is known of the client, and of a share's link and server")
     facts.add_argument("where", nargs="?", default="", metavar="SHARE|MOUNTPOINT")

@@ -1,0 +1,120 @@
+"""``mountwright discover``: which servers there are, what one exports, and which versions it offers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.cli.text import table
+from app.discovery.model import ExportsArgs, ProbeArgs, ServersArgs
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.discovery.model import ExportsResult, ProbeResult, Problem, ServersResult
+
+_SOURCES = {"fstab": "set up here", "mounted": "mounted here", "mdns": "announces itself"}
+_OFFERED = {True: "yes", False: "no", None: "unknown"}
+_ANSWERS = {True: "answers", False: "does not answer", None: "not asked"}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of discover."""
+    command.add_argument(
+        "server",
+        nargs="?",
+        default="",
+        metavar="SERVER",
+        help="a name, an address or a share; none: list servers",
+    )
+    command.add_argument(
+        "--probe", action="store_true", help="show NFS versions and RPC services instead of exports"
+    )
+    command.add_argument("--port", type=int, default=0, help="where its NFS listens (default 2049)")
+    command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
+
+
+def ask_for(ask: Callable[[str, Any], Any], args: argparse.Namespace) -> Any:
+    """Ask what the words say; ``ask`` takes a verb and its arguments."""
+    if not args.server:
+        return ask("discover.servers", ServersArgs())
+    if args.probe:
+        return ask("discover.probe", ProbeArgs(server=args.server, port=args.port))
+    query = ExportsArgs(server=args.server, port=args.port, mount_port=args.mount_port)
+    return ask("discover.exports", query)
+
+
+def servers_text(result: ServersResult) -> str:
+    """Return the servers that are known."""
+    lines = ["No server is known here, and none announces itself."]
+    if result.servers:
+        rows = [["SERVER", "KNOWN BECAUSE IT", "EXPORTS KNOWN"]]
+        rows += [
+            [
+                server.name,
+                ", ".join(_SOURCES.get(source, source) for source in server.sources),
+                "  ".join(server.exports) or "—",
+            ]
+            for server in result.servers
+        ]
+        lines = [table(rows)]
+    return "\n".join([*lines, *result.warnings])
+
+
+def exports_text(result: ExportsResult) -> str:
+    """Return what a server exports, from both sources."""
+    lines = [f"{result.server} ({result.address})", ""]
+    if result.exports is None:
+        lines += _why("The MOUNT service's list", result.exports_problem)
+    elif not result.exports:
+        lines.append("The MOUNT service lists no exports.")
+    else:
+        rows = [["EXPORT", "FOR"]]
+        rows += [[export.path, " ".join(export.clients) or "everyone"] for export in result.exports]
+        lines.append(table(rows))
+    lines.append("")
+    if result.root is None:
+        lines += _why("Version 4's root", result.root_problem)
+    elif not result.root:
+        lines.append("Version 4's root holds no directories.")
+    else:
+        rows = [["BELOW VERSION 4'S ROOT", ""]]
+        rows += [
+            [entry.path, "; ".join(filter(None, ["exported" if entry.export else "", entry.note]))]
+            for entry in result.root
+        ]
+        lines.append(table(rows))
+        if not result.root_complete:
+            lines.append("There is more than that.")
+    return "\n".join(lines)
+
+
+def probe_text(result: ProbeResult) -> str:
+    """Return versions by transports, and the services."""
+    rows = [["NFS VERSION", "TRANSPORT", "OFFERED", "HOW IT IS KNOWN"]]
+    rows += [
+        [offer.version, offer.transport, _OFFERED[offer.offered], offer.note] for offer in result.versions
+    ]
+    lines = [f"{result.server} ({result.address}), port {result.port}", "", table(rows), ""]
+    if result.services is None:
+        lines += _why("The list of RPC services", result.services_problem)
+    else:
+        rows = [["SERVICE", "VERSION", "TRANSPORT", "PORT", ""]]
+        rows += [
+            [
+                service.name or str(service.program),
+                str(service.version),
+                service.transport,
+                str(service.port),
+                service.note or _ANSWERS[service.answers],
+            ]
+            for service in result.services
+        ]
+        lines.append(table(rows))
+    return "\n".join([*lines, *result.notes])
+
+
+def _why(what: str, problem: Problem | None) -> list[str]:
+    if problem is None:
+        return [f"{what} is not known."]
+    return [text for text in (f"{what} is not known: {problem.message}", problem.hint) if text]
