@@ -12,6 +12,16 @@ from app.agent.client import AgentClient
 from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
+from app.discovery.model import (
+    Export,
+    ExportsResult,
+    KnownServer,
+    ProbeResult,
+    RootEntry,
+    ServersResult,
+    Service,
+    VersionOffer,
+)
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step, StepState
 from app.mounts.model import Active, Configured, FstabReport, Mount, MountReport, MountTable, OptionValue
@@ -100,6 +110,9 @@ class FakeHost:
         self.values: list[OptionValue] = []
         self.kept = threading.Event()
         self.revert_state: StepState = "done"
+        self.exports: dict[str, Any] = {}
+        self.discover_error: Exception | None = None
+        self.cancelled: list[str] = []
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
 
@@ -134,6 +147,8 @@ class FakeHost:
             "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
+            "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
+            "discover.servers": self.discover_servers,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
         }  # fmt: skip
 
@@ -258,6 +273,42 @@ class FakeHost:
         if args.preview:
             return FstabReport(diff=diff, line="", sha256="beef")
         return FstabReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
+
+    def discover_exports(self, args: Any, context: Context) -> ExportsResult:
+        self._asked_of_server("discover.exports", args, context)
+        answer: dict[str, Any] = {
+            "exports": [Export(path="/export/home", clients=["10.0.0.0/8", "ada.example"]),
+                        Export(path="/export/with space")],
+            "root": [RootEntry(path="/export", export=False), RootEntry(path="/export/home", export=True)],
+        }  # fmt: skip
+        return ExportsResult(server=args.server, address="10.0.0.7", **{**answer, **self.exports})
+
+    def discover_probe(self, args: Any, context: Context) -> ProbeResult:
+        self._asked_of_server("discover.probe", args, context)
+        offers = {("tcp", "3"): True, ("tcp", "4.2"): True, ("udp", "3"): False, ("tcp", "4.0"): False}
+        return ProbeResult(
+            server=args.server, address="10.0.0.7", port=2049,
+            versions=[VersionOffer(transport=transport, version=version, offered=offered, note="It said.")
+                      for (transport, version), offered in offers.items()],
+            services=[Service(program=100003, name="nfs", version=3, transport="tcp", port=2049,
+                              answers=True),
+                      Service(program=100005, name="mountd", version=3, transport="tcp", port=20048)],
+            notes=["Version 4.2 is the newest that it offers."],
+        )  # fmt: skip
+
+    def discover_servers(self, args: Any, _context: Context) -> ServersResult:
+        self.calls.append(("discover.servers", args))
+        return ServersResult(servers=[
+            KnownServer(name="nas01", sources=["fstab", "mounted"], exports=["/export/home"]),
+            KnownServer(name="zeus", sources=["fstab"], exports=["/a"]),
+        ])  # fmt: skip
+
+    def _asked_of_server(self, verb: str, args: Any, context: Context) -> None:
+        self.calls.append((verb, args))
+        context.token.on_cancel(lambda: self.cancelled.append(args.server))
+        self._hold(context)
+        if self.discover_error is not None:
+            raise self.discover_error
 
     def facts(self, args: Any, _context: Context) -> Facts:
         self.calls.append(("facts.get", args))

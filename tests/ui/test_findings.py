@@ -13,7 +13,7 @@ from ui.widgets.findings import FindingsPanel
 
 @pytest.fixture
 def panel(qtbot):
-    made = SettingsPanel()
+    made = SettingsPanel(lambda _verb, _args: pytest.fail("Nothing is to be asked."))
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()

@@ -86,7 +86,7 @@ class DetailPanel(QWidget):
         self._busy_text = plain_label()
         self._cancel = _button(self.tr("&Cancel"), "cancel", self._mounting.cancel)
         self._busy_row = QFrame()
-        self.settings = SettingsPanel()
+        self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
         self.settings.submitted.connect(self._on_submitted)
         self.advice = AdvicePanel(submit)

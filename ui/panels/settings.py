@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidget
@@ -16,14 +16,16 @@ from ui.models.option_form import DEFAULT_OPTIONS, FormState, asked_options, wit
 from ui.models.option_neighbours import connections
 from ui.models.option_search import find_options
 from ui.mounting import Wish
+from ui.panels.server_probe import ServerProbe
 from ui.panels.settings_bar import SettingsBar
 from ui.panels.settings_foot import SettingsFoot
 from ui.panels.settings_history import History
 from ui.widgets.labels import MutedLabel
 from ui.widgets.option_grid import OptionGrid
+from ui.widgets.share_field import ShareField
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from PySide6.QtCore import QObject
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint import Finding
     from app.mounts.model import Mount, MountReport
+    from ui.bridge import BridgeCall
     from ui.widgets.option_row import Advised
 
 #: Half a word is no mistake: findings wait until typing in the option string pauses, milliseconds.
@@ -53,15 +56,18 @@ class SettingsPanel(QWidget):
     submitted = Signal()
     dialect_chosen = Signal(str)
 
-    def __init__(self) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
+        self._submit = submit
+        self._probe: ServerProbe | None = None
         self._state = FormState("", "", "")
         self._original = ""
         self._mount: Mount | None = None
         self._asked: dict[tuple[str, str], str] = {}
         self._facts: Facts | None = None
         self._mounts: Sequence[Mount] = ()
-        self._share = QLineEdit()
+        self._share = ShareField(submit)
+        self._share.check_wanted.connect(self._on_check)
         self._share.setObjectName("share")
         self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
         self._point = QLineEdit()
@@ -120,6 +126,7 @@ class SettingsPanel(QWidget):
 
     def show_draft(self, share: str, mount_point: str) -> None:
         """Show the form of a new mount."""
+        self._forget_servers()
         self._mount = None
         self._original = DEFAULT_OPTIONS
         self._show_used()
@@ -129,6 +136,7 @@ class SettingsPanel(QWidget):
         """Show a mount; the person's unfinished edits of the same mount, and their steps, may be kept."""
         keep_edits = keep_edits and self._mount is not None
         edits = keep_edits and self.dirty
+        self._forget_servers()
         self._mount = mount
         self._original = self._asked_for(mount)
         self._show_used()
@@ -166,6 +174,23 @@ class SettingsPanel(QWidget):
     def show_advised(self, advice: Mapping[str, Advised]) -> None:
         """Show recommended values beside the others, by canonical name; an empty mapping hides the column."""
         self._grid.show_advised(advice)
+
+    def _forget_servers(self) -> None:
+        """Another host or another mount is shown: what was asked of a server is of no use any more."""
+        self._share.forget()
+        if self._probe is not None:
+            self._probe.close()
+
+    def _on_check(self, server: str) -> None:
+        """Look at a server closely; a look at another one ends."""
+        if self._probe is not None:
+            self._probe.close()
+        self._probe = ServerProbe(self.window(), self._submit, server)
+        self._probe.finished.connect(self._on_probe_closed)
+        self._probe.show()
+
+    def _on_probe_closed(self) -> None:
+        self._probe = None
 
     # What the window asks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from advisor.catalogue import NO, YES, catalogue
 from advisor.dialects.entry import when_of
@@ -14,7 +14,6 @@ from ui.widgets.labels import MutedLabel
 from ui.widgets.option_cells import (
     COLUMN_ADVISED,
     COLUMN_ASKED,
-    COLUMN_BUTTONS,
     COLUMN_DEFAULT,
     COLUMN_LABEL,
     COLUMN_USED,
@@ -54,7 +53,7 @@ class OptionGrid(QWidget):
     when_edited = Signal(str)
     row_made = Signal(object, str)
 
-    def __init__(self, place: Sequence[tuple[str, QLineEdit]]) -> None:
+    def __init__(self, place: Sequence[tuple[str, QWidget]]) -> None:
         super().__init__()
         self.rows: dict[str, OptionRow] = {}
         self._place_rows: list[QWidget] = []
@@ -77,10 +76,10 @@ class OptionGrid(QWidget):
 
     # Making
 
-    def _fill(self, place: Sequence[tuple[str, QLineEdit]]) -> None:
+    def _fill(self, place: Sequence[tuple[str, QWidget]]) -> None:
         grid = self._grid
         grid.setContentsMargins(6, 8, 16, 12)
-        grid.setHorizontalSpacing(8)
+        grid.setHorizontalSpacing(6)
         grid.setVerticalSpacing(4)
         titles: dict[Group, str] = {
             "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),
@@ -94,12 +93,12 @@ class OptionGrid(QWidget):
             section.toggled.connect(self._on_toggled)
             self._sections.append(section)
             row = self._add_section(row, section, place if group == "general" else ())
-        grid.setColumnMinimumWidth(COLUMN_ASKED, self.fontMetrics().averageCharWidth() * 24)
+        grid.setColumnMinimumWidth(COLUMN_ASKED, self.fontMetrics().averageCharWidth() * 26)
         grid.setColumnStretch(COLUMN_DEFAULT, 2)
         grid.setColumnStretch(COLUMN_USED, 3)
         grid.setRowStretch(row, 1)
 
-    def _add_section(self, row: int, section: OptionSection, place: Sequence[tuple[str, QLineEdit]]) -> int:
+    def _add_section(self, row: int, section: OptionSection, place: Sequence[tuple[str, QWidget]]) -> int:
         if section.label is not None:
             if row:
                 section.label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
@@ -119,12 +118,12 @@ class OptionGrid(QWidget):
             row = self._reserve(row, option)
         return row
 
-    def _add_place(self, row: int, text: str, field: QLineEdit) -> None:
+    def _add_place(self, row: int, text: str, field: QWidget) -> None:
         label = QLabel(text)
         label.setBuddy(field)
         field.setAccessibleName(text.replace("&", ""))
         self._grid.addWidget(label, row, COLUMN_LABEL)
-        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_BUTTONS - COLUMN_DEFAULT)
+        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_ADVISED - COLUMN_DEFAULT)
         self._place_rows += [label, field]
         self._chain.append(field)
 
@@ -199,14 +198,12 @@ class OptionGrid(QWidget):
         self._show_rows()
 
     def show_used(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
-        """Show what is in use, and which values that were asked for are not in force."""
+        """Take what is in use, and which values that were asked for are not in force; the options come next."""
         self._used = {value.name: value for value in values}
         self._refused = frozenset(refused)
         found = [self._used.get(name) for name in ("vers", "proto")]
         self._carrier = tuple(value.effective or "" if value else "" for value in found)  # type: ignore[assignment]
         self._used_heading.setVisible(active)
-        for row in self.rows.values():
-            self._show_row(row)
 
     def show_advised(self, advice: Mapping[str, Advised]) -> None:
         """Show recommended values; the column is there only if there are any."""

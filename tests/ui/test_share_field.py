@@ -1,0 +1,221 @@
+"""The share field and “Check server…” in the window, against a scripted agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolButton, QTreeWidget
+
+from app.discovery.model import Problem
+from app.errors import AppError, ErrorKind
+from ui.actions import Command
+from ui.panels.server_probe import ServerProbe
+from ui.widgets.share_field import ShareField
+
+if TYPE_CHECKING:
+    from driver import Driver
+    from pytestqt.qtbot import QtBot
+
+
+class Person:
+    """Types into the field of a new mount."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.fake = driver.fake
+        self.qtbot: QtBot = driver.qtbot
+        driver.open()
+        driver.window._actions[Command.NEW].trigger()
+        driver.wait(lambda: driver.sees("share"))
+        field = driver.window.findChild(ShareField)
+        assert field is not None
+        self.field = field
+        line = driver.find(QLineEdit, "share")
+        assert isinstance(line, QLineEdit)
+        self.line = line
+        line.setFocus()
+        driver.wait(line.hasFocus)
+
+    def type(self, text: str) -> None:
+        self.qtbot.keyClicks(self.line, text)
+
+    def rows(self) -> list[tuple[str, str]]:
+        return self.field._list.rows() if self.field._list.isVisible() else []
+
+    def key(self, key: Qt.Key) -> None:
+        self.qtbot.keyClick(self.line, key)
+
+    def status(self) -> str:
+        return self.driver.text_of("share-status")
+
+    def wait_for(self, *labels: str) -> None:
+        self.driver.wait(lambda: [label for label, _ in self.rows()] == list(labels))
+
+
+@pytest.fixture
+def person(driver: Driver) -> Person:
+    return Person(driver)
+
+
+def test_a_share_by_keyboard_alone(person: Person) -> None:
+    person.key(Qt.Key.Key_Down)
+    person.wait_for("nas01", "zeus")
+    assert person.rows()[0][1] == "in fstab, mounted"
+    assert person.fake.asked("discover.exports") == []
+    person.key(Qt.Key.Key_Down)
+    person.key(Qt.Key.Key_Return)
+    assert person.line.text() == "nas01:"
+    person.wait_for("/export/home", "/export/with space", "/export")
+    assert [note for _, note in person.rows()] == [
+        "10.0.0.0/8, ada.example", "for everyone", "directory of version 4",
+    ]  # fmt: skip
+    person.key(Qt.Key.Key_Down)
+    person.key(Qt.Key.Key_Down)
+    person.key(Qt.Key.Key_Return)
+    assert person.line.text() == "nas01:/export/with space"
+    assert person.rows() == []
+    assert "nas01:/export/with space" in person.driver.text_of("command")
+    assert [args.server for args in person.fake.asked("discover.exports")] == ["nas01"]
+
+
+def test_nothing_is_asked_of_a_server_whose_name_is_not_finished(person: Person) -> None:
+    person.type("nas01")
+    person.wait_for("nas01")
+    person.qtbot.wait(400)
+    assert person.fake.asked("discover.exports") == []
+    person.type(":")
+    person.wait_for("/export/home", "/export/with space", "/export")
+    person.type("/export/w")
+    person.wait_for("/export/with space")
+    assert len(person.fake.asked("discover.exports")) == 1
+
+
+def test_anything_may_be_typed_and_enter_goes_on(person: Person) -> None:
+    person.type("nas01:/exp")
+    person.driver.wait(lambda: person.rows() != [])
+    with person.qtbot.waitSignal(person.field.returnPressed):
+        person.key(Qt.Key.Key_Return)
+    assert person.line.text() == "nas01:/exp"
+    person.type("[fd00::2]")
+    assert person.line.text() == "nas01:/exp[fd00::2]"
+
+
+def test_a_slow_server_is_counted_down_and_can_be_given_up(person: Person) -> None:
+    person.fake.hold.clear()
+    person.type("slow:")
+    person.driver.wait(lambda: person.status().startswith("Asking slow… "))
+    assert person.status().endswith(" s")
+    began = person.status()
+    person.driver.wait(lambda: person.status() != began)
+    person.driver.click("share-cancel")
+    assert not person.driver.sees("share-cancel")
+    assert not person.status().startswith("Asking")
+    person.driver.wait(lambda: person.fake.cancelled == ["slow"])
+
+
+def test_the_answer_to_an_older_name_is_not_shown(person: Person) -> None:
+    person.fake.hold.clear()
+    person.type("old:")
+    person.driver.wait(lambda: len(person.fake.asked("discover.exports")) == 1)
+    person.line.selectAll()
+    person.type("new:")
+    person.driver.wait(lambda: person.fake.cancelled == ["old"])
+    person.fake.hold.set()
+    person.driver.wait(lambda: person.status().startswith("new answers"))
+    assert [args.server for args in person.fake.asked("discover.exports")] == ["old", "new"]
+
+
+def test_a_failure_is_one_sentence_with_its_hint_behind(person: Person) -> None:
+    person.fake.discover_error = AppError(
+        ErrorKind.SERVER_UNKNOWN, "The name “gone” is not known.", hint="Check its <spelling>."
+    )
+    person.type("gone:")
+    person.driver.wait(lambda: person.status() == "The name “gone” is not known.")
+    assert "Check its &lt;spelling&gt;." in person.field._said.toolTip()
+    assert QApplication.activeModalWidget() is None
+    assert person.driver.message() == ""
+
+
+def test_a_problem_of_one_source_hides_nothing_of_the_other(person: Person) -> None:
+    problem = Problem(kind="server-refused", message="It runs no rpcbind.", hint="Version 4 only.")
+    person.fake.exports = {"exports": None, "exports_problem": problem}
+    person.type("nas01:")
+    person.wait_for("/export", "/export/home")
+    assert person.status() == "nas01 answers. Directories to choose from: 2."
+    assert "It runs no rpcbind." in person.field._said.toolTip()
+
+
+def test_another_host_ends_the_question(person: Person) -> None:
+    person.fake.hold.clear()
+    person.type("slow:")
+    person.driver.wait(lambda: len(person.fake.asked("discover.exports")) == 1)
+    person.driver.window.open_host("gigabit")
+    person.driver.wait(lambda: not person.status().startswith("Asking"))
+    person.fake.hold.set()
+    assert person.field._exports.state == "idle"
+    assert person.field._servers.result is None
+
+
+def test_the_button_opens_the_list(person: Person) -> None:
+    person.driver.wait(lambda: person.status() != "")
+    person.qtbot.mouseClick(person.driver.find(QToolButton, "share-open"), Qt.MouseButton.LeftButton)
+    person.wait_for("nas01", "zeus")
+    person.key(Qt.Key.Key_Escape)
+    assert person.rows() == []
+    assert person.driver.sees("share")
+
+
+# “Check server…”
+
+
+def check(person: Person, share: str = "nas01:/export") -> ServerProbe:
+    assert not person.driver.find(QPushButton, "share-check").isEnabled()
+    person.type(share)
+    person.driver.click("share-check")
+    dialog = person.driver.window.findChild(ServerProbe)
+    assert dialog is not None
+    return dialog
+
+
+def test_a_server_is_checked_beside_the_window(person: Person) -> None:
+    dialog = check(person)
+    assert not dialog.isModal()
+    person.driver.wait(lambda: person.driver.sees("probe-services"))
+    assert [args.server for args in person.fake.asked("discover.probe")] == ["nas01"]
+    assert person.driver.text_of("probe-tcp-4.2") == "✓ offered"
+    assert person.driver.text_of("probe-udp-3") == "✗ not offered"
+    assert person.driver.text_of("probe-udp-4.0") == "? unknown"
+    tree = dialog.findChild(QTreeWidget, "probe-services")
+    assert tree is not None
+    assert tree.topLevelItemCount() == 2
+    person.driver.click("probe-copy")
+    text = QGuiApplication.clipboard().text()
+    assert "  4.2 TCP: ✓ offered" in text
+    assert "mountd 3 TCP 20048: ? not asked" in text
+    dialog.close()
+    person.driver.wait(lambda: person.driver.window.findChild(ServerProbe) is None)
+
+
+def test_a_check_is_stopped_repeated_and_fails_in_its_own_place(person: Person) -> None:
+    person.fake.hold.clear()
+    check(person)
+    person.driver.wait(lambda: person.driver.text_of("probe-status").startswith("Asking nas01… "))
+    person.driver.click("probe-cancel")
+    person.driver.wait(lambda: "nas01" in person.fake.cancelled)
+    person.fake.hold.set()
+    person.fake.discover_error = AppError(ErrorKind.SERVER_SILENT, "No answer.", hint="Is it on?")
+    person.driver.click("probe-retry")
+    person.driver.wait(lambda: person.driver.text_of("probe-status") == "No answer.")
+    assert person.driver.text_of("probe-hint") == "Is it on?"
+    assert person.driver.message() == ""
+
+
+def test_a_check_goes_with_its_window(person: Person) -> None:
+    person.fake.hold.clear()
+    check(person)
+    person.driver.window.open_host("gigabit")
+    person.driver.wait(lambda: person.driver.window.findChild(ServerProbe) is None)
+    person.fake.hold.set()
