@@ -134,6 +134,7 @@ class MainWindow(QMainWindow):
         self._mounts.vanished.connect(self._on_vanished)
         self._detail.failed.connect(self.show_error)
         self._detail.began.connect(self._banner.dismiss)
+        self._detail.imported.connect(self._on_imported)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
         self._detail.applied.connect(self._on_applied)
@@ -332,6 +333,13 @@ class MainWindow(QMainWindow):
         if not self._mounts.choose(share, entry.mount_point):
             self._draft(share, entry.mount_point)
         self._detail.settings.load_entry(share, entry.mount_point, str(entry.options))
+
+    def _on_imported(self, mount: Mount) -> None:
+        """Draft an entry of fstab from a unit that others made; nothing is written."""
+        configured = mount.configured
+        if configured is not None:
+            self._draft(configured.share, mount.mount_point)
+            self._detail.settings.load_entry(configured.share, mount.mount_point, configured.options)
 
     def _on_copy_as(self, dialect: str) -> None:
         wish = self._detail.settings.wish()

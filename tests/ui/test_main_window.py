@@ -349,3 +349,27 @@ def test_the_keys_of_the_commands(driver: Driver) -> None:
     assert keys["action-new"] == "Ctrl+N"
     assert keys["action-refresh"] == "F5"
     assert keys["action-dismiss"] == "Esc"
+
+
+def test_the_list_is_filtered_and_the_choice_stays(driver: Driver) -> None:
+    driver.open()
+    panel = driver.window._mounts
+    chosen = panel.current()
+    driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+K"))
+    field = driver.window.findChild(QLineEdit, "filter")
+    assert field is not None
+    driver.wait(field.hasFocus)
+    driver.qtbot.keyClicks(field, "MEDIA not")
+    assert [mount.mount_point for mount in panel.model.mounts()] == ["/media"]
+    assert driver.text_of("filter-count") == "1 of 2"
+    assert panel.current() == chosen
+    driver.qtbot.keyClicks(field, " zzz")
+    assert panel.model.mounts() == []
+    assert driver.text_of("filter-count") == "None of the 2 mounts has this."
+    driver.fake.set_mounts([*driver.fake.mounts, mounted("zzz:/media", "/not", "")])
+    driver.wait(lambda: [mount.share for mount in panel.model.mounts()] == ["zzz:/media"])
+    assert panel.current() == chosen
+    driver.qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert len(panel.model.mounts()) == 3
+    assert panel.current() == chosen
+    assert not driver.sees("filter-count")

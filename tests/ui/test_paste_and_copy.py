@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
 
+from app.mounts.model import Configured, Mount
 from ui.dialogs.copy_as import CopyAsDialog
 from ui.dialogs.paste import PasteDialog
 from ui.widgets.sentences import Sentences
@@ -151,3 +152,21 @@ def test_what_cannot_be_written_is_said(driver: Driver) -> None:
     assert not part(dialog, QPushButton, "copy-as-copy").isEnabled()
     dialog.reject()
     gone(driver, CopyAsDialog)
+
+
+def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver) -> None:
+    unit = Configured(
+        origin="/etc/systemd/system/mnt-u.mount", line=0, share="nas01:/u", fstype="nfs", options="ro,nofail",
+        keeper="unit", ours=False,
+    )  # fmt: skip
+    driver.fake.mounts = [Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)]
+    driver.open()
+    told = driver.window._detail._state_text(driver.fake.mounts[0])
+    assert told == "not mounted (read only: /etc/systemd/system/mnt-u.mount)"
+    assert not driver.sees("forget")
+    driver.click("import")
+    assert driver.text_of("share") == "nas01:/u"
+    assert driver.text_of("mount-point") == "/mnt/u"
+    assert driver.window._detail.settings.wish().options == "ro,nofail"
+    assert not driver.sees("import")
+    assert driver.fake.asked("mounts.apply") == []

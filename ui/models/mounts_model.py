@@ -21,17 +21,21 @@ MountRole = Qt.ItemDataRole.UserRole + 1
 StateRole = Qt.ItemDataRole.UserRole + 2
 
 _NO_INDEX = QModelIndex()
+#: Put together once: the view asks for them thousands of times. A heading is not selected.
+_HEADING_FLAGS = Qt.ItemFlag.ItemIsEnabled
+_MOUNT_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
 
 
 class _Group:
     """The mounts of one server; ``uid`` is what child indexes carry."""
 
-    __slots__ = ("mounts", "server", "uid")
+    __slots__ = ("keys", "mounts", "server", "uid")
 
     def __init__(self, uid: int, server: str, mounts: list[Mount]) -> None:
         self.uid = uid
         self.server = server
         self.mounts = mounts
+        self.keys = _keys(mounts)
 
 
 def server_of(share: str) -> str:
@@ -65,6 +69,8 @@ class MountsModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._groups: list[_Group] = []
+        self._by_uid: dict[int, _Group] = {}
+        self._rows: dict[int, int] | None = None
         self._uids = itertools.count(1)
 
     def apply(self, table: MountTable) -> None:
@@ -77,6 +83,17 @@ class MountsModel(QAbstractItemModel):
                 self._remove_group(row)
         for row, (server, mounts) in enumerate(wanted.items()):
             self._place_group(row, server, mounts)
+
+    def apply_anew(self, table: MountTable) -> None:
+        """Show this snapshot without looking at what is shown: for one that has little in common with it."""
+        wanted: dict[str, list[Mount]] = {}
+        for mount in table.mounts:
+            wanted.setdefault(server_of(mount.share), []).append(mount)
+        self.beginResetModel()
+        self._groups = [_Group(next(self._uids), server, mounts) for server, mounts in wanted.items()]
+        self._by_uid = {group.uid: group for group in self._groups}
+        self._rows = None
+        self.endResetModel()
 
     def find(self, share: str, mount_point: str) -> QModelIndex:
         """Return the index of a mount, or an invalid one."""
@@ -103,52 +120,57 @@ class MountsModel(QAbstractItemModel):
                 self._remove_group(other)
                 break
         self.beginInsertRows(QModelIndex(), row, row)
-        self._groups.insert(row, _Group(next(self._uids), server, mounts))
+        group = _Group(next(self._uids), server, mounts)
+        self._groups.insert(row, group)
+        self._by_uid[group.uid] = group
+        self._rows = None
         self.endInsertRows()
 
     def _remove_group(self, row: int) -> None:
         self.beginRemoveRows(QModelIndex(), row, row)
-        del self._groups[row]
+        del self._by_uid[self._groups.pop(row).uid]
+        self._rows = None
         self.endRemoveRows()
 
     def _update_group(self, group_row: int, mounts: list[Mount]) -> None:
         group = self._groups[group_row]
         parent = self.index(group_row, 0)
         keys = _keys(mounts)
-        old = _keys(group.mounts)
-        for row in reversed(range(len(old))):
-            if old[row] not in keys:
-                self.beginRemoveRows(parent, row, row)
-                del group.mounts[row]
-                self.endRemoveRows()
+        wanted = set(keys)
+        for row in reversed(range(len(group.keys))):
+            if group.keys[row] not in wanted:
+                self._remove_mount(group, parent, row)
+        present = set(group.keys)
         for row, mount in enumerate(mounts):
-            self._place_mount(group, parent, row, mount, keys[row])
+            key = keys[row]
+            if row < len(group.keys) and group.keys[row] == key:
+                self._change_mount(group, row, parent, mount)
+                continue
+            if key in present:
+                self._remove_mount(group, parent, group.keys.index(key))
+            self.beginInsertRows(parent, row, row)
+            group.mounts.insert(row, mount)
+            group.keys.insert(row, key)
+            self.endInsertRows()
 
-    def _place_mount(
-        self, group: _Group, parent: QModelIndex, row: int, mount: Mount, key: tuple[str, str, int]
-    ) -> None:
-        current = _keys(group.mounts)
-        if row < len(current) and current[row] == key:
-            if group.mounts[row] != mount:
-                group.mounts[row] = mount
-                index = self.index(row, 0, parent)
-                self.dataChanged.emit(index, index)
-            return
-        if key in current:
-            old_row = current.index(key)
-            self.beginRemoveRows(parent, old_row, old_row)
-            del group.mounts[old_row]
-            self.endRemoveRows()
-        self.beginInsertRows(parent, row, row)
-        group.mounts.insert(row, mount)
-        self.endInsertRows()
+    def _remove_mount(self, group: _Group, parent: QModelIndex, row: int) -> None:
+        self.beginRemoveRows(parent, row, row)
+        del group.mounts[row], group.keys[row]
+        self.endRemoveRows()
 
-    def _state_word(self, mount: Mount) -> str:
+    def _change_mount(self, group: _Group, row: int, parent: QModelIndex, mount: Mount) -> None:
+        if group.mounts[row] != mount:
+            group.mounts[row] = mount
+            index = self.index(row, 0, parent)
+            self.dataChanged.emit(index, index)
+
+    def state_word(self, mount: Mount) -> str:
+        """Return the state of a mount in words."""
         return {
             "mounted": self.tr("mounted"),
             "not-mounted": self.tr("not mounted"),
             "not-responding": self.tr("not responding"),
-            "differs": self.tr("mounted, differs from fstab"),
+            "differs": self.tr("mounted, differs from what is configured"),
         }[mount.state]
 
     # Qt overrides
@@ -168,10 +190,12 @@ class MountsModel(QAbstractItemModel):
         """Qt: the heading above a mount."""
         if not child.isValid() or child.internalId() == 0:
             return QModelIndex()
-        for row, group in enumerate(self._groups):
-            if group.uid == child.internalId():
-                return self.createIndex(row, 0, 0)
-        return QModelIndex()
+        group = self._by_uid.get(child.internalId())
+        if group is None:
+            return QModelIndex()
+        if self._rows is None:
+            self._rows = {each.uid: row for row, each in enumerate(self._groups)}
+        return self.createIndex(self._rows[group.uid], 0, 0)
 
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
         """Qt: servers, or the mounts of one."""
@@ -190,9 +214,7 @@ class MountsModel(QAbstractItemModel):
         """Qt: headings are enabled but not selected."""
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        if index.internalId() == 0:
-            return Qt.ItemFlag.ItemIsEnabled  # a heading is not selected
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+        return _HEADING_FLAGS if index.internalId() == 0 else _MOUNT_FLAGS
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Qt: text, tool tip, accessible text, the Mount itself and its state in words."""
@@ -205,10 +227,8 @@ class MountsModel(QAbstractItemModel):
         return self._mount_data(mount, role) if mount is not None else None
 
     def _mount_at(self, index: AnyIndex) -> Mount | None:
-        for group in self._groups:
-            if group.uid == index.internalId() and index.row() < len(group.mounts):
-                return group.mounts[index.row()]
-        return None
+        group = self._by_uid.get(index.internalId())
+        return group.mounts[index.row()] if group is not None and index.row() < len(group.mounts) else None
 
     def _mount_data(self, mount: Mount, role: int) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
@@ -216,9 +236,9 @@ class MountsModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip("\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences]))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{mount.mount_point}, {mount.share}, {self._state_word(mount)}"
+            return f"{mount.mount_point}, {mount.share}, {self.state_word(mount)}"
         if role == StateRole:
-            return self._state_word(mount)
+            return self.state_word(mount)
         if role == MountRole:
             return mount
         return None

@@ -43,6 +43,7 @@ class DetailPanel(QWidget):
         applied: the ApplyReport of a change that was made and kept.
         reverted: the AppError of a change that was made and taken back, and whether the person said so.
         forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
+        imported: a Mount that a foreign unit keeps and that is to be drafted for fstab.
         began: something was started; what was said of the last thing is over.
     """
 
@@ -54,6 +55,7 @@ class DetailPanel(QWidget):
     applied = Signal(object)
     reverted = Signal(object, bool)
     forgotten = Signal(str, object)
+    imported = Signal(object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -79,6 +81,7 @@ class DetailPanel(QWidget):
         self._apply_button = _button(self.tr("&Apply…"), "apply", self._on_apply_clicked)
         self._forget_button = _button(self.tr("&Forget…"), "forget", self._on_forget_clicked)
         self._forget_button.setToolTip(self.tr("Take it out of fstab."))
+        self._import_button = _button(self.tr("&Import into fstab…"), "import", self._on_import_clicked)
         self._unmount_button = _button(self.tr("&Unmount…"), "unmount", self.ask_unmount)
         self._busy_bar = QProgressBar()
         self._busy_bar.setTextVisible(False)
@@ -113,7 +116,13 @@ class DetailPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(10)
         top.addLayout(texts, 1)
-        for button in (self._forget_button, self._unmount_button, self._apply_button, self._mount_button):
+        for button in (
+            self._import_button,
+            self._forget_button,
+            self._unmount_button,
+            self._apply_button,
+            self._mount_button,
+        ):
             top.addWidget(button)
         busy = QHBoxLayout(self._busy_row)
         busy.setContentsMargins(0, 0, 0, 0)
@@ -175,9 +184,13 @@ class DetailPanel(QWidget):
             "mounted": self.tr("mounted"),
             "not-mounted": self.tr("not mounted, set up in {file}"),
             "not-responding": self.tr("not responding"),
-            "differs": self.tr("mounted, differs from fstab"),
+            "differs": self.tr("mounted, differs from what is configured"),
         }
         word = words[mount.state].format(file=mount.configured.origin if mount.configured else "fstab")
+        if mount.configured is not None and not mount.configured.ours:
+            word = self.tr("{state} (read only: {file})").format(
+                state=self.tr("not mounted") if mount.active is None else word, file=mount.configured.origin
+            )
         if mount.active is None:
             return word
         version = MountOptions.parse(mount.active.options).get("vers")
@@ -249,6 +262,10 @@ class DetailPanel(QWidget):
         )
         active = mount is not None and mount.active is not None
         self._applying.open(self.window(), args, active=active, kept=kept)
+
+    def _on_import_clicked(self) -> None:
+        if self._mount is not None:
+            self.imported.emit(self._mount)
 
     def _on_forget_clicked(self) -> None:
         mount = self._mount
@@ -324,6 +341,9 @@ class DetailPanel(QWidget):
         self._apply_button.setEnabled(not self.busy and self.settings.complete)
         self._forget_button.setVisible(mount is not None and _keeper(mount.configured) == "fstab")
         self._forget_button.setEnabled(not self.busy)
+        foreign = mount is not None and mount.configured is not None and not mount.configured.ours
+        self._import_button.setVisible(foreign)
+        self._import_button.setEnabled(not self.busy)
         self.settings.set_busy(busy=self.busy)
         self._colour()
 
@@ -347,8 +367,8 @@ class DetailPanel(QWidget):
 
 
 def _keeper(configured: Configured | None) -> Keeper:
-    """Return where a mount is kept now."""
-    if configured is None:
+    """Return where a mount is kept now, as far as this program may change it there."""
+    if configured is None or not configured.ours:
         return "nowhere"
     return "fstab" if configured.origin == FSTAB else "systemd"
 

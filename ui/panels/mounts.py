@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
+from app.mounts.model import MountTable
 from ui.models.mounts_model import MountRole, MountsModel
 from ui.widgets.labels import MutedLabel
 from ui.widgets.mount_delegate import MountDelegate
 
 if TYPE_CHECKING:
-    from app.mounts.model import Mount, MountTable
+    from app.mounts.model import Mount
 
 
 class MountsPanel(QWidget):
@@ -47,10 +49,28 @@ class MountsPanel(QWidget):
         self._warnings = MutedLabel(wrap=True)
         self._warnings.setContentsMargins(8, 4, 8, 8)
         self._warnings.hide()
+        self._filter = _FilterField()
+        self._filter.setObjectName("filter")
+        self._filter.setAccessibleName(self.tr("Filter the mounts"))
+        self._filter.setPlaceholderText(self.tr("Filter (Ctrl+K)"))
+        self._filter.setClearButtonEnabled(True)
+        self._filter.textChanged.connect(self._on_filter)
+        focus = QShortcut(QKeySequence("Ctrl+K"), self)
+        focus.activated.connect(self._filter.setFocus)
+        self._count = MutedLabel(wrap=True)
+        self._count.setObjectName("filter-count")
+        self._count.setContentsMargins(8, 4, 8, 4)
+        self._count.hide()
         self._current: Mount | None = None
         self._applying = False
+        self._table = MountTable(mounts=[])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        top = QVBoxLayout()
+        top.setContentsMargins(8, 8, 8, 4)
+        top.addWidget(self._filter)
+        layout.addLayout(top)
+        layout.addWidget(self._count)
         layout.addWidget(self._view, 1)
         layout.addWidget(self._warnings)
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 32)
@@ -68,18 +88,57 @@ class MountsPanel(QWidget):
     def apply(self, table: MountTable) -> None:
         """Show a snapshot and keep the choice where it was."""
         before = self._current
-        # Qt moves the selection when its row goes; what is chosen is decided below, when all is in place.
-        self._applying = True
-        self._model.apply(table)
-        self._applying = False
-        self._view.expandAll()
+        self._table = table
+        self._show(table, anew=False)
         self._warnings.setText("\n".join(table.warnings))
         self._warnings.setVisible(bool(table.warnings))
         if before is not None:
             self._find_again(before)
 
+    def _show(self, table: MountTable, *, anew: bool) -> None:
+        """Show what of a snapshot passes the filter."""
+        words = self._filter.text().casefold().split()
+        passing = [mount for mount in table.mounts if self._passes(mount, words)] if words else table.mounts
+        shown = MountTable(mounts=passing)
+        # Qt moves the selection when its row goes; what is chosen is decided when all is in place.
+        self._applying = True
+        self._view.setUpdatesEnabled(False)
+        if anew or not self._model.rowCount():
+            self._model.apply_anew(shown)
+            self._view.expandAll()
+        else:
+            self._model.apply(shown)
+            for row in range(self._model.rowCount()):
+                self._view.expand(self._model.index(row, 0))
+        self._view.setUpdatesEnabled(True)
+        self._applying = False
+        found, total = len(passing), len(table.mounts)
+        text = self.tr("{found} of {total}") if found else self.tr("None of the {total} mounts has this.")
+        self._count.setText(text.format(found=found, total=total))
+        self._count.setVisible(bool(words))
+
+    def _passes(self, mount: Mount, words: list[str]) -> bool:
+        origin = mount.configured.origin if mount.configured is not None else ""
+        text = f"{mount.share}\n{mount.mount_point}\n{self._model.state_word(mount)}\n{origin}".casefold()
+        return all(word in text for word in words)
+
+    def _on_filter(self, _text: str) -> None:
+        self._show(self._table, anew=True)
+        if self._current is not None:
+            index = self._model.find(self._current.share, self._current.mount_point)
+            if index.isValid():
+                self._applying = True  # it is chosen already
+                self._view.setCurrentIndex(index)
+                self._applying = False
+
+    def filter_by(self, text: str) -> None:
+        """Show the mounts that have all words of this text in their share, mount point, state or file."""
+        self._filter.setText(text)
+
     def choose(self, share: str, mount_point: str) -> bool:
-        """Select a mount; return whether it is in the list."""
+        """Select a mount, which ends a filter that hides it; return whether it is in the list."""
+        if not self._model.find(share, mount_point).isValid():
+            self._filter.clear()
         return self._select(self._model.find(share, mount_point))
 
     def choose_first(self) -> bool:
@@ -94,8 +153,18 @@ class MountsPanel(QWidget):
     def _find_again(self, before: Mount) -> None:
         index = self._model.find(before.share, before.mount_point)
         if not index.isValid():
-            self.clear_choice()
-            self.vanished.emit()
+            hidden = (
+                m
+                for m in self._table.mounts
+                if (m.share, m.mount_point) == (before.share, before.mount_point)
+            )
+            kept = next(hidden, None)
+            if kept is None:
+                self.clear_choice()
+                self.vanished.emit()
+            elif kept != before:
+                self._current = kept
+                self.changed.emit(kept)
             return
         mount: Mount = index.data(MountRole)
         self._current = mount
@@ -117,3 +186,20 @@ class MountsPanel(QWidget):
             mount: Mount = indexes[0].data(MountRole)
             self._current = mount
             self.chosen.emit(mount)
+
+
+class _FilterField(QLineEdit):
+    """A field that Esc clears; an empty one leaves Esc to the window."""
+
+    # Qt overrides
+
+    def event(self, event: QEvent) -> bool:
+        """Qt: keep Esc from the window's shortcut, and clear."""
+        kinds = {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}
+        escape = event.type() in kinds and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if not escape or not self.text():
+            return super().event(event)
+        if event.type() == QEvent.Type.KeyPress:
+            self.clear()
+        event.accept()
+        return True
