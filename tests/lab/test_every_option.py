@@ -150,6 +150,8 @@ JUDGED = [
     "nofsc", "fsc=a", "rdirplus=none", "mountport=70000", "mountvers=9", "mountproto=quic", "retry=1",
     "retry=abc", "clientaddr=abc", "migration=1", "resvport", "noresvport", "lock", "nolock", "foo",
     "local_lock=none", "xprtsec=tls", "alignwrite", "trunkdiscovery", "nordirplus", "cto=1", "ro", "sync",
+    # A comma inside quotation marks parts nothing.
+    'context="system_u:object_r:nfs_t:s0:c1,c2"', 'x-note="one,two"', 'foo="ro,sync"',
 ]  # fmt: skip
 #: Where our word differs from the machine's on purpose, and why.
 STRICTER = {
