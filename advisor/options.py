@@ -1,7 +1,7 @@
 """Mount options: an ordered, lossless option string, and what its values mean.
 
-The text is split as libmount does it (libmount/src/optstr.c): at commas that are not inside double quotes
-and not behind a backslash.
+The text is split as mount.nfs and libmount do it (utils/mount/parse_opt.c, libmount/src/optstr.c): at commas
+that are not inside double quotes. A backslash before a comma does not keep it.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _split(text: str) -> list[str]:
     for place, character in enumerate(text):
         if character == '"':
             quoted = not quoted
-        elif character == "," and not quoted and text[place - 1 : place] != "\\":
+        elif character == "," and not quoted:
             items.append(text[start:place])
             start = place + 1
     items.append(text[start:])

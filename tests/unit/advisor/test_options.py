@@ -195,7 +195,7 @@ def test_a_value_that_cannot_be_written_is_refused(name: str, value: str) -> Non
         ("lookupcache=positive", "lookupcache", "pos"),
         ("sec=null:sys", "sec", "none:sys"),
         ('context="a,b",ro', "context", '"a,b"'),
-        ("a\\,b,ro", "ro", "ro"),
+        ("comment=a\\,ro", "ro", "ro"),
         ("noauto", "auto", NO),
         ("", "vers", None),
         (",,", "", None),
