@@ -11,6 +11,7 @@ from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
+from app.facts.offers import VersionQuestion
 from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
 from app.facts.server import identified, mounts_of
 from app.mounts.probe import resolve
@@ -55,8 +56,10 @@ def gather_facts(
         unknown = "the server's address is not known"
         link = link_override or LinkFacts(sources=_explained({}, unknown))
         return Facts(client=client, link=link, server=server)
+    question = VersionQuestion(host, end)
     address, route, trip = _reach(addresses, end)
     mounts = mounts_of(host)
+    server = identified(_server(host, address, route, trip), export, mounts)
     return Facts(
         client=replace(
             client,
@@ -64,7 +67,7 @@ def gather_facts(
             sources=client.sources | {"sharing": "mounts of the same server by the same name"},
         ),
         link=_link(route, trip, link_override),
-        server=identified(_server(host, address, route, trip), export, mounts),
+        server=question.answer(server),
     )
 
 
@@ -121,7 +124,6 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
             "address": "the share" if address == host else "name service",
             "reachable": reached,
             "same_subnet": subnet,
-            **dict.fromkeys(("tcp_versions", "udp_versions"), "the server was not asked for them"),
             "card": "a server does not tell it",
         },
     )

@@ -11,10 +11,13 @@ import psutil
 import pytest
 
 from advisor.facts import ClientFacts, LinkFacts, ServerFacts
+from app.discovery.model import ProbeResult, VersionOffer
+from app.discovery.probe import VERSIONS
 from app.errors import AppError, ErrorKind
-from app.facts import gather, route
+from app.facts import gather, offers, route
 from app.facts.gather import gather_facts
 from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
+from app.tasks import CancelToken
 
 CLIENT = ClientFacts(hostname="here")
 
@@ -172,6 +175,16 @@ def pretend(
         gather, "find_route", lambda address: Route("127.0.0.1", "lo", same_subnet="." in address)
     )
     monkeypatch.setattr(gather, "measure_round_trip", lambda address, _s: trips[address])
+    monkeypatch.setattr(offers, "ask_versions", _offers)
+
+
+def _offers(host: str, _token: CancelToken, *, seconds: float) -> ProbeResult:
+    assert seconds > 0
+    versions = [
+        VersionOffer(transport="tcp", version=version, offered=version != "4.2") for version in VERSIONS
+    ]
+    versions += [VersionOffer(transport="udp", version=version, offered=None) for version in VERSIONS]
+    return ProbeResult(server=host, address="192.0.2.7", port=2049, versions=versions)
 
 
 ANSWER = RoundTrip((0.001, 0.002, 0.009), 0)
@@ -189,6 +202,9 @@ def test_a_server_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts.link is not None
     assert (facts.server.name, facts.server.address, facts.server.reachable) == ("nas", "192.0.2.7", True)
     assert facts.server.same_subnet
+    assert facts.server.tcp_versions == ("3", "4.0", "4.1")
+    assert facts.server.udp_versions is None
+    assert facts.server.sources["udp_versions"] == "the server did not answer in time"
     assert (facts.link.interface, facts.link.kind) == ("lo", "loopback")
     assert (facts.link.rtt_s, facts.link.rtt_p95_s) == (0.002, 0.009)
     assert "3 TCP connections" in facts.link.sources["rtt_s"]
