@@ -77,8 +77,8 @@ class BusyDialog(QDialog):
             layout.addWidget(_table(self, holders))
         layout.addSpacing(8)
         self._add(layout, "wait", self.tr("&Wait until they have finished"),
-                  self.tr("For {count} seconds at most; if they still use it then, all stays as it was.").format(
-                      count=round(wait_s)))  # fmt: skip
+                  self.tr("For {count} seconds at most; if they still use it then, all stays as it was.")
+                  .format(count=round(wait_s)))  # fmt: skip
         self._add(layout, "next-boot", self.tr("&Leave the mount alone"),
                   self.tr("Only what is set up changes; it takes effect at the next start of the computer.")
                   if can_wait_for_start else
