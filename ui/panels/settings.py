@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from advisor.dialects.linux_command import mount_command
@@ -81,6 +81,7 @@ class SettingsPanel(QWidget):
         self._nothing = MutedLabel(wrap=True)
         self._nothing.setObjectName("no-options")
         self._nothing.setContentsMargins(24, 24, 24, 24)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._nothing.hide()
         self._foot = SettingsFoot()
         self._pause = QTimer(self)
@@ -100,7 +101,7 @@ class SettingsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._bar)
-        layout.addWidget(self._nothing)
+        layout.addWidget(self._nothing, 1)
         layout.addWidget(self._area, 1)
         layout.addWidget(self._foot)
 
@@ -292,6 +293,7 @@ class SettingsPanel(QWidget):
         """Show what is there; there is nothing to undo."""
         self._history.clear()
         self._bar.clear()
+        self._foot.show_help("")
         self._show(state, fresh=True)
 
     def _show(self, state: FormState, *, fresh: bool) -> None:

@@ -10,10 +10,17 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButto
 
 from ui.widgets.copy_as_button import CopyAsButton
 from ui.widgets.findings import FindingsPanel
-from ui.widgets.labels import MutedLabel
+from ui.widgets.labels import MutedLabel, plain_tip
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from advisor.lint import Finding
+
+
+#: Help that needs more is in the tool tip: the rows need the room.
+_HELP_LINES = 2
+_WRAPPED = Qt.TextFlag.TextWordWrap.value
 
 
 class SettingsFoot(QWidget):
@@ -32,11 +39,9 @@ class SettingsFoot(QWidget):
     def __init__(self) -> None:
         super().__init__()
         fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-        self._help = MutedLabel(wrap=True)
+        self._help = _HelpLine()
         self._help.setObjectName("option-help")
-        self._help.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self._help.setFixedHeight(self._help.fontMetrics().lineSpacing() * 2)
-        self.show_help(self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back."))
+        self.show_help("")
         self._findings = FindingsPanel()
         self._findings.fix_chosen.connect(self.fix_chosen)
         self.raw = QLineEdit()
@@ -101,11 +106,46 @@ class SettingsFoot(QWidget):
         self._findings.show_findings(findings)
 
     def show_help(self, text: str) -> None:
-        """Say what the row with the focus is about."""
-        self._help.setText(text)
-        self._help.setToolTip(text)
+        """Say what the row with the focus is about, or how to learn that."""
+        hint = self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back.")
+        self._help.show_text(text or hint)
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person edit, or not."""
         self.raw.setEnabled(not busy)
         self._findings.setEnabled(not busy)
+
+
+class _HelpLine(MutedLabel):
+    """Two lines of text; what does not fit is in the tool tip."""
+
+    def __init__(self) -> None:
+        super().__init__(wrap=True)
+        self._whole = ""
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * _HELP_LINES + 2)
+
+    def show_text(self, text: str) -> None:
+        """Show as much of a text as fits."""
+        self._whole = text
+        self.setToolTip(plain_tip(text))
+        self._fit()
+
+    def _fit(self) -> None:
+        words = self._whole.split(" ")
+        fitting = self._whole
+        while words and not self._fits(fitting):
+            words.pop()
+            fitting = " ".join(words) + " …"
+        self.setText(fitting)
+
+    def _fits(self, text: str) -> bool:
+        room = self.contentsRect().adjusted(0, 0, 0, self.height() * _HELP_LINES)
+        return self.fontMetrics().boundingRect(room, _WRAPPED, text).height() <= self.height()
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width takes other words."""
+        super().resizeEvent(event)
+        self._fit()

@@ -63,8 +63,10 @@ class OptionCells(QObject):
         super().__init__(editor)
         self._name = texts.label
         self._tone: Tone = "muted"
+        self._reason = ""
         self._severity: Severity | None = None
-        self._visible = True
+        self._visible = False
+        self._change: tuple[str | None, bool] | None = None
         self._finding = plain_label()
         self._changed = plain_label("●")
         self._changed.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -80,7 +82,7 @@ class OptionCells(QObject):
         self._leave_out.setAccessibleName(self.tr("{label}: leave it out").format(label=texts.label))
         self._leave_out.clicked.connect(self.left_out)
         self._used = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-        self._used.setMinimumWidth(self._used.fontMetrics().averageCharWidth() * 15)
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance("262144 (256 KiB)") + 2)
         self._advised = QToolButton()
         self._advised.setAutoRaise(True)
         self._advised.setVisible(False)
@@ -95,9 +97,10 @@ class OptionCells(QObject):
             COLUMN_BUTTONS: _together(self._revert, self._leave_out), COLUMN_USED: self._used,
         }  # fmt: skip
         for column, cell in self._cells.items():
+            cell.hide()  # else Qt shows it later, in its own time
             grid.addWidget(cell, row, column)
         grid.addWidget(self._advised, row, COLUMN_ADVISED, Qt.AlignmentFlag.AlignLeft)
-        grid.addWidget(self._note, row + 1, COLUMN_ASKED, 1, -1)
+        grid.addWidget(self._note, row + 1, COLUMN_DEFAULT, 1, -1)
         self._note.hide()
         self.colour_again()
 
@@ -127,6 +130,9 @@ class OptionCells(QObject):
             was: what it was, in words; None if it is not edited.
             given: whether it can be left out.
         """
+        if (was, given) == self._change:
+            return
+        self._change = was, given
         self._changed.setVisible(was is not None)
         self._revert.setVisible(was is not None)
         self._leave_out.setVisible(given)
@@ -145,6 +151,8 @@ class OptionCells(QObject):
 
     def show_note(self, text: str, tone: Tone = "muted") -> None:
         """Show a sentence below the row; a value in use that is not the one asked for has its colour too."""
+        if (text, tone) == (self._note.text(), self._tone):
+            return
         self._tone = tone
         self._note.setText(text)
         self._note.setVisible(self._visible and bool(text))
@@ -152,6 +160,8 @@ class OptionCells(QObject):
 
     def show_finding(self, severity: Severity | None, title: str = "") -> None:
         """Show that lint has found something about it."""
+        if severity == self._severity and title == self._finding.accessibleName():
+            return
         self._severity = severity
         self._finding.setText("" if severity is None else _SIGNS[severity])
         self._finding.setVisible(severity is not None)
@@ -161,6 +171,9 @@ class OptionCells(QObject):
 
     def show_advised(self, text: str, reason: str = "") -> None:
         """Show the recommended value, "" for none."""
+        if text == self._advised.text() and reason == self._reason:
+            return
+        self._reason = reason
         self._advised.setText(text)
         self._advised.setToolTip(plain_tip(reason))
         take = self.tr("{label}: take the advised {value}").format(label=self._name, value=text)
@@ -180,7 +193,7 @@ class OptionCells(QObject):
 def _default() -> ElidedLabel:
     label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
     label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    label.setMinimumWidth(label.fontMetrics().averageCharWidth() * 13)
+    label.setMinimumWidth(label.fontMetrics().averageCharWidth() * 12)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
     return label
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ui.widgets.option_row import Advised
 
 _IDLE = "x-systemd.idle-timeout"
+#: Always in sight beside the basic options.
+_FIRST = frozenset({_IDLE, "proto", "nconnect", "sec", "xprtsec"})
 #: Told by the line below the choice of when to mount, so that they need not be seen.
 _TOLD = frozenset({"nofail", "_netdev"})
 
@@ -198,7 +200,7 @@ class OptionGrid(QWidget):
         self._show_rows()
 
     def show_used(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
-        """Take what is in use, and which values that were asked for are not in force; the options come next."""
+        """Take what is in use, and which values are asked for and not in force; the options come next."""
         self._used = {value.name: value for value in values}
         self._refused = frozenset(refused)
         found = [self._used.get(name) for name in ("vers", "proto")]
@@ -261,6 +263,7 @@ class OptionGrid(QWidget):
 
     def _show_rows(self) -> None:
         made = len(self.rows)
+        self.setUpdatesEnabled(False)  # else each of hundreds of widgets reckons what it uncovers
         for widget in self._place_rows:
             widget.setVisible(self._place_shown and self._hits is None)
         self.when.cells.set_visible(visible=self._hits is None or bool(self._hits & WHEN_OPTIONS))
@@ -275,6 +278,7 @@ class OptionGrid(QWidget):
                 self._show_option(option, wanted=self._is_shown(option))
             for option in section.more:
                 self._show_option(option, wanted=section.is_open)
+        self.setUpdatesEnabled(True)
         if len(self.rows) != made:
             self._order_tabs()
 
@@ -309,4 +313,4 @@ class OptionGrid(QWidget):
 
 
 def _always(option: Option) -> bool:
-    return option.basic or option.name == _IDLE
+    return option.basic or option.name in _FIRST

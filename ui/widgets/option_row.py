@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
+from app.units import format_size
 from ui.option_text import default_text, help_text, spelling, value_text
 from ui.widgets.option_cells import OptionCells, RowTexts
 from ui.widgets.option_editor import make_editor
@@ -95,7 +96,7 @@ class OptionRow(QObject):
     def show_advised(self, advised: Advised | None) -> None:
         """Show the recommended value; None for none."""
         self._advised = advised
-        text = "" if advised is None else self._words(advised.proposed)
+        text = "" if advised is None else self._short(advised.proposed)
         self.cells.show_advised(text, "" if advised is None else advised.reason)
 
     def show_problem(self, text: str) -> None:
@@ -127,6 +128,11 @@ class OptionRow(QObject):
 
     def _words(self, value: str | None) -> str:
         return self.tr("Default") if value is None else value_text(self.option, value)
+
+    def _short(self, value: str | None) -> str:
+        if value is not None and self.option.kind == "size" and value.isdigit():
+            return format_size(int(value))
+        return self._words(value)
 
     def _on_changed(self) -> None:
         self.edited.emit(self.option.name, self.editor.value())

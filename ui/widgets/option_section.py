@@ -43,7 +43,6 @@ class OptionSection(QObject):
         self.label: QLabel | None = heading(title) if self.always else None
         self.button = QToolButton()
         self.button.setObjectName(f"more-{options[0].group}")
-        self.button.setCheckable(True)
         self.button.setAutoRaise(True)
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._text = title if self.label is None else self.tr("More of {group}").format(group=title)
@@ -75,10 +74,11 @@ class OptionSection(QObject):
         )
 
     def _show(self) -> None:
-        self.button.setChecked(self.is_open)
+        state = self.tr("opened") if self.is_open else self.tr("closed")
+        self.button.setAccessibleDescription(state)
         self.button.setArrowType(Qt.ArrowType.DownArrow if self.is_open else Qt.ArrowType.RightArrow)
 
-    def _on_clicked(self, checked: bool) -> None:  # noqa: FBT001 - a slot
-        self.is_open = self._pinned = checked
+    def _on_clicked(self) -> None:
+        self.is_open = self._pinned = not self.is_open
         self._show()
         self.toggled.emit()
