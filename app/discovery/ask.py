@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from app.discovery.model import (
     Reply,
 )
 from app.errors import AppError, ErrorKind
+from app.facts.client import udp_support
 from app.mounts.probe import resolve
 
 if TYPE_CHECKING:
@@ -77,7 +79,16 @@ def ask_versions(
     reply = _ask("probe", server, token, port=port, mount_port=0, rpcbind_port=rpcbind_port, seconds=seconds)
     if reply.probe is None:
         raise _no_answer(server)
-    return reply.probe
+    return _with_own_limits(reply.probe)
+
+
+def _with_own_limits(result: ProbeResult) -> ProbeResult:
+    """Say beside what a server offers over UDP that this computer's kernel cannot use it."""
+    usable, source = udp_support(platform.release())
+    if usable is not False:
+        return result
+    note = f"This computer's kernel cannot mount NFS over UDP ({source})."
+    return msgspec.structs.replace(result, notes=[*result.notes, note])
 
 
 def ask_network(token: CancelToken, *, seconds: float = BROWSE_S) -> list[KnownServer]:

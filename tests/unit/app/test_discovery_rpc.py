@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -23,7 +23,7 @@ Behaviour = Callable[[socket.socket, threading.Event], None]
 
 
 @contextmanager
-def server(behave: Behaviour) -> Iterator[int]:
+def server(behave: Behaviour) -> Generator[int]:
     """A TCP server that treats every connection so; all its threads have ended afterwards."""
     stop = threading.Event()
     threads: list[threading.Thread] = []
@@ -211,6 +211,16 @@ def test_a_silent_server_is_given_up_at_the_deadline_and_says_so() -> None:
     assert table.services is None
 
 
+@pytest.mark.parametrize(("usable", "notes"), [(False, 1), (True, 0), (None, 0)])
+def test_a_kernel_without_udp_is_told_beside_the_offer(
+    usable: bool | None, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.discovery.ask.udp_support", lambda _release: (usable, "its configuration"))
+    with server(hang_up) as port:
+        found = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port)
+    assert len(found.notes) == notes
+
+
 def test_a_cancelled_question_ends_its_child() -> None:
     reached = threading.Event()
 
@@ -286,9 +296,13 @@ def read_all(body: bytes) -> list[object]:
     """Give the answer to every reader; return what each makes of it, None for an AppError."""
     answering = Answering(body)
     deadline = Deadline(60)
+
+    def connect(*_arguments: object) -> Answering:
+        return answering
+
     with (
-        patch.object(exports, "Connection", lambda *_: answering),
-        patch.object(rpcbind, "Connection", lambda *_: answering),
+        patch.object(exports, "Connection", connect),
+        patch.object(rpcbind, "Connection", connect),
     ):
         readers: list[Callable[[], object]] = [
             lambda: exports.mount_exports("127.0.0.1", QUESTION, deadline),

@@ -1,0 +1,75 @@
+"""Discovery asks the guest's real nfsd, mountd and rpcbind, from the guest's client."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.agent.protocol import MountArgs, UnmountArgs
+from app.discovery.model import (
+    ExportsArgs,
+    ExportsResult,
+    KnownServer,
+    ProbeArgs,
+    ProbeResult,
+    RootEntry,
+    ServersArgs,
+    ServersResult,
+)
+from app.errors import AppError, ErrorKind
+from app.lab.guest import Guest
+
+
+@pytest.fixture(scope="module")
+def place(lab: Guest) -> tuple[str, str]:
+    """Return the server and the path that it exports."""
+    server, _, path = lab.client.submit("hello").result(30).share.partition(":")
+    return server, path
+
+
+def ask(lab: Guest, verb: str, args: Any) -> Any:
+    return lab.client.submit(verb, args).result(60)
+
+
+def test_exports_and_root(lab: Guest, place: tuple[str, str]) -> None:
+    found: ExportsResult = ask(lab, "discover.exports", ExportsArgs(server=place[0]))
+    assert found.exports is not None, found.exports_problem
+    assert place[1] in [export.path for export in found.exports]
+    assert found.root == [RootEntry(path=place[1], export=True)], found.root_problem
+
+
+def test_versions_and_services(lab: Guest, place: tuple[str, str]) -> None:
+    found: ProbeResult = ask(lab, "discover.probe", ProbeArgs(server=place[0]))
+    offered = {row.version for row in found.versions if row.transport == "tcp" and row.offered}
+    assert offered == {"3", "4.0", "4.1", "4.2"}
+    assert found.services is not None, found.services_problem
+    assert {"rpcbind", "nfs", "mountd"} <= {row.name for row in found.services if row.answers}
+
+
+def test_a_mounted_server_is_known(lab: Guest, place: tuple[str, str]) -> None:
+    ask(lab, "mounts.mount", MountArgs(share=":".join(place), mount_point="/mnt/discovery"))
+    try:
+        found: ServersResult = ask(lab, "discover.servers", ServersArgs(browse=False))
+    finally:
+        ask(lab, "mounts.unmount", UnmountArgs(mount_point="/mnt/discovery"))
+    assert KnownServer(name=place[0], sources=["mounted"], exports=[place[1]]) in found.servers
+
+
+def test_a_server_that_stopped(lab: Guest, place: tuple[str, str], lab_fault: Callable[..., None]) -> None:
+    lab_fault("server-stop")
+    found: ProbeResult = ask(lab, "discover.probe", ProbeArgs(server=place[0]))
+    assert not any(row.offered for row in found.versions)
+
+
+def test_a_link_that_is_down(lab: Guest, place: tuple[str, str], lab_fault: Callable[..., None]) -> None:
+    lab_fault("link-down")
+    with pytest.raises(AppError) as caught:
+        ask(lab, "discover.exports", ExportsArgs(server=place[0]))
+    assert caught.value.kind is ErrorKind.SERVER_SILENT
+
+
+def test_a_withdrawn_export(lab: Guest, place: tuple[str, str], lab_fault: Callable[..., None]) -> None:
+    lab_fault("export-none")
+    found: ExportsResult = ask(lab, "discover.exports", ExportsArgs(server=place[0]))
+    assert found.exports is not None
+    assert place[1] not in [export.path for export in found.exports]
