@@ -10,6 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from app.mounts.change import ApplyArgs, Holder, StepState
     from app.mounts.hands import Hands
+    from app.mounts.kept import Kept
     from app.mounts.plan import Situation, Surroundings
 
 #: How often programs in the way, and the person's answer, are looked for.
@@ -71,6 +74,7 @@ class Apply:
         self._back: list[tuple[str, int, Callable[[], None]]] = []
         self._warnings: list[str] = []
         self._backup = ""
+        self._written: Kept | None = None
         self._index = 0
 
     def keep(self) -> None:
@@ -131,8 +135,8 @@ class Apply:
         return ""
 
     def _write(self, found: Situation) -> str:
-        written = self._hands.write(self._args, found.kept.sha256, self._token)
-        self._back.append(("write", self._index, written.undo))
+        self._back.append(("write", self._index, lambda: self._unwrite(found)))
+        self._written = written = self._hands.write(self._args, found.kept.sha256, self._token)
         self._backup = written.backup
         self._warnings += written.warnings
         return f"The file as it was: {written.backup}" if written.backup else ""
@@ -255,6 +259,18 @@ class Apply:
             else:
                 self._say(index, "revert", "done", _UNDONE[kind])
         return problems
+
+    def _unwrite(self, found: Situation) -> None:
+        if self._written is not None:
+            self._written.undo()
+            return
+        now = self._around.kept.preview(msgspec.structs.replace(self._args, expected_sha256=""))
+        if now.sha256 != found.kept.sha256:
+            # The helper was lost between the deed and its answer, or somebody else wrote.
+            raise AppError(
+                ErrorKind.HELPER_FAILED,
+                f"{' and '.join(found.kept.names)} may have been changed: it is not what it was.",
+            )
 
     def _remount_back(self, point: str, words: list[str], before: MountOptions) -> None:
         try:

@@ -159,6 +159,10 @@ def test_kept_or_taken_back(lab: "Guest", kept: str) -> None:
     asked = Noticed()
     call = lab.client.submit("mounts.apply", ask(lab, keep_s=60.0, **changed), asked)
     assert asked.wait(60)
+    assert fails(lab, options="vers=4.0").kind is ErrorKind.BUSY
+    with pytest.raises(AppError) as caught:
+        lab.client.submit("mounts.keep", KeepArgs(id=call.id + 1000)).result(10)
+    assert caught.value.kind is ErrorKind.USAGE
     call.cancel()
     with pytest.raises(AppError, match="Everything is as it was"):
         call.result(60)

@@ -127,6 +127,8 @@ class World:
         if "ro" in words:
             options = "ro" + options[2:]
         connections = [int(word[9:]) for word in words if word.startswith("nconnect=")]
+        # The first mount of a server decides for all that follow.
+        connections = [live.nconnect for live in self.live.values()] or connections
         self.live[point] = Active(
             mount_id=self._ids, device=f"0:{self._ids}", share=share, fstype="nfs4",
             options=options if "vers=" in options else options + ",vers=4.2",

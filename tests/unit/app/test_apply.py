@@ -13,6 +13,7 @@ from app.agent.client import AgentClient
 from app.agent.protocol import Empty
 from app.agent.server import AgentServer, Context
 from app.errors import AppError, ErrorKind
+from app.helper import fstab_writer
 from app.mounts import apply as apply_module
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs
@@ -23,6 +24,7 @@ from app.tasks import run_in_thread
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_module, "_UDEV_S", 0.0)
     monkeypatch.setattr(apply_module, "_POLL_S", 0.01)
+    monkeypatch.setattr(fstab_writer, "_FINDMNT", ())  # its own tests run it
 
 
 def ask(**changes: Any) -> ApplyArgs:
@@ -114,8 +116,7 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
         world.apply(args)
     assert world.state() == before
     assert world.calls[: verbs.index(verb) + 1] == verbs[: verbs.index(verb) + 1]
-    untouched = verb in {"try", "add", "change", "unit-write"}
-    expected = "Nothing was changed." if untouched else "Everything is as it was."
+    expected = "Nothing was changed." if verb == "try" else "Everything is as it was."
     assert expected in caught.value.message
     failed = [event for event in world.events if event.state == "failed"]
     assert len(failed) == 1
@@ -227,6 +228,35 @@ def test_somebody_else_s_change_of_fstab_is_not_taken_back(tmp_path: Path) -> No
     assert "Not everything is as it was" in caught.value.message
     assert world.path.read_bytes().endswith(b"# mine\n")
     assert world.live[POINT].options.count("vers=4.2") == 1
+
+
+def test_an_fstab_that_may_not_be_replaced_stops_it(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=True)
+    world.path.rename(tmp_path / "elsewhere")
+    world.path.symlink_to(tmp_path / "elsewhere")
+    before = world.state()
+    with pytest.raises(AppError) as caught:
+        world.apply(ask(options="vers=4.1", keeper="fstab"))
+    assert caught.value.kind is ErrorKind.FSTAB_REFUSED
+    assert caught.value.message.endswith("Everything is as it was.")
+    assert (world.state(), world.calls) == (before, ["try", "change"])
+
+
+@pytest.mark.parametrize("keeper", ["fstab", "systemd"])
+def test_an_answer_lost_after_the_write_is_not_passed_over(tmp_path: Path, keeper: str) -> None:
+    world = World(tmp_path, mounted=True)
+    world.fail = [("change" if keeper == "fstab" else "unit-write", 1, "after")]
+    with pytest.raises(AppError, match="may have been changed"):
+        world.apply(ask(options="vers=4.1", keeper=keeper))
+    assert "vers=4.2" in world.live[POINT].options
+
+
+def test_what_did_not_take_is_said(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=True)
+    world.mount("nas:/b", "/mnt/b", ["vers=4.2"])
+    report = world.apply(ask(options="vers=4.2,nconnect=8"))
+    assert "The request says “nconnect=8”, in use is “nconnect=1”." in report.warnings
+    assert world.events[-1].text == "The request says “nconnect=8”, in use is “nconnect=1”."
 
 
 def test_a_dead_mount_is_left_alone(tmp_path: Path) -> None:
