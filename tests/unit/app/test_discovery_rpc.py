@@ -215,7 +215,10 @@ def test_a_silent_server_is_given_up_at_the_deadline_and_says_so() -> None:
 def test_a_kernel_without_udp_is_told_beside_the_offer(
     usable: bool | None, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.discovery.ask.udp_support", lambda _release: (usable, "its configuration"))
+    def support(_release: str) -> tuple[bool | None, str]:
+        return usable, "its configuration"
+
+    monkeypatch.setattr("app.discovery.ask.udp_support", support)
     with server(hang_up) as port:
         found = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port)
     assert len(found.notes) == notes
