@@ -209,6 +209,7 @@ class MainWindow(QMainWindow):
     def _on_table(self, table: MountTable) -> None:
         first = self._table is None
         self._table = table
+        self._detail.settings.set_mounts(table.mounts)
         self._mounts.apply(table)
         if self._wanted is not None and self._mounts.choose(*self._wanted):
             self._wanted = None
@@ -302,6 +303,7 @@ class MainWindow(QMainWindow):
     def _ask_facts(self) -> None:
         mount = self._mounts.current()
         self._detail.quick_test.set_facts(None)
+        self._detail.settings.set_facts(None)
         if mount is None or self.session.hello is None:
             return
         call = self.session.submit("facts.get", FactsArgs(share=mount.share))
@@ -313,6 +315,7 @@ class MainWindow(QMainWindow):
         if call is self._facts_call:
             self._facts_call = None
             self._detail.quick_test.set_facts(facts)
+            self._detail.settings.set_facts(facts)
 
     # Commands
 

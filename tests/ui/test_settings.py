@@ -18,6 +18,8 @@ from ui.panels.settings import SettingsPanel
 from ui.widgets.option_when import WHEN_OPTIONS
 
 if TYPE_CHECKING:
+    from driver import Driver
+    from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
 
     from ui.widgets.option_row import OptionRow
@@ -385,3 +387,13 @@ def test_the_row_with_the_focus_explains_itself(panel: SettingsPanel) -> None:
     text = part(panel, QLabel, "option-help").text()
     assert text.startswith("rsize: ")
     assert "unmount" in text
+
+
+def test_the_window_tells_what_is_known_of_the_way_to_the_server(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    panel = driver.window._detail.settings
+    driver.wait(lambda: panel._facts is not None)
+    assert [mount.mount_point for mount in panel._mounts] == ["/home", "/media"]
+    driver.window._on_new()
+    fake.set_mounts([configured()])
+    driver.wait(lambda: len(panel._mounts) == 1)

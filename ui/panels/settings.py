@@ -165,12 +165,12 @@ class SettingsPanel(QWidget):
     def set_facts(self, facts: Facts | None) -> None:
         """Judge the options by what is known of the link, the server and this computer; None for nothing."""
         self._facts = facts
-        self._show_findings()
+        self._judge()
 
     def set_mounts(self, mounts: Sequence[Mount]) -> None:
         """Judge the options by the mounts that are there: they may have opened the server's connections."""
         self._mounts = mounts
-        self._show_findings()
+        self._judge()
 
     def show_advised(self, advice: Mapping[str, Advised]) -> None:
         """Show recommended values beside the others, by canonical name; an empty mapping hides the column."""
@@ -310,8 +310,7 @@ class SettingsPanel(QWidget):
         share = state.share.strip() or self.tr("SHARE")
         point = state.mount_point.strip() or self.tr("MOUNTPOINT")
         self._foot.show_command(mount_command(share, point, to_mount(options)))
-        if not self._pause.isActive():
-            self._show_findings()
+        self._judge()
 
     def _show_used(self) -> None:
         mount = self._mount
@@ -320,6 +319,10 @@ class SettingsPanel(QWidget):
         if mount is not None and active is not None:
             values = compare(MountOptions.parse(self._asked_for(mount)), active)
         self._grid.show_used(values, [value.name for value in not_taken(values)], active=active is not None)
+
+    def _judge(self) -> None:
+        if not self._pause.isActive():
+            self._show_findings()
 
     def _show_findings(self) -> None:
         mount = self._mount
