@@ -22,7 +22,7 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ValueError(f"“{text}” is not a size; write for example 65536, 64k, 16M or 1G.")
     value = float(match[1]) * 1024 ** _POWERS[match[2].lower()]
-    if value != int(value) or value > 2**62:
+    if value > 2**62 or value != int(value):  # infinity is no int
         raise ValueError(f"“{text}” is not a whole number of bytes.")
     return int(value)
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from advisor.catalogue import Option
 
 
+#: Python refuses to read numbers of thousands of digits, and none of these means anything to the kernel.
+_TOO_MANY_DIGITS = 20
 #: How many versions of NFS the catalogue speaks of.
 _VERSIONS = 4
 
@@ -40,7 +42,7 @@ def value_text(option: Option, value: str) -> str:
     word = _words().get(value)
     if option.kind == "enum" and word is not None:
         return f"{word} ({value})"
-    if not (option.is_number and value.isdigit()):
+    if not (option.is_number and is_count(value)):
         return value
     return _number_text(option, value)
 
@@ -58,6 +60,11 @@ def _number_text(option: Option, value: str) -> str:
 def size_item(count: int) -> str:
     """Return a transfer size with its plain number of bytes, which is what the option string carries."""
     return f"{count} ({format_size(count)})" if count >= 1024 else str(count)
+
+
+def is_count(value: str) -> bool:
+    """Whether a text is a plain number that can be reckoned with; the string may hold anything."""
+    return value.isascii() and value.isdigit() and len(value) < _TOO_MANY_DIGITS
 
 
 def default_text(option: Option, version: str = "", transport: str = "") -> str:

@@ -122,6 +122,16 @@ def test_half_typed_text_is_kept_as_it_is(panel: SettingsPanel, qtbot: QtBot, te
     assert field.text() == text
 
 
+@pytest.mark.parametrize("value", ["²", "9" * 400, "9" * 5000, "0x10", "-1", "", "1e9", "nan", "inf"])
+def test_any_value_is_shown_or_kept(panel: SettingsPanel, value: str) -> None:
+    for option in catalogue():
+        text = f"{option.name}={value}"
+        panel.load_entry("", "", text)
+        assert panel.wish().options == text
+    panel.load_entry("", "", "soft")
+    assert panel.problem() is None
+
+
 def test_a_row_changes_its_own_item_only(panel: SettingsPanel) -> None:
     row(panel, "hard").editor.set_value("softerr")
     row(panel, "rsize").editor.set_value("65536")
@@ -143,6 +153,18 @@ def test_what_cannot_be_written_is_said_beside_it_and_kept(panel: SettingsPanel,
     qtbot.keyClicks(field, 'b"')
     assert panel.problem() is None
     assert panel.wish().options.endswith(',context="a,b"')
+
+
+def test_what_cannot_be_written_can_be_taken_back(panel: SettingsPanel, qtbot: QtBot) -> None:
+    part(panel, QToolButton, "more-security").click()
+    field = row(panel, "context").editor.field
+    assert isinstance(field, QLineEdit)
+    qtbot.keyClicks(field, "a,b")
+    assert panel.problem() is not None
+    field.selectAll()
+    qtbot.keyClick(field, Qt.Key.Key_Delete)
+    assert panel.problem() is None
+    assert row(panel, "context").cells._note.text() == ""
 
 
 # Undo

@@ -245,8 +245,8 @@ class SettingsPanel(QWidget):
         except ValueError as error:
             self._rows[name].show_problem(str(error))
             return
+        self._rows[name].show_problem("")
         self._record(self._state._replace(options=options), f"row-{name}")
-        self._show(self._state, fresh=False)  # a row may have been left with what could not be written
 
     def _on_when_edited(self, when: When) -> None:
         try:

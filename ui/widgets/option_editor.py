@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLineEdit,
 
 from advisor.catalogue import NO, YES
 from app.units import parse_size
-from ui.option_text import size_item, value_text
+from ui.option_text import is_count, size_item, value_text
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QWheelEvent
@@ -171,7 +171,7 @@ class NumberEditor(OptionEditor):
             return
         try:
             number = float(self.option.from_wire(value))
-        except ValueError:
+        except (ValueError, OverflowError):
             number = -1.0
         if self._box.minimum() < number <= self._box.maximum():
             self._box.setValue(number)
@@ -220,12 +220,12 @@ class SizeEditor(OptionEditor):
             self._combo.setCurrentIndex(0)
             self._combo.setEditText(self.tr("Default"))
         else:
-            self._combo.setEditText(size_item(int(value)) if value.isdigit() else value)
+            self._combo.setEditText(size_item(int(value)) if is_count(value) else value)
 
     def problem(self) -> str:
         """Return what is wrong with what was typed."""
         text = self.value()
-        if text is None or text.isdigit():
+        if text is None or is_count(text):
             return ""
         return self.tr("“{text}” is not a size; write for example 262144, 256k or 1M.").format(text=text)
 

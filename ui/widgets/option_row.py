@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Signal
 
 from app.units import format_size
-from ui.option_text import default_text, help_text, spelling, value_text
+from ui.option_text import default_text, help_text, is_count, spelling, value_text
 from ui.widgets.option_cells import OptionCells, RowTexts
 from ui.widgets.option_editor import make_editor
 
@@ -130,7 +130,7 @@ class OptionRow(QObject):
         return self.tr("Default") if value is None else value_text(self.option, value)
 
     def _short(self, value: str | None) -> str:
-        if value is not None and self.option.kind == "size" and value.isdigit():
+        if value is not None and self.option.kind == "size" and is_count(value):
             return format_size(int(value))
         return self._words(value)
 
