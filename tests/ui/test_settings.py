@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,6 +14,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
 
 from advisor.catalogue import catalogue
+from advisor.options import MountOptions
 from ui.mounting import Wish
 from ui.panels.settings import SettingsPanel
 from ui.widgets.option_when import WHEN_OPTIONS
@@ -222,6 +224,45 @@ def test_nothing_is_undone_while_something_runs(panel: SettingsPanel, qtbot: QtB
     assert not panel.dirty
 
 
+def test_any_walk_through_the_form_leads_back(panel: SettingsPanel) -> None:
+    """Edits of rows, text and choice, undone and redone in any order, keep text and rows in step."""
+    chance = random.Random(7)
+    items = [
+        "rsize=1",
+        "soft",
+        'context="a,b"',
+        "x-y=z",
+        "wat",
+        "",
+        "timeo=7",
+        "noauto",
+        "x-systemd.automount",
+    ]
+    before = panel.wish().options
+    for _ in range(200):
+        act = chance.randrange(5)
+        if act == 0:
+            text = ",".join(chance.choices(items, k=4))
+            text = text[: chance.randrange(len(text) + 1)]
+            raw(panel).setText(text)
+            raw(panel).textEdited.emit(text)
+            assert panel.wish().options == text
+        elif act == 1:
+            name = chance.choice(list(panel._rows))
+            row(panel, name).editor.set_value(chance.choice([None, "1", "4096", "a,b", '"q', "no", "x"]))
+        elif act == 2:
+            part(panel, QComboBox, "option-when").setCurrentIndex(chance.randrange(3))
+        else:
+            chance.choice([panel._history.go_back, panel._history.go_on])()
+        assert raw(panel).text() == panel.wish().options
+        values = MountOptions.parse(panel.wish().options).values()
+        for name, one in panel._rows.items():
+            assert one.problem() or (one.editor.value() or "") == (values.get(name) or "")
+    while panel._history.canUndo():
+        panel._history.go_back()
+    assert panel.wish().options == before
+
+
 # What is edited
 
 
@@ -352,14 +393,24 @@ def test_advised_values_stand_beside_the_others_and_are_taken_by_a_click(panel: 
 
 
 def test_a_fix_is_a_step(panel: SettingsPanel) -> None:
-    button = part(panel, QPushButton, "fix-soft-rw") if panel.findChild(QPushButton, "fix-soft-rw") else None
-    button = button or next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
+    button = next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
     before = panel.wish().options
     assert row(panel, "hard").cells._finding.isVisible()
     button.click()
     assert panel.wish().options != before
     part(panel, QToolButton, "undo").click()
     assert panel.wish().options == before
+
+
+def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot) -> None:
+    button = next(b for b in panel.findChildren(QPushButton) if b.objectName() == "fix-no-nofail")
+    field = raw(panel)
+    field.setFocus()
+    field.end(False)
+    qtbot.keyClicks(field, ',context="a')
+    typed = panel.wish().options
+    button.click()
+    assert panel.wish().options == typed
 
 
 def test_connections_of_other_mounts_are_reckoned_with(panel: SettingsPanel) -> None:

@@ -258,7 +258,11 @@ class SettingsPanel(QWidget):
 
     def _on_fix(self, finding: Finding) -> None:
         """Put a finding's fix into the form; nothing is mounted by that."""
-        options = apply_fix(MountOptions.parse(self._state.options), finding)
+        try:
+            options = apply_fix(MountOptions.parse(self._state.options), finding)
+        except ValueError:  # of the text before somebody typed an open quotation mark
+            self._show_findings()
+            return
         self._record(self._state._replace(options=str(options)))
 
     def _on_all_reverted(self) -> None:
