@@ -5,7 +5,7 @@
     ./test -k mountinfo -x    pytest's options reach every group of tests
     ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
 
-Standard library only. Two groups run side by side; the lab's tests measure speed and run alone.
+Standard library only. Two groups run side by side; the lab's tests that measure speed run alone.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 
 RESULTS = CACHE / "tests"
 _NO_TESTS = 5  # pytest's exit status when it collected nothing
+#: Tests of the lab that measure how fast something is.
+_SPEEDS = ("tests/lab/test_copy.py", "tests/lab/test_guest.py")
 _screen = threading.Lock()
 
 
@@ -139,10 +141,17 @@ def read_report(path: Path) -> Counts:
     return counts
 
 
-def side_by_side(options: list[str], newer: dict[str, str]) -> list[Step]:
+def side_by_side(options: list[str], newer: dict[str, str], *, lab: bool) -> list[Step]:
     """Return the steps that may share the machine, the long ones first."""
     steps = checks()
-    steps[1:1] = [pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options)]
+    if lab:
+        others = sorted(
+            str(path.relative_to(ROOT))
+            for path in (ROOT / "tests/lab").glob("test_*.py")
+            if str(path.relative_to(ROOT)) not in _SPEEDS
+        )
+        steps[:0] = [pytest_step("lab", python_of("test"), others, options)]
+    steps[2:2] = [pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options)]
     steps += [
         without_qt(),
         pytest_step("window", python_of("test"), ["tests/ui"], options),
@@ -164,7 +173,7 @@ def alone(options: list[str]) -> tuple[list[Step], Counts]:
         return [], Counts(failed=1) if wanted else Counts(skipped=1)
     python = python_of("test")
     return [
-        pytest_step("lab", python, ["tests/lab"], options),
+        pytest_step("lab, speeds", python, [*_SPEEDS], options),
         pytest_step("visual", python, ["tests/visual"], options),
     ], Counts()
 
@@ -196,7 +205,7 @@ def main(arguments: list[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     by_themselves, total = alone(arguments)
     with ThreadPoolExecutor(2) as pool:
-        for counts in pool.map(run_step, side_by_side(arguments, newer)):
+        for counts in pool.map(run_step, side_by_side(arguments, newer, lab=bool(by_themselves))):
             total.add(counts)
     for step in by_themselves:
         total.add(run_step(step))
