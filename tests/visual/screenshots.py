@@ -105,10 +105,9 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.pause(0.3)
     photographer.take("starting")
     photographer.wait(lambda: photographer.sees("share"), "the lab's start", 120)
-    rows = window._detail.settings._rows
-    rows["vers"].editor.set_value("4.2")
-    rows["rsize"].editor.set_value("100000")
-    rows["timeo"].editor.set_value("300")
+    settings = window._detail.settings
+    draft = settings.wish()
+    settings.load_entry(draft.share, draft.mount_point, f"{draft.options},vers=4.2,rsize=100000,timeo=300")
     photographer.pause(0.2)
     photographer.take("new-mount")
     photographer.click("mount")
@@ -117,6 +116,10 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("settings")
     tabs = window.findChild(QTabWidget, "tabs")
     assert tabs is not None
+    tabs.setCurrentWidget(window._detail.advice)
+    photographer.wait(lambda: window._detail.advice._result is not None, "the advice")
+    photographer.pause(0.3)
+    photographer.take("advice")
     tabs.setCurrentWidget(window._detail.quick_test)
     photographer.wait(lambda: window._detail.quick_test._facts is not None, "the facts")
     photographer.pause(0.2)
