@@ -12,7 +12,15 @@ from app.facts.port import radio_rate_bps, receive_ring
 _NAME = re.compile(r"[^/\s]{1,15}")
 #: ARPHRD_ numbers of if_arp.h for what is not Ethernet.
 _LOOPBACK, _NONE, _INFINIBAND = 772, 65534, 32
-_BUSES = {"pci": "pci", "usb": "usb", "pnp": "isa", "isa": "isa", "pcmcia": "pcmcia", "virtio": "virtual"}
+_BUSES = {
+    "pci": "pci",
+    "usb": "usb",
+    "pnp": "isa",
+    "isa": "isa",
+    "eisa": "eisa",
+    "pcmcia": "pcmcia",
+    "virtio": "virtual",
+}
 _FIELDS = (
     "kind", "adapter", "driver", "bus", "bus_id", "rate_bps", "duplex", "mtu", "card", "via", "members",
     "receive_ring", "errors", "drops",
@@ -189,7 +197,12 @@ def _hardware(card: Path, root: str) -> InterfaceFacts:
     subsystem = _link_name(device / "subsystem")
     bus = _BUSES.get(subsystem or "", subsystem)
     bus_id = _bus_id(device, subsystem)
-    adapter, adapter_source = _adapter(bus_id, subsystem, root)
+    if subsystem == "pcmcia":
+        # The card's own tuples (pcmcia: prod_id1 is the maker, prod_id2 the product).
+        names = [_read(device / name) for name in ("prod_id1", "prod_id2")]
+        adapter, adapter_source = " ".join(filter(None, names)) or None, "what the card says of itself"
+    else:
+        adapter, adapter_source = _adapter(bus_id, subsystem, root)
     return InterfaceFacts(
         adapter=adapter,
         driver=driver,
@@ -205,8 +218,9 @@ def _hardware(card: Path, root: str) -> InterfaceFacts:
 
 
 def _bus_id(device: Path, subsystem: str | None) -> str | None:
-    if subsystem == "pnp":
-        return _read(device / "id").split("\n")[0] or None
+    if subsystem in {"pnp", "eisa"}:
+        name = "id" if subsystem == "pnp" else "signature"
+        return _read(device / name).split("\n")[0] or None
     names = {"pci": ("vendor", "device"), "usb": ("../idVendor", "../idProduct")}.get(subsystem or "")
     if names is None:
         return None

@@ -186,3 +186,34 @@ def test_what_a_port_counts(sysfs: Sys) -> None:
     facts = interface_facts("eth1", str(sysfs.root))
     assert (facts.errors, facts.drops) == (None, None)
     assert facts.sources["errors"] == "there are no counters"
+
+
+@pytest.mark.parametrize(
+    ("bus", "driver", "files", "card"),
+    [
+        ("pnp", "3c509", {"id": "TCM5094"}, "3com-etherlink-iii"),
+        ("isa", "3c509", {}, "3com-etherlink-iii"),
+        ("eisa", "3c509", {"signature": "TCM5092"}, "3com-etherlink-iii"),
+        ("pcmcia", "3c589_cs", {"prod_id1": "3Com Corporation", "prod_id2": "3C589"}, "3com-etherlink-iii"),
+        ("isa", "wd", {}, "smc-elite16"),
+        ("isa", "eexpress", {}, "intel-etherexpress"),
+        ("pci", "3c59x", {"vendor": "0x10b7", "device": "0x9050"}, None),
+        ("pci", "e100", {"vendor": "0x8086", "device": "0x1229"}, None),
+        ("isa", "ne", {}, None),
+    ],
+)
+def test_the_cards_of_1993(
+    sysfs: Sys, bus: str, driver: str, files: dict[str, str], card: str | None
+) -> None:
+    """As Linux 2.6 to 6.x describe them: ISA cards without PnP are known by their driver alone."""
+    sysfs.card(sysfs.interface("eth0"), bus, driver, **files)
+    assert interface_facts("eth0", str(sysfs.root)).card == card
+
+
+def test_a_pcmcia_card_tells_its_product(sysfs: Sys) -> None:
+    sysfs.card(
+        sysfs.interface("eth0"), "pcmcia", "pcnet_cs", prod_id1="3Com", prod_id2="EtherLink III 3C589D"
+    )
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert facts.adapter == "3Com EtherLink III 3C589D"
+    assert facts.card == "3com-etherlink-iii"
