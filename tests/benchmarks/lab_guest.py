@@ -1,7 +1,7 @@
-"""The lab's guest with one verb more, ``bench.pairs``, that runs the comparison inside it.
+"""The lab's guest with two verbs more, that run inside it: ``bench.pairs`` and ``bench.work``.
 
-The verb is not part of the program: this file stands in for the supervisor's and the init's own entry, first
-on this computer (``lab_guest.py supervisor LINK MEMORY``), then in the guest (``lab_guest.py init LINK``).
+The verbs are not part of the program: this file stands in for the supervisor's and the init's own entry,
+first on this computer (``lab_guest.py supervisor LINK MEMORY``), then in the guest (``… init LINK``).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from advice_work import WorkArgs, Worked, clear, work
 from pairs import Comparison, PairArgs, compare
 
 from app.agent.protocol import VERBS, Verb
@@ -19,10 +20,11 @@ from app.lab import guest
 
 HERE = Path(__file__).resolve()
 VERBS["bench.pairs"] = Verb(PairArgs, Comparison)
+VERBS["bench.work"] = Verb(WorkArgs, Worked)
 
 
 def boot(link: Any, memory: str) -> guest.Guest:
-    """Boot a guest that knows the verb."""
+    """Boot a guest that knows the verbs."""
     real = guest.start
 
     def start(argv: list[str], **options: Any) -> Any:
@@ -54,7 +56,15 @@ def init() -> None:
     real = LabAgent._handlers
 
     def handlers(self: LabAgent) -> dict[str, Any]:
-        return {**real(self), "bench.pairs": lambda args, _context: compare(args)}
+        def timed(args: WorkArgs, _context: object) -> Worked:
+            try:
+                return work(self._server, args)
+            finally:
+                clear(self._server)
+
+        return {
+            **real(self), "bench.pairs": lambda args, _context: compare(args), "bench.work": timed
+        }  # fmt: skip
 
     with mock.patch.object(LabAgent, "_handlers", handlers):
         lab_init.main()
