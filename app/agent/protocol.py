@@ -168,6 +168,51 @@ class WatchArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     interval_s: float = 1.0
 
 
+class OperationRate(msgspec.Struct, frozen=True, kw_only=True):
+    """One RPC procedure over one interval; only those that were called are told.
+
+    Attributes:
+        name: READ, WRITE, GETATTR, ….
+        ops_per_s: calls that were answered.
+        bytes_per_s: sent and received, RPC headers included.
+        queue_s: mean wait before it was sent.
+        rtt_s: mean round trip, as far as the kernel counts it.
+        execute_s: mean time from the call to its end: queue, round trip and what lies between.
+        timeouts: major time-outs.
+        retransmissions: transmissions beyond the first.
+        errors: replies with an error status, the harmless "no such file" of a look-up included; None where
+            the kernel does not count them (statvers 1.0).
+    """
+
+    name: str
+    ops_per_s: float
+    bytes_per_s: float
+    queue_s: float
+    rtt_s: float
+    execute_s: float
+    timeouts: int
+    retransmissions: int
+    errors: int | None
+
+
+class ConnectionRate(msgspec.Struct, frozen=True, kw_only=True):
+    """One transport over one interval.
+
+    Attributes:
+        kind: tcp, udp, rdma or local.
+        sends_per_s: requests sent.
+        receives_per_s: replies received.
+        reconnections: connections made in the interval.
+        waiting: mean number of requests that waited for a slot, None if none was sent.
+    """
+
+    kind: str
+    sends_per_s: float
+    receives_per_s: float
+    reconnections: int
+    waiting: float | None
+
+
 class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
     """Rates over one interval; None where nothing happened.
 
@@ -181,6 +226,11 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
         timeouts: major time-outs in the interval.
         retransmissions: RPC retransmissions in the interval.
         connections: xprt lines.
+        execute_s: mean time from call to end.
+        errors: replies with an error status, None where the kernel does not count them.
+        read_ahead_kb: of the mount's bdi, None if it is not known.
+        operations: the procedures that were called, the busiest first.
+        transports: one for each connection, in the kernel's order; empty if their number has changed.
     """
 
     t_s: float
@@ -192,6 +242,11 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
     timeouts: int
     retransmissions: int
     connections: int
+    execute_s: float | None = None
+    errors: int | None = None
+    read_ahead_kb: int | None = None
+    operations: list[OperationRate] = []
+    transports: list[ConnectionRate] = []
 
 
 class CancelArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,7 +14,9 @@ from app.agent.protocol import (
     HelloResult,
     ListArgs,
     MountArgs,
+    StatsSample,
     UnmountArgs,
+    WatchArgs,
 )
 from app.bench.result import TestEvent, TestSpec
 from app.cli.advise import advice_text
@@ -27,7 +29,8 @@ from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
 from app.cli.text import facts_text, mounts_text, report_text, test_text
-from app.errors import AppError
+from app.cli.watch import WatchText
+from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError
 from app.units import format_size
 
@@ -59,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
             return run_lint(args)
         with open_host(args.lab) as host:
             text = _COMMANDS[args.command](host, args)
-        print(text, flush=True)
+        if text:
+            print(text, flush=True)
     except AppError as error:
         _complain(error)
         return error.exit_code
@@ -171,6 +175,35 @@ def _apply(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else apply_text(result)
 
 
+def _watch(host: Host, args: argparse.Namespace) -> str:
+    """Print lines until Ctrl-C, or as many as asked for; nothing is left to print at the end."""
+    text = WatchText(operations=args.operations)
+    printed = 0
+    call: Any = None
+
+    def show(sample: StatsSample) -> None:
+        nonlocal printed
+        if args.count and printed == args.count:
+            return
+        printed += 1
+        lines = [msgspec.json.encode(sample).decode()] if args.json else text.lines(sample)
+        print("\n".join(lines), flush=True)
+        if printed == args.count:
+            call.cancel()
+
+    call = host.submit("stats.watch", WatchArgs(mount_point=args.mount_point, interval_s=args.interval), show)
+    try:
+        call.result()
+    except AppError as error:
+        if error.kind is not ErrorKind.CANCELLED or not args.count:
+            raise
+    except KeyboardInterrupt:
+        call.cancel()
+        with contextlib.suppress(AppError, TimeoutError):
+            call.result(_CLEANUP_WAIT_S)
+    return ""
+
+
 def _test(host: Host, args: argparse.Namespace) -> str:
     if args.lab is None or args.path:
         result = ask(host, "test.run", _spec(args, args.path), _progress(args))
@@ -248,4 +281,5 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "forget": _persist,
     "apply": _apply,
     "test": _test,
+    "watch": _watch,
 }

@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
+from app.mounts import mountinfo
+from app.mounts.table import read_ahead_kb
 from app.stats.mountstats import parse_one, read_text
 from app.stats.rates import RateMeter
 
@@ -45,12 +47,21 @@ def watch(
     due = 0.0
     while True:
         now = time.monotonic() - began
-        sample = meter.update(_look(mount_point, root), now)
+        sample = meter.update(_look(mount_point, root), now, _read_ahead(mount_point, root))
         if sample is not None:
             emit(sample)
         # Kept to a grid, so that a slow reader does not stretch the intervals one after the other.
         due = max(due + interval, now)
         token.wait(max(due - (time.monotonic() - began), 0.0))
+
+
+def _read_ahead(mount_point: str, root: str) -> int | None:
+    """Return the mount's readahead, KiB; reading mountinfo and sysfs asks no server."""
+    try:
+        rows = [row for row in mountinfo.read(root).nfs_rows() if row.mount_point == mount_point]
+    except OSError:
+        return None
+    return read_ahead_kb(rows[-1].device, root) if rows else None
 
 
 def _look(mount_point: str, root: str) -> MountStats:

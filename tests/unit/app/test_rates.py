@@ -52,6 +52,39 @@ def test_reads_count_under_both_names() -> None:
     assert sum(op.ops for op in sum_ops(after, READ_OPS)) == 4
 
 
+def test_each_operation_and_connection() -> None:
+    meter = RateMeter()
+    meter.update(stats(GETATTR=OpCounters(10, 10, 0, 100, 100, 5, 10, 20, 1)), 1.0)
+    after = stats(
+        READ=OpCounters(4, 5, 1, 400, 4000, 8, 40, 60, 2),
+        GETATTR=OpCounters(12, 12, 0, 120, 120, 5, 14, 26, 1),
+    )
+    transport = Xprt(kind="tcp", sends=6, receives=6, connect_count=1, backlog_u=12)
+    sample = meter.update(msgspec.structs.replace(after, xprts=(transport,)), 3.0, 1024)
+    assert sample is not None
+    read, getattr_ = sample.operations
+    assert (read.name, read.ops_per_s, read.bytes_per_s) == ("READ", 2, 2200)
+    assert (read.queue_s, read.rtt_s, read.execute_s) == (0.002, 0.01, 0.015)
+    assert (read.timeouts, read.retransmissions, read.errors) == (1, 1, 2)
+    assert (getattr_.name, getattr_.ops_per_s) == ("GETATTR", 1)
+    (connection,) = sample.transports
+    assert (connection.sends_per_s, connection.receives_per_s) == (3, 3)
+    assert (connection.reconnections, connection.waiting) == (1, 2)
+    assert (sample.errors, sample.read_ahead_kb) == (2, 1024)
+    assert sample.execute_s == pytest.approx((60 + 6) / 6 / 1000)
+
+
+def test_damaged_operations_and_connections_are_left_out() -> None:
+    meter = RateMeter()
+    before = stats(READ=OpCounters(4, 4, 0, 0, 0, 0, 9), WRITE=OpCounters(1, 1))
+    meter.update(msgspec.structs.replace(before, xprts=(Xprt(kind="tcp", sends=9),)), 1.0)
+    after = stats(READ=OpCounters(5, 5, 0, 0, 0, 0, 9), WRITE=OpCounters(9, 9, bytes_sent=-1))
+    sample = meter.update(msgspec.structs.replace(after, xprts=(Xprt(kind="tcp", sends=3),)), 2.0)
+    assert sample is not None
+    assert [operation.name for operation in sample.operations] == ["READ"]
+    assert sample.transports == []
+
+
 def test_quiet_interval_has_no_round_trip() -> None:
     meter = RateMeter()
     meter.update(stats(), 0.0)
@@ -93,8 +126,9 @@ def test_nothing_is_ever_negative(sequence: list[tuple[MountStats, float]]) -> N
     for look, t_s in sequence:
         sample = meter.update(look, t_s)
         if sample is not None:
-            values = msgspec.structs.asdict(sample).values()
-            assert all(value is None or value >= 0 for value in values)
+            rows = [sample, *sample.operations, *sample.transports]
+            values = [value for row in rows for value in msgspec.structs.asdict(row).values()]
+            assert all(value >= 0 for value in values if isinstance(value, int | float))
 
 
 def fake_proc(root: Path, text: str) -> Path:

@@ -1,0 +1,89 @@
+"""``mountwright watch``: a mount's operations, speeds and times, once a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.units import format_duration, format_speed
+
+if TYPE_CHECKING:
+    import argparse
+
+    from app.agent.protocol import StatsSample
+
+#: The header is repeated after so many lines: that many fit on a small terminal.
+_HEADER_EVERY = 20
+_COLUMNS = (
+    ("TIME", 7), ("READ", 10), ("WRITE", 10), ("OPS/S", 8), ("ROUND TRIP", 10), ("QUEUE", 9),
+    ("TIME-OUTS", 9), ("RETRANS", 7), ("ERRORS", 6), ("BUSIEST", 0),
+)  # fmt: skip
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of watch."""
+    command.add_argument("mount_point", metavar="MOUNTPOINT")
+    command.add_argument(
+        "--interval", type=float, default=1.0, metavar="SECONDS", help="between two lines (default 1)"
+    )
+    command.add_argument("--count", type=int, default=0, help="end after so many lines")
+    command.add_argument("--operations", action="store_true", help="a table of all operations each time")
+
+
+class WatchText:
+    """Makes lines of samples.
+
+    Args:
+        operations: with a table of all operations below each line.
+    """
+
+    def __init__(self, *, operations: bool) -> None:
+        self._operations = operations
+        self._lines = 0
+
+    def lines(self, sample: StatsSample) -> list[str]:
+        """Return what to print for a sample."""
+        found: list[str] = []
+        if self._lines % _HEADER_EVERY == 0 or self._operations:
+            found.append(_row([name for name, _ in _COLUMNS]))
+        self._lines += 1
+        busiest = "  ".join(
+            f"{operation.name} {operation.ops_per_s:.0f}/s" for operation in sample.operations[:3]
+        )
+        cells = [
+            f"{sample.t_s:.0f} s", format_speed(sample.read_bytes_per_s),
+            format_speed(sample.write_bytes_per_s), f"{sample.ops_per_s:.0f}", _time(sample.rtt_s),
+            _time(sample.queue_s), str(sample.timeouts), str(sample.retransmissions),
+            "—" if sample.errors is None else str(sample.errors), busiest,
+        ]  # fmt: skip
+        found.append(_row(cells))
+        if self._operations:
+            found += self._table(sample)
+        return found
+
+    def _table(self, sample: StatsSample) -> list[str]:
+        rows = [
+            f"  {'OPERATION':<16} {'OPS/S':>8} {'SPEED':>11} {'QUEUE':>9} {'ROUND TRIP':>10} {'IN ALL':>9}"
+        ]
+        rows += [
+            f"  {operation.name:<16} {operation.ops_per_s:>8.0f} {format_speed(operation.bytes_per_s):>11} "
+            f"{_time(operation.queue_s):>9} {_time(operation.rtt_s):>10} {_time(operation.execute_s):>9}"
+            for operation in sample.operations
+        ]
+        for number, transport in enumerate(sample.transports, 1):
+            waiting = (
+                "" if transport.waiting is None else f", {transport.waiting:.1f} requests waiting for a slot"
+            )
+            rows.append(
+                f"  connection {number} ({transport.kind}): {transport.sends_per_s:.0f} sent, "
+                f"{transport.receives_per_s:.0f} answered a second{waiting}"
+            )
+        return [*rows, ""]
+
+
+def _row(cells: list[str]) -> str:
+    padded = [f"{cell:>{width}}" for cell, (_, width) in zip(cells[:-1], _COLUMNS[:-1], strict=True)]
+    return "  ".join([*padded, cells[-1]]).rstrip()
+
+
+def _time(seconds: float | None) -> str:
+    return "—" if seconds is None else format_duration(seconds)

@@ -1,0 +1,38 @@
+"""``mountwright watch``: lines of samples."""
+
+import pytest
+
+from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
+from app.cli.main import main
+from app.cli.watch import WatchText
+
+_SAMPLE = StatsSample(
+    t_s=3, read_bytes_per_s=11.5e6, write_bytes_per_s=0, ops_per_s=44, rtt_s=0.0021, queue_s=None, timeouts=0,
+    retransmissions=2, connections=1, errors=None,
+    operations=[
+        OperationRate(name="READ", ops_per_s=44, bytes_per_s=11.6e6, queue_s=0, rtt_s=0.0021, execute_s=0.003,
+                      timeouts=0, retransmissions=2, errors=None)
+    ],
+    transports=[ConnectionRate(kind="tcp", sends_per_s=44, receives_per_s=44, reconnections=0, waiting=1.5)],
+)  # fmt: skip
+
+
+def test_a_line_a_sample_under_a_heading() -> None:
+    text = WatchText(operations=False)
+    heading, line = text.lines(_SAMPLE)
+    assert heading.split()[:3] == ["TIME", "READ", "WRITE"]
+    assert "11.5 MB/s" in line
+    assert "2.1 ms" in line
+    assert line.endswith("READ 44/s")
+    assert len(text.lines(_SAMPLE)) == 1
+
+
+def test_operations_and_connections() -> None:
+    lines = WatchText(operations=True).lines(_SAMPLE)
+    assert any(line.startswith("  READ ") for line in lines)
+    assert any("1.5 requests waiting for a slot" in line for line in lines)
+
+
+def test_no_mount_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "/nowhere"]) == 1
+    assert "No NFS share is mounted at /nowhere." in capsys.readouterr().err
