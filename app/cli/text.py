@@ -45,7 +45,7 @@ def mounts_text(mounts: MountTable) -> str:
         ]
         lines.append(table(rows))
     else:
-        lines.append("No NFS mounts, neither active nor in /etc/fstab or a systemd unit.")
+        lines.append("No NFS mounts, neither active nor in /etc/fstab, a systemd unit or an autofs map.")
     return "\n".join([*lines, *mounts.warnings])
 
 

@@ -7,21 +7,21 @@ from typing import Literal
 import msgspec
 
 State = Literal["mounted", "not-mounted", "not-responding", "differs"]
-#: What keeps a configured mount: a line of fstab, or a systemd unit.
-ConfiguredBy = Literal["fstab", "unit"]
+#: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
+ConfiguredBy = Literal["fstab", "unit", "autofs"]
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
-    """The persistent side: an fstab entry or a systemd unit.
+    """The persistent side: an fstab entry, a systemd unit, or an entry of an autofs map.
 
     Attributes:
         origin: file it stands in.
         line: line number there, from 1; 0 of a unit.
-        share: server:/export as written.
+        share: server:/export as written; of an autofs map it may have variables, or & in a wildcard's.
         fstype: nfs or nfs4.
-        options: the option string as written; of a unit in the words of fstab.
+        options: the option string as written; of a unit and a map in the words of fstab.
         keeper: what kind of file that is.
-        automount: whether a unit has an automount unit beside it.
+        automount: whether it is mounted on demand: by an automount unit beside the unit, or by autofs.
         ours: whether this program changes it: an fstab entry, or a unit that it made. Others are shown only.
     """
 
@@ -63,7 +63,8 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the program.
 
     Attributes:
-        mount_point: absolute path; with ``share`` its identity.
+        mount_point: absolute path; with ``share`` its identity. It ends in ``/*`` for what an autofs map has
+            for every name that is not listed.
         share: server:/export.
         state: mounted, not-mounted, differs (mounted with other options than configured), not-responding.
         configured: None if not persistent.
@@ -84,7 +85,7 @@ class MountTable(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         mounts: ordered by share, then mount point.
-        warnings: lines of fstab and units that could not be read, one sentence each.
+        warnings: lines of fstab, units and maps that could not be read, one sentence each.
     """
 
     mounts: list[Mount]

@@ -1,4 +1,4 @@
-"""The mounts of this host: fstab, systemd units and the kernel's table, merged."""
+"""The mounts of this host: fstab, systemd units, autofs maps and the kernel's table, merged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.mounts import fstab, mountinfo, units, utab
+from app.mounts import autofs, fstab, mountinfo, units, utab
 from app.mounts.effective import differences
 from app.mounts.model import Active, Configured, Mount, MountTable, State
 from app.stats.mountstats import read_mountstats
@@ -20,7 +20,7 @@ _FSTAB = "/etc/fstab"
 
 
 def read_table(root: str = "/") -> MountTable:
-    """Return every NFS mount that is configured in fstab or a systemd unit, active, or both.
+    """Return every NFS mount that is configured in fstab, a systemd unit or an autofs map, active, or both.
 
     Of mounts that lie on top of each other the upper one is listed, with a warning. Nothing is asked of any
     server, and no mount point is touched: the state "not-responding" is for those who probe.
@@ -53,6 +53,12 @@ def _configured_mounts(
     for point, configured in kept.mounts:
         if point in taken:
             warnings.append(f"The unit {configured.origin} and {_FSTAB} both configure {point}.")
+        found.append((point, configured))
+    maps = autofs.read(root)
+    warnings += maps.warnings
+    for point, configured in maps.rows({point: live.share for point, live in active.items()}):
+        if point in taken and point in maps.mounts:
+            warnings.append(f"The map {configured.origin} and {_FSTAB} both configure {point}.")
         found.append((point, configured))
 
     def is_elsewhere(item: tuple[str, Configured]) -> bool:

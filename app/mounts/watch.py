@@ -1,4 +1,4 @@
-"""Following the table of mounts: the kernel reports changes; fstab and units are looked at each second."""
+"""Following the table: the kernel reports mounts; fstab, units and maps are looked at each second."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.mounts import units
+from app.mounts import autofs, units
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -96,9 +96,11 @@ class _Wake:
 
 def _signatures(root: str) -> list[tuple[int, int, int] | None]:
     found: list[tuple[int, int, int] | None] = []
-    for name in _LOOKED_AT:
+    looked_at = [(Path(root, name), True) for name in _LOOKED_AT]
+    # A map may be a link to anywhere, also to a share whose server is dead: it is not followed.
+    for path, follow in [*looked_at, *((path, False) for path in autofs.files(root))]:
         try:
-            status = Path(root, name).stat()
+            status = path.stat(follow_symlinks=follow)
         except OSError:
             found.append(None)
         else:

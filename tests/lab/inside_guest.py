@@ -13,12 +13,15 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
 from app.lab.line import SerialLine
 from app.lab.links import parse_link
 from app.lab.server import SHARE
 from app.mounts.persist import Persistence
+from app.mounts.table import read_table
 from app.privileged import HelperClient
 from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
@@ -179,7 +182,9 @@ def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any
         before = mounted_at(point)
         waiting = f" {point} autofs " in Path("/proc/self/mounts").read_text()
         list(Path(point).iterdir())
-        return {"before": before["line"], "waiting": waiting, **mounted_at(point)}
+        Path("/etc/fstab").write_text("")  # its entry for this place has done its part
+        listed = [msgspec.to_builtins(mount) for mount in read_table().mounts if mount.mount_point == point]
+        return {"before": before["line"], "waiting": waiting, "listed": listed, **mounted_at(point)}
     finally:
         kill_group(daemon)
         wait(daemon, 5)

@@ -59,6 +59,12 @@ def test_on_demand(found: dict[str, Any]) -> None:
     assert found["on demand"]["waiting"]
     assert found["on demand"]["before"] == ""
     assert "vers=4.2" in found["on demand"]["line"]
+    (mount,) = found["on demand"]["listed"]
+    assert (mount["share"], mount["state"]) == (SHARE, "mounted")
+    configured = mount["configured"]
+    assert (configured["keeper"], configured["origin"], configured["share"]) == ("autofs", autofs.MAP, SHARE)
+    assert not configured["ours"]
+    assert mount["active"]["fstype"] == "nfs4"
 
 
 def test_systemd_would_do_the_same_at_start_up(found: dict[str, Any]) -> None:

@@ -170,3 +170,22 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     assert driver.window._detail.settings.wish().options == "ro,nofail"
     assert not driver.sees("import")
     assert driver.fake.asked("mounts.apply") == []
+
+
+def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver) -> None:
+    entry = Configured(
+        origin="/etc/auto.home", line=3, share="nas01:/u", fstype="nfs", options="ro,x-systemd.automount",
+        keeper="autofs", automount=True, ours=False,
+    )  # fmt: skip
+    driver.fake.mounts = [
+        Mount(mount_point="/home/u", share="nas01:/u", state="not-mounted", configured=entry)
+    ]
+    driver.open()
+    told = driver.window._detail._state_text(driver.fake.mounts[0])
+    assert told == "not mounted (read only: /etc/auto.home)"
+    assert not driver.sees("forget")
+    assert not driver.sees("mount")  # autofs does it, when somebody enters the place
+    driver.click("import")
+    assert driver.text_of("share") == "nas01:/u"
+    assert driver.window._detail.settings.wish().options == "ro,x-systemd.automount"
+    assert driver.fake.asked("mounts.apply") == []

@@ -43,7 +43,7 @@ class DetailPanel(QWidget):
         applied: the ApplyReport of a change that was made and kept.
         reverted: the AppError of a change that was made and taken back, and whether the person said so.
         forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
-        imported: a Mount that a foreign unit keeps and that is to be drafted for fstab.
+        imported: a Mount that a foreign unit or an autofs map keeps and that is to be drafted for fstab.
         began: something was started; what was said of the last thing is over.
     """
 
@@ -335,7 +335,8 @@ class DetailPanel(QWidget):
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)
         self._unmount_button.setEnabled(not self.busy)
-        self._mount_button.setVisible(not active)
+        on_demand = mount is not None and mount.configured is not None and mount.configured.keeper == "autofs"
+        self._mount_button.setVisible(not active and not on_demand)
         self._mount_button.setEnabled(not self.busy and self.settings.complete)
         self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
         self._apply_button.setEnabled(not self.busy and self.settings.complete)

@@ -32,6 +32,10 @@ def test_changes_of_fstab_are_told_and_others_are_not(root: Path) -> None:
     fstab.write_text("# a comment more\nnas:/b /b nfs - 0 0\n# and nothing else\n", encoding="utf-8")
     while table.mounts == [] or table.mounts[0].share != "nas:/b":
         table = tables.get(timeout=30)
+    (root / "etc/auto.master").write_text("/- /etc/auto.direct\n", encoding="utf-8")
+    (root / "etc/auto.direct").write_text("/c nas:/c\n", encoding="utf-8")
+    while [mount.share for mount in table.mounts] != ["nas:/b", "nas:/c"]:
+        table = tables.get(timeout=30)
     token.cancel()
     with pytest.raises(CancelledError):
         done.result(30)
