@@ -17,6 +17,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step
 from app.mounts.effective import effective_values
+from app.mounts.foreign import refuse
 from app.mounts.option_changes import is_shared, option_changes, remount_words
 from app.mounts.utab import plain_share
 
@@ -99,7 +100,8 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
     """Find out what a change meets.
 
     Raises:
-        AppError: if it is wrong in itself: a bad share, option or mount point, or fstab cannot take it.
+        AppError: if it is wrong in itself: a bad share, option or mount point, or fstab cannot take it; or if
+            it would go against a unit that others made, or against a map of autofs.
     """
     parse_share(args.share)
     options = parse_options(args.options)
@@ -113,6 +115,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
     old = _row_at(rows, args.replaces or args.mount_point)
     changes = option_changes(old, options, args.read_ahead_kb)
     way = _way(args, old, changes)
+    refuse(args, rows, mounts=way in {"mount", "again"})
     if way == "mount" or (way == "again" and old is not None and old.mount_point != args.mount_point):
         problem = around.check_point(args.share, args.mount_point)
         if problem is not None:
@@ -386,7 +389,11 @@ def _kept_warnings(found: Situation) -> list[str]:
             "the entry out of fstab."
         )
     if configured is not None and args.keeper == "fstab" and not configured.origin.endswith("fstab"):
-        result.append(f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit.")
+        result.append(
+            f"{configured.origin} keeps it too, and autofs goes by that. Take it out of the map."
+            if configured.keeper == "autofs"
+            else f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit."
+        )
     if args.read_ahead_kb is not None and args.keeper != "nowhere":
         result.append("The read-ahead is not kept there: it is back at the kernel's value after a new mount.")
     return result

@@ -9,6 +9,7 @@ from mount_world import FSTAB, LIVE, POINT, SHARE, World
 
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyArgs, Plan
+from app.mounts.model import Configured, MountTable
 from app.mounts.plan import make_plan
 
 
@@ -126,3 +127,65 @@ def test_what_is_wrong_is_said_at_once(world: World, changes: dict[str, Any], ki
         plan(world, **changes)
     assert caught.value.kind is kind
     assert world.path.read_bytes() == FSTAB
+
+
+FOREIGN = {
+    "unit": "/usr/lib/systemd/system/mnt-a.mount",
+    "autofs": "/etc/auto.direct",
+}
+
+
+def kept_by(world: World, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
+    """Let the mount at POINT be kept by what others made, and by no line of fstab."""
+    world.path.write_bytes(b"")
+    configured = Configured(
+        origin=FOREIGN[keeper],
+        line=4,
+        share=SHARE,
+        fstype="nfs",
+        options="vers=4.2",
+        keeper=keeper,
+        ours=False,
+    )
+    rows = [msgspec.structs.replace(row, configured=configured) for row in world.table().mounts]
+    monkeypatch.setattr(world, "table", lambda: MountTable(mounts=rows))
+
+
+@pytest.mark.parametrize(
+    ("keeper", "changes"),
+    [
+        ("unit", {"keeper": "systemd"}),
+        ("unit", {"keeper": "systemd", "mount": False}),
+        ("unit", {"keeper": "systemd", "mount_point": "/mnt/z", "replaces": POINT}),
+        ("autofs", {"keeper": "systemd", "mount": False}),
+        ("autofs", {"keeper": "fstab"}),
+        ("autofs", {"keeper": "nowhere"}),
+        ("autofs", {"mount_point": "/mnt/z", "replaces": POINT}),
+    ],
+)
+def test_what_others_keep_is_not_written_over(
+    world: World, monkeypatch: pytest.MonkeyPatch, keeper: str, changes: dict[str, Any]
+) -> None:
+    kept_by(world, monkeypatch, keeper)
+    with pytest.raises(AppError) as caught:
+        plan(world, options="vers=4.1", **changes)
+    assert caught.value.kind == ErrorKind.FSTAB_REFUSED
+    assert FOREIGN[keeper] in caught.value.message
+    assert "mport" in caught.value.hint
+    before = world.state()
+    args = ApplyArgs(**{"share": SHARE, "mount_point": POINT, "options": "vers=4.1", **changes})
+    with pytest.raises(AppError, match=r"not written over|whenever somebody enters"):
+        world.apply(args)
+    assert (world.state(), world.calls) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("keeper", "warning"), [("unit", "Remove the unit"), ("autofs", "Take it out of the map")]
+)
+def test_what_others_keep_is_imported_into_fstab(
+    world: World, monkeypatch: pytest.MonkeyPatch, keeper: str, warning: str
+) -> None:
+    kept_by(world, monkeypatch, keeper)
+    made = plan(world, options="vers=4.1", keeper="fstab", mount=False)
+    assert [step.kind for step in made.steps if step.kind != "reload"] == ["back-up", "write"]
+    assert any(warning in text and FOREIGN[keeper] in text for text in made.warnings)
