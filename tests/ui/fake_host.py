@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
-from app.agent.protocol import Empty, HelloResult, UnmountResult
+from app.agent.protocol import Empty, HelloResult, StatsSample, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
 from app.discovery.model import (
@@ -101,6 +101,8 @@ class FakeHost:
         self.hold = threading.Event()
         self.hold.set()
         self.link = LINK
+        self.samples: list[StatsSample] = []
+        self.watching = 0
         self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
         self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
@@ -150,6 +152,7 @@ class FakeHost:
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
             "discover.servers": self.discover_servers,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
+            "stats.watch": self.watch,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:
@@ -177,6 +180,20 @@ class FakeHost:
                     self._changed.wait(5)
             raise CancelledError
         return MountTable(mounts=self.mounts)
+
+    def watch(self, args: Any, context: Context) -> Empty:
+        self.calls.append(("stats.watch", args))
+        self.watching += 1
+        ended = threading.Event()
+        context.token.on_cancel(ended.set)
+        try:
+            for sample in self.samples:
+                context.emit(sample)
+            ended.wait(10)
+            context.token.check()
+        finally:
+            self.watching -= 1
+        return Empty()
 
     def advice(self, args: Any, context: Context) -> AdviceResult:
         self.calls.append(("advice.get", args))

@@ -268,7 +268,7 @@ def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> 
 
 def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
     driver.open()
-    for name in ("Settings", "Advice", "Quick test"):
+    for name in ("Settings", "Advice", "Quick test", "Live"):
         driver.tab(name)
         for widget in driver.window.findChildren(QWidget):
             if not widget.isVisible() or widget.focusPolicy() == Qt.FocusPolicy.NoFocus:
@@ -289,7 +289,7 @@ def _buddy(window: QWidget, widget: QWidget) -> bool:
 
 def test_no_label_is_clipped(driver: Driver) -> None:
     driver.open()
-    for name in ("Settings", "Advice", "Quick test"):
+    for name in ("Settings", "Advice", "Quick test", "Live"):
         driver.tab(name)
         QApplication.processEvents()
         for label in driver.window.findChildren(QLabel):

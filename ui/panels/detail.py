@@ -17,6 +17,7 @@ from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
+from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
@@ -95,18 +96,24 @@ class DetailPanel(QWidget):
         self.advice = AdvicePanel(submit)
         self.advice.use_chosen.connect(self._on_use_recommended)
         self.advice.advised.connect(self._on_advised)
+        self.live = LivePanel(submit)
+        self.live.failed.connect(self.failed)
         self.quick_test = QuickTestPanel(submit)
         self.quick_test.failed.connect(self.failed)
         self.quick_test.running_changed.connect(self._on_running)
         self._tabs = QTabWidget()
+        self._fill_tabs()
+        self._lay_out()
+        self._on_busy("")
+
+    def _fill_tabs(self) -> None:
         self._tabs.setObjectName("tabs")
         self._tabs.setTabBar(TabBar())
         self._tabs.setDocumentMode(True)
         self._tabs.addTab(self.settings, self.tr("Settings"))
         self._tabs.addTab(self.advice, self.tr("Advice"))
         self._tabs.addTab(self.quick_test, self.tr("Quick test"))
-        self._lay_out()
-        self._on_busy("")
+        self._tabs.addTab(self.live, self.tr("Live"))
 
     def _lay_out(self) -> None:
         texts = QVBoxLayout()
@@ -148,7 +155,8 @@ class DetailPanel(QWidget):
         self._state.set_state(self.tr("not mounted"), "muted")
         self.settings.show_draft(share, mount_point)
         self.quick_test.set_mount(None)
-        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), False)  # noqa: FBT003
+        self.live.set_mount(None)
+        self._show_tabs()
         self._tabs.setCurrentIndex(0)
         self._show_buttons()
 
@@ -162,7 +170,8 @@ class DetailPanel(QWidget):
         self.settings.show_mount(mount, keep_edits=not other and not self._made)
         self._made = False
         self.quick_test.set_mount(mount)
-        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), True)  # noqa: FBT003
+        self.live.set_mount(mount)
+        self._show_tabs()
         self._show_buttons()
 
     def forget(self) -> None:
@@ -172,7 +181,14 @@ class DetailPanel(QWidget):
         self._forgetting.forget()
         self.advice.forget()
         self.quick_test.forget()
+        self.live.forget()
         self.show_draft("", "")
+
+    def _show_tabs(self) -> None:
+        mount = self._mount
+        active = mount is not None and mount.active is not None
+        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), mount is not None)
+        self._tabs.setTabVisible(self._tabs.indexOf(self.live), active)
 
     @property
     def busy(self) -> bool:

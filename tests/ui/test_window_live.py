@@ -1,0 +1,85 @@
+"""The Live tab: a mount is watched while somebody looks, and no longer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fake_host import configured, mounted
+from PySide6.QtWidgets import QTabWidget
+
+from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
+from ui.models.live_window import SPAN_S, LiveWindow
+from ui.widgets.operations_table import OperationsTable
+
+if TYPE_CHECKING:
+    from driver import Driver
+    from fake_host import FakeHost
+
+
+def _sample(t_s: float, speed: float = 11.5e6) -> StatsSample:
+    return StatsSample(
+        t_s=t_s, read_bytes_per_s=speed, write_bytes_per_s=0, ops_per_s=44, rtt_s=0.0021, queue_s=None,
+        timeouts=0, retransmissions=0, connections=1, errors=2, read_ahead_kb=128,
+        operations=[
+            OperationRate(name="READ", ops_per_s=44, bytes_per_s=speed, queue_s=0, rtt_s=0.0021,
+                          execute_s=0.003, timeouts=0, retransmissions=0, errors=2)
+        ],
+        transports=[
+            ConnectionRate(kind="tcp", sends_per_s=44, receives_per_s=44, reconnections=0, waiting=0)
+        ],
+    )  # fmt: skip
+
+
+def test_a_mount_is_watched_while_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(1), _sample(2, 9e6)]
+    driver.open()
+    assert fake.asked("stats.watch") == []
+    driver.tab("Live")
+    driver.wait(lambda: "9 MB/s" in driver.text_of("live-said"))
+    assert driver.text_of("live-rtt") == "2.1 ms"
+    assert driver.text_of("live-readahead") == "128 KiB"
+    assert "44 answered a second" in driver.text_of("connections")
+    table = driver.find(OperationsTable, "operations")
+    assert isinstance(table, OperationsTable)
+    item = table.item(0, 0)
+    assert item is not None
+    assert item.text() == "READ"
+    assert len(fake.asked("stats.watch")) == 1
+    driver.tab("Settings")
+    driver.wait(lambda: fake.watching == 0)
+
+
+def test_another_mount_is_another_watch(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(), configured()]
+    fake.samples = [_sample(1)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-said") != "")
+    panel = driver.window._detail.live
+    panel.set_mount(mounted("nas02:/b", "/b"))
+    driver.wait(lambda: [args.mount_point for args in fake.asked("stats.watch")] == ["/home", "/b"])
+    panel.set_mount(None)
+    driver.wait(lambda: fake.watching == 0)
+    assert driver.text_of("live-rtt") == "—"
+
+
+def test_what_is_not_mounted_has_no_live_tab(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [configured()]
+    driver.open()
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    seen = [tabs.tabText(index) for index in range(tabs.count()) if tabs.isTabVisible(index)]
+    assert "Live" not in seen
+
+
+def test_the_window_of_time_moves() -> None:
+    window = LiveWindow()
+    for second in range(300):
+        window.take(_sample(float(second), speed=second))
+    timeline = window.timeline()
+    assert timeline.end_s == SPAN_S
+    assert timeline.curves["read"].speeds[-1] == 299
+    assert timeline.peak == 299
+    window.clear()
+    assert window.latest is None
+    assert window.timeline().curves == {}

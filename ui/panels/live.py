@@ -1,0 +1,230 @@
+"""Live: what a mount does now, from the kernel's own counters; no server is asked."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from app.agent.protocol import WatchArgs
+from app.errors import AppError, ErrorKind
+from app.units import format_duration, format_size, format_speed
+from ui.models.live_window import LiveWindow
+from ui.widgets.labels import MutedLabel, enlarge, heading, plain_label
+from ui.widgets.legend import Legend
+from ui.widgets.operations_table import OperationsTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from PySide6.QtGui import QHideEvent, QShowEvent
+
+    from app.agent.protocol import StatsSample
+    from app.mounts.model import Mount
+    from ui.bridge import BridgeCall
+
+
+class LivePanel(QWidget):
+    """Watches one mount while somebody looks.
+
+    Signals:
+        failed: the watch ended by itself (AppError).
+    """
+
+    failed = Signal(object)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
+        super().__init__()
+        self._submit = submit
+        self._point = ""
+        self._call: BridgeCall | None = None
+        self._window = LiveWindow()
+        self._plot: Any = None
+        self._values: dict[str, QLabel] = {}
+        self._said = plain_label()
+        self._said.setObjectName("live-said")
+        self._legend = Legend()
+        self._plot_box = QFrame()
+        self._plot_box.setFrameShape(QFrame.Shape.StyledPanel)
+        self._plot_box.setMinimumHeight(self.fontMetrics().lineSpacing() * 9)
+        self._plot_layout = QVBoxLayout(self._plot_box)
+        self._plot_layout.setContentsMargins(1, 1, 1, 1)
+        self._operations = OperationsTable()
+        self._connections = MutedLabel(wrap=True)
+        self._connections.setObjectName("connections")
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 14, 16, 14)
+        layout.setSpacing(10)
+        top = QHBoxLayout()
+        top.addWidget(self._legend)
+        top.addStretch(1)
+        top.addWidget(self._said)
+        layout.addLayout(top)
+        layout.addWidget(self._plot_box, 1)
+        layout.addLayout(self._figures())
+        layout.addWidget(heading(self.tr("Operations"), scale=1.0))
+        layout.addWidget(self._operations)
+        layout.addWidget(self._connections)
+        scroll = QScrollArea()
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+
+    def _figures(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(3)
+        grid.setColumnStretch(2, 1)
+        rows = [
+            ("rtt", self.tr("Round trip"),
+             self.tr("Network and server together. A few milliseconds are usual on a local network; if it "
+                     "grows while the link is not full, the server's disks are busy.")),
+            ("queue", self.tr("Waiting to be sent"),
+             self.tr("Near zero is usual. More than the round trip means that more is asked for than may be "
+                     "under way at once: more connections (nconnect) or slots can help.")),
+            ("timeouts", self.tr("Time-outs"),
+             self.tr("None is usual. Otherwise the server or the network was away for longer than timeo.")),
+            ("retransmissions", self.tr("Sent again"),
+             self.tr("None is usual over TCP, which repeats lost packets by itself. Over UDP each one is a "
+                     "lost request.")),
+            ("errors", self.tr("Answers with an error"),
+             self.tr("Look-ups of files that do not exist count too, so a few are usual.")),
+            ("readahead", self.tr("Readahead"),
+             self.tr("What the kernel reads ahead of a program that goes through a file. 128 KiB is the "
+                     "kernel's choice; a long or fast link wants more.")),
+        ]  # fmt: skip
+        for row, (name, label, text) in enumerate(rows):
+            value = plain_label("—")
+            enlarge(value, 1.05, bold=True)
+            value.setObjectName(f"live-{name}")
+            value.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
+            self._values[name] = value
+            grid.addWidget(plain_label(label), row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(value, row, 1, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(MutedLabel(text, wrap=True), row, 2)
+        return grid
+
+    # What the window tells
+
+    def set_mount(self, mount: Mount | None) -> None:
+        """Watch this mount, if it is mounted."""
+        point = mount.mount_point if mount is not None and mount.active is not None else ""
+        if point == self._point:
+            return
+        self._stop()
+        self._point = point
+        self._window.clear()
+        self._show()
+        if self.isVisible():
+            self._start()
+
+    def forget(self) -> None:
+        """Another host is shown now."""
+        self.set_mount(None)
+
+    # Watching
+
+    def _start(self) -> None:
+        if self._call is not None or not self._point:
+            return
+        try:
+            call = self._submit("stats.watch", WatchArgs(mount_point=self._point))
+        except AppError as error:
+            self.failed.emit(error)
+            return
+        self._call = call
+        self._said.setText(self.tr("waiting for the first second…"))
+        call.progressed.connect(partial(self._on_sample, call))
+        call.failed.connect(partial(self._on_failed, call))
+
+    def _stop(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    def _on_sample(self, call: BridgeCall, sample: StatsSample) -> None:
+        if call is self._call:
+            self._window.take(sample)
+            self._show()
+
+    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
+        if call is not self._call:
+            return
+        self._call = None
+        # A mount that has gone is told by the list already.
+        if error.kind not in {ErrorKind.CANCELLED, ErrorKind.NOT_MOUNTED}:
+            self.failed.emit(error)
+
+    # What is shown
+
+    def _show(self) -> None:
+        sample = self._window.latest
+        if self._plot is not None:
+            self._plot.draw(self._window.timeline())
+        self._operations.show_operations(sample.operations if sample is not None else [])
+        if sample is None:
+            self._said.setText("")
+            self._connections.setText("")
+            for value in self._values.values():
+                value.setText("—")
+            return
+        self._said.setText(
+            self.tr("reads {read}, writes {write}, {count} operations a second").format(
+                read=format_speed(sample.read_bytes_per_s),
+                write=format_speed(sample.write_bytes_per_s),
+                count=round(sample.ops_per_s),
+            )
+        )
+        texts = {
+            "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s), "timeouts": str(sample.timeouts),
+            "retransmissions": str(sample.retransmissions),
+            "errors": "—" if sample.errors is None else str(sample.errors),
+            "readahead": "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024),
+        }  # fmt: skip
+        for name, text in texts.items():
+            self._values[name].setText(text)
+        self._connections.setText(self._connections_text(sample))
+
+    def _connections_text(self, sample: StatsSample) -> str:
+        lines = [
+            self.tr("Connection {number} ({kind}): {sends} sent, {answers} answered a second").format(
+                number=number,
+                kind=transport.kind,
+                sends=round(transport.sends_per_s),
+                answers=round(transport.receives_per_s),
+            )
+            for number, transport in enumerate(sample.transports, 1)
+        ]
+        return "\n".join(lines)
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: watch while somebody looks; the plot is loaded then."""
+        super().showEvent(event)
+        if self._plot is None:
+            # A second to import: only once somebody looks.
+            from ui.plots.live_plot import LivePlot
+
+            self._plot = LivePlot()
+            self._plot_layout.addWidget(self._plot)
+            self._plot.draw(self._window.timeline())
+        self._start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Qt: nobody looks any more."""
+        super().hideEvent(event)
+        self._stop()
+
+
+def _time(seconds: float | None) -> str:
+    return "—" if seconds is None else format_duration(seconds)
