@@ -8,6 +8,7 @@ settings, as systemd-fstab-generator makes them; ``nofail`` and ``_netdev`` stay
 from __future__ import annotations
 
 import posixpath
+from typing import TYPE_CHECKING
 
 from advisor.dialects.entry import (
     DialectError,
@@ -20,6 +21,9 @@ from advisor.dialects.entry import (
     set_nfs4,
 )
 from advisor.options import YES, MountOptions, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FORM = "a systemd mount unit"
 DIRECTORY = "/etc/systemd/system/"
@@ -127,13 +131,55 @@ def write_automount(entry: Entry) -> Written:
 _AT = {"start-up": "at start-up", "by hand": "by hand"}
 
 
+def parse(text: str) -> Settings:
+    """Return section, key and value of every assignment of one file, in order (systemd.syntax(7)).
+
+    A list of units is parted into its names; ``%`` is left as written.
+    """
+    settings: Settings = []
+    section = ""
+    for line in _whole_lines(text):
+        if line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+        elif "=" in line and section:
+            key, _, value = line.partition("=")
+            key, value = key.strip(), value.strip()
+            values = value.split() if key in _LISTS else [value]
+            settings += [(section, key, one) for one in values]
+    return settings
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """Yield the lines without blanks at their ends; comments are left out, also between continued lines."""
+    begun = ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.lstrip().startswith(("#", ";")):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            begun += line[:-1] + " "
+        else:
+            yield (begun + line).strip()
+            begun = ""
+    yield begun.strip()
+
+
 def read(text: str) -> Reading:
     """Return what a .mount unit says, with the .automount unit if that stands in the same text.
 
     Raises:
         DialectError: if there is no [Mount] section with What and Where, or if it is no NFS mount.
     """
-    settings = _parse(text)
+    return read_settings(parse(text))
+
+
+def read_settings(settings: Settings) -> Reading:
+    """Return what the settings of one or several files say; specifiers such as ``%u`` stay as written.
+
+    Raises:
+        DialectError: as :func:`read`.
+    """
+    settings = [(section, key, value.replace("%%", "%")) for section, key, value in settings]
     sections = {section for section, _, _ in settings}
     if "Mount" not in sections:
         if "Automount" in sections:
@@ -201,21 +247,6 @@ def _print(lines: Settings) -> str:
             current = section
         text += f"{key}={value.replace('%', '%%')}\n"
     return text
-
-
-def _parse(text: str) -> Settings:
-    settings: Settings = []
-    section = ""
-    for raw in text.replace("\r\n", "\n").replace("\\\n", " ").split("\n"):
-        line = raw.strip()
-        if line.startswith("[") and line.endswith("]"):
-            section = line[1:-1]
-        elif line and not line.startswith(("#", ";")) and "=" in line and section:
-            key, _, value = line.partition("=")
-            key, value = key.strip(), value.strip().replace("%%", "%")
-            values = value.split() if key in _LISTS else [value]
-            settings += [(section, key, one) for one in values]
-    return settings
 
 
 def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str], list[str]]:

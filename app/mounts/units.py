@@ -2,11 +2,13 @@
 
 Only the folders for people and packages are looked at: what systemd-fstab-generator makes of fstab stands
 elsewhere. Nothing outside these folders is opened, for a link may lead to a share whose server is dead.
+A specifier such as ``%u`` is shown as it is written.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +24,13 @@ _NFS_TYPES = frozenset({"nfs", "nfs4"})
 _MAX_BYTES = 1 << 20
 #: Of one folder.
 _MAX_FILES = 20_000
+_SPECIFIER = re.compile(r"(?<!%)(?:%%)*(%[A-Za-z])")
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: Settings whose values are shown.
+_SHOWN = frozenset({"What", "Where", "Options"})
+
+Folders = dict[str, frozenset[str]]
 
 
 @dataclass(slots=True)
@@ -36,11 +44,11 @@ class Units:
 def read(root: str = "/") -> Units:
     """Return the NFS mounts of all mount units; masked ones and those of other types are left out."""
     found = Units()
-    folders = {folder: _names(Path(root, folder)) for folder in FOLDERS}
+    folders: Folders = {folder: _names(Path(root, folder)) for folder in FOLDERS}
     known = sorted({name for names in folders.values() for name in names if name.endswith(".mount")})
     for name in known:
         try:
-            mount = _read_unit(root, folders, name)
+            mount = _read_unit(root, folders, name, found.warnings)
         except (DialectError, OSError, ValueError) as error:
             reason = error.strerror or "" if isinstance(error, OSError) else str(error)
             found.warnings.append(f"The unit {name} cannot be read: {reason.rstrip('.')}.")
@@ -49,37 +57,40 @@ def read(root: str = "/") -> Units:
     return found
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: Path) -> frozenset[str]:
     """Return the names of units and of folders with drop-ins; a missing folder has none."""
     try:
         with os.scandir(folder) as entries:
-            names = (entry.name for entry in entries)
-            return [
-                name
-                for name, _ in zip(names, range(_MAX_FILES), strict=False)
-                if name.removesuffix(".d").endswith((".mount", ".automount"))
-            ]
+            names = [entry.name for entry, _ in zip(entries, range(_MAX_FILES), strict=False)]
     except OSError:
-        return []
+        return frozenset()
+    kinds = (".mount", ".automount")
+    return frozenset(name for name in names if f".{name.removesuffix('.d')}".endswith(kinds))
 
 
-def _read_unit(root: str, folders: dict[str, list[str]], name: str) -> tuple[str, Configured] | None:
+def _read_unit(root: str, folders: Folders, name: str, warnings: list[str]) -> tuple[str, Configured] | None:
     """Return mount point and configuration of a unit, or None if it is masked or mounts no NFS."""
     place = next(folder for folder in FOLDERS if name in folders[folder])
-    path = Path(root, place, name)
-    text = _text(root, path)
+    text = _text(root, Path(root, place, name))
     if not text.strip():
         return None  # an empty file or a link to /dev/null masks
-    text += _drop_ins(root, folders, name)
-    settings = _mount_settings(text)
-    share, fstype = settings.get("What", ""), settings.get("Type", "")
+    settings = dialect.parse(text) + _drop_ins(root, folders, name)
+    said = {(section, key): value for section, key, value in settings}
+    share, fstype = said.get(("Mount", "What"), ""), said.get(("Mount", "Type"), "")
     if fstype not in _NFS_TYPES and (fstype or ":/" not in share):
         return None
-    if settings.get("SourcePath") == "/etc/fstab":
+    if said.get(("Unit", "SourcePath")) == "/etc/fstab":
         return None
     automount = _automount(root, folders, name)
-    reading = dialect.read(f"{text}\n{automount}")
+    reading = dialect.read_settings(settings + automount)
     point = reading.entry.mount_point
+    shown = [value for _, key, value in settings if key in _SHOWN]
+    specifiers = sorted({one for value in shown for one in _SPECIFIER.findall(value)})
+    if specifiers:
+        words = ", ".join(specifiers)
+        warnings.append(f"The unit {name} has {words} in it, which systemd replaces; it is shown as written.")
+    if _SPECIFIER.search(said["Mount", "Where"]):
+        point = _point(name)
     if dialect.unit_name(point) != name:
         raise DialectError(f"it mounts at {point}, and systemd wants the name of that in its own.")
     configured = Configured(
@@ -95,36 +106,42 @@ def _read_unit(root: str, folders: dict[str, list[str]], name: str) -> tuple[str
     return point, configured
 
 
-def _mount_settings(text: str) -> dict[str, str]:
-    """Return the settings that say what is mounted; of those that stand there twice the last one counts."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        key, equals, value = line.strip().partition("=")
-        if equals and key.strip() in {"What", "Type", "SourcePath"}:
-            found[key.strip()] = value.strip()
-    return found
+def _point(name: str) -> str:
+    """Return the mount point that belongs to the name of a unit (systemd.unit(5), string escaping)."""
+    path = name.removesuffix(".mount").replace("-", "/").encode()
+    return "/" + _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), path).decode(
+        errors="backslashreplace"
+    )
 
 
-def _automount(root: str, folders: dict[str, list[str]], name: str) -> str:
-    """Return the text of the automount unit beside a mount unit, "" if there is none."""
+def _automount(root: str, folders: Folders, name: str) -> dialect.Settings:
+    """Return what the automount unit beside a mount unit says, nothing if there is none."""
     name = name.removesuffix("mount") + "automount"
     place = next((folder for folder in FOLDERS if name in folders[folder]), None)
     if place is None:
-        return ""
+        return []
     text = _text(root, Path(root, place, name))
-    return text + _drop_ins(root, folders, name) if text.strip() else ""
+    return dialect.parse(text) + _drop_ins(root, folders, name) if text.strip() else []
 
 
-def _drop_ins(root: str, folders: dict[str, list[str]], name: str) -> str:
-    """Return what the drop-ins add, in the order of their names; of one name the earlier folder's counts."""
+def _drop_ins(root: str, folders: Folders, name: str) -> dialect.Settings:
+    """Return what the drop-ins add, in the order of their names.
+
+    Of one name the earlier folder's counts, and there the unit's own before that of a prefix of its name up
+    to a dash; those of all mount units come last (systemd: src/shared/dropin.c).
+    """
+    stem, _, kind = name.rpartition(".")
+    parts = stem.split("-")
+    own = [name, *("-".join(parts[:count]) + f"-.{kind}" for count in range(len(parts) - 1, 0, -1))]
+    places = [(folder, one) for names in (own, [kind]) for folder in FOLDERS for one in names]
     files: dict[str, Path] = {}
-    for folder in FOLDERS:
-        place = Path(root, folder, f"{name}.d")
-        if f"{name}.d" in folders[folder] and not place.is_symlink():
-            for path in place.iterdir():
+    for folder, one in places:
+        place = Path(root, folder, f"{one}.d")
+        if f"{one}.d" in folders[folder] and not place.is_symlink():
+            for path, _ in zip(place.iterdir(), range(_MAX_FILES), strict=False):
                 if path.name.endswith(".conf"):
                     files.setdefault(path.name, path)
-    return "".join("\n" + _text(root, files[key]) for key in sorted(files))
+    return [setting for key in sorted(files) for setting in dialect.parse(_text(root, files[key]))]
 
 
 def _text(root: str, path: Path) -> str:
@@ -145,8 +162,12 @@ def _text(root: str, path: Path) -> str:
             raise ValueError(f"it is a link to {target}, which is not looked at")
         path = Path(root, inside[0], Path(target).name)
     fd = os.open(path, _OPEN)
-    with os.fdopen(fd, "rb") as file:
-        raw = file.read(_MAX_BYTES + 1)
+    try:
+        # Given a folder, this raises and does not close it.
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            raw = file.read(_MAX_BYTES + 1)
+    finally:
+        os.close(fd)
     if len(raw) > _MAX_BYTES:
         raise ValueError("it is too long for a unit")
     return raw.decode(errors="surrogateescape")

@@ -47,6 +47,44 @@ def test_the_earlier_folder_wins_and_drop_ins_have_the_last_word(put: Put, tmp_p
     assert {"soft", "x-systemd.mount-timeout=9", "x-systemd.automount", "x-systemd.idle-timeout=60"} <= words
 
 
+def test_drop_ins_of_a_prefix_and_of_all_mounts(put: Put, tmp_path: Path) -> None:
+    put("etc/systemd/system/srv-a-b.mount", UNIT.replace("/mnt/a", "/srv/a/b"))
+    put("usr/lib/systemd/system/mount.d/10.conf", "[Mount]\nOptions=a=1\nTimeoutSec=9\n")
+    put("etc/systemd/system/mount.d/20.conf", "[Mount]\nOptions=a=2\n")
+    put("etc/systemd/system/srv-.mount.d/30.conf", "[Mount]\nOptions=a=3\n")
+    put("etc/systemd/system/srv-a-.mount.d/30.conf", "[Mount]\nOptions=a=4\n")
+    put("usr/lib/systemd/system/srv-a-b.mount.d/30.conf", "[Mount]\nOptions=a=never\n")
+    put("etc/systemd/system/srv-a.mount.d/40.conf", "[Mount]\nOptions=a=not-ours\n")
+    put("etc/systemd/system/mount.d/30.conf", "[Mount]\nOptions=a=never\n")
+    ((_, configured),) = units.read(str(tmp_path)).mounts
+    assert configured.options == "a=4,nofail,x-systemd.mount-timeout=9"
+
+
+def test_lines_and_sections_as_systemd_reads_them(put: Put, tmp_path: Path) -> None:
+    text = (
+        "What=before:/any/section\n[Unit]\nSourcePath=/some/where\nWhat=of:/unit\nType=cifs\n"
+        "[Mount]\nWhat = \\\n# between\n  nas:/a\r\nWhere=/mnt/a\nType=nfs\nOptions=ro\\\n;x\n\n"
+        "[X-Own]\nType=cifs\nSourcePath=/etc/fstab\n"
+    )
+    put("etc/systemd/system/mnt-a.mount", text)
+    put("etc/systemd/system/mnt-a.mount.d/no-section.conf", "What=no:/section\nOptions=rw\n")
+    found = units.read(str(tmp_path))
+    assert found.warnings == []
+    ((point, configured),) = found.mounts
+    assert (point, configured.share, configured.options) == ("/mnt/a", "nas:/a", "ro,noauto")
+
+
+def test_specifiers_are_shown_as_they_are_written(put: Put, tmp_path: Path) -> None:
+    text = UNIT.replace("nas:/a", "nas:/%u/100%%n").replace("/mnt/a", "/mnt/%j").replace("=ro", "=ro,%%x")
+    put(r"etc/systemd/system/mnt-a\x2db.mount", text)
+    found = units.read(str(tmp_path))
+    ((point, configured),) = found.mounts
+    assert (point, configured.share, configured.options) == ("/mnt/a-b", "nas:/%u/100%n", "ro,%x,nofail")
+    assert found.warnings == [
+        r"The unit mnt-a\x2db.mount has %j, %u in it, which systemd replaces; it is shown as written."
+    ]
+
+
 def test_a_unit_with_the_marker_is_ours(put: Put, tmp_path: Path) -> None:
     path = put("etc/systemd/system/mnt-a.mount", UNIT)
     assert [configured.ours for _, configured in units.read(str(tmp_path)).mounts] == [False]
