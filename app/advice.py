@@ -12,7 +12,15 @@ from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint_situation import LintContext
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
-from advisor.recommend import Advice, Attention, NotRecommended, Recommendation, recommend, use_recommended
+from advisor.recommend import (
+    Advice,
+    Attention,
+    Measured,
+    NotRecommended,
+    Recommendation,
+    recommend,
+    use_recommended,
+)
 from advisor.rules import WORKLOADS, Workload
 from app.errors import AppError, ErrorKind
 from app.lab.links import parse_link
@@ -39,6 +47,8 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         server_adapter: the server's.
         transport: "tcp" or "udp", "" for what the options say.
         link: a link profile or a link spelled out, as the lab takes it.
+        read_ahead_kb: instead of the mount's own.
+        measured: what tests on the mount have found.
     """
 
     share: str = ""
@@ -49,6 +59,8 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     server_adapter: str = ""
     transport: str = ""
     link: str = ""
+    read_ahead_kb: int | None = None
+    measured: tuple[Measured, ...] = ()
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,13 +127,13 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
     if args.transport in {"tcp", "udp"}:
         options.set("proto", args.transport)
     facts = _described(args, gather(mount.share if mount is not None else args.share))
-    tunables = _tunables(mount)
+    tunables = _tunables(args, mount)
     context = LintContext(
         fstab=mount is not None and mount.configured is not None,
         share=mount.share if mount is not None else args.share,
         mount_point=args.mount_point,
     )
-    advice = recommend(options, facts, workload, context=context, tunables=tunables)
+    advice = recommend(options, facts, workload, context=context, tunables=tunables, measured=args.measured)
     return AdviceResult(
         facts=facts,
         options=str(options),
@@ -144,8 +156,10 @@ def _asked(args: AdviceArgs, mount: Mount | None) -> str:
     return (mount.active.requested or "") if mount.active is not None else ""
 
 
-def _tunables(mount: Mount | None) -> dict[str, str]:
-    read_ahead_kb = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
+def _tunables(args: AdviceArgs, mount: Mount | None) -> dict[str, str]:
+    read_ahead_kb = args.read_ahead_kb
+    if read_ahead_kb is None and mount is not None and mount.active is not None:
+        read_ahead_kb = mount.active.read_ahead_kb
     return {} if read_ahead_kb is None else {"read_ahead_kb": str(read_ahead_kb)}
 
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from PySide6.QtCore import QCoreApplication
 
 from advisor.options import catalogue
+from advisor.tunables import tunables
 from app.units import format_size, format_speed
 from ui.option_text import value_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from advisor.recommend import NotRecommended, Recommendation
-    from app.advice import Expected
+    from app.advice import AdviceResult, Expected
 
 
 class ChangeText(NamedTuple):
@@ -76,12 +79,58 @@ def other_text(item: NotRecommended) -> str:
     return f"{option_label(item.option)}: {_value(item.option, item.value)}"
 
 
+def replaced_text(items: Iterable[Recommendation]) -> str:
+    """Return which values of the person's own “Use recommended” replaces, "" for none."""
+    own = [
+        f"{option_label(item.option)} ({_value(item.option, item.current)})"
+        for item in items
+        if item.replaces_own
+    ]
+    if not own:
+        return ""
+    return _tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
+
+
+def how_to(item: Recommendation) -> str:
+    """Return how to make a change that no mount option makes, by the exact command and file, or ""."""
+    tunable = tunables().get(item.option)
+    if tunable is None or item.proposed is None:
+        return ""
+    lines: list[str] = []
+    if tunable.scope == "host":
+        lines += [
+            _tr("Until the next start of the computer:"),
+            f"echo {item.proposed} | sudo tee {tunable.path}",
+        ]
+    else:
+        lines.append(_tr("“Apply…” sets it for this mount; it is lost when the share is unmounted."))
+    if tunable.change == "mount":
+        lines.append(_tr("Only shares that are mounted afterwards heed it."))
+    if tunable.keep:
+        lines += [
+            _tr("To make it last, for all NFS mounts of this computer, write into {file}:").format(
+                file=tunable.keep
+            ),
+            tunable.kept_by(item.proposed),
+        ]
+    return "\n".join(lines)
+
+
+def read_ahead_of(result: AdviceResult) -> int | None:
+    """Return the readahead that is recommended for the mount, KiB; None to leave it."""
+    for item in result.recommendations:
+        if item.option == "read_ahead_kb" and item.scope != "host" and item.proposed is not None:
+            return int(item.proposed)
+    return None
+
+
 def option_label(name: str) -> str:
     """Return what a person calls an option or a tunable."""
     option = catalogue().find(name)
     if option is not None:
         return option.label
-    return {"read_ahead_kb": _tr("Readahead")}.get(name, name)
+    tunable = tunables().get(name)
+    return tunable.label if tunable is not None else name
 
 
 def expected_text(expected: list[Expected]) -> list[str]:

@@ -24,11 +24,12 @@ _STUCK = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A mount as the person spelled it: share, mount point and option string."""
+    """A mount as the person spelled it: share, mount point, option string, and the readahead for “Apply…”."""
 
     share: str
     mount_point: str
     options: str
+    read_ahead_kb: int | None = None
 
     def args(self) -> MountArgs:
         """Return it as the agent's verb takes it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fake_host import mounted
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QTabWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QPushButton, QTabWidget
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.errors import AppError, ErrorKind
@@ -20,13 +20,90 @@ def _labels(driver: Driver) -> str:
     return "\n".join(label.text() for label in page.findChildren(QLabel) if label.isVisible())
 
 
-def test_nothing_is_asked_before_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+def _settled(driver: Driver) -> None:
+    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+
+
+def test_a_mount_is_advised_on_in_the_background(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(requested="rsize=8192,hard")]
     driver.open()
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    assert tabs.currentWidget() is driver.window._detail.settings
+    row = driver.window._detail.settings._rows["rsize"]
+    assert row._advised is not None
+    assert row._advised.proposed is None
+
+
+def test_a_new_mount_is_asked_about_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = []
+    driver.open()
+    assert driver.window._detail._mount is None
+    driver.click("new-mount")
+    panel = driver.window._detail.advice
+    driver.window._detail.settings.load_entry("nas01:/a", "/a", "hard")
+    assert not panel._pause.isActive()
     assert fake.asked("advice.get") == []
     driver.tab("Advice")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
-    assert "Client and server agree on the largest size" in _labels(driver)
+    _settled(driver)
+    driver.wait(lambda: "Client and server agree on the largest size" in _labels(driver))
     assert not driver.sees("use-recommended")
+
+
+def test_facts_say_how_they_were_learned_and_are_looked_at_again(driver: Driver, fake: FakeHost) -> None:
+    link = LinkFacts(interface="eth7", rate_bps=1e9, rtt_s=0.0004,
+                     sources={"interface": "the route", "adapter": "sysfs has no name for it"})  # fmt: skip
+    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts(tcp_versions=("3", "4.2")))
+    fake.mounts = [mounted()]
+    driver.open()
+    driver.tab("Advice")
+    _settled(driver)
+    labels = {
+        label.text(): label.toolTip() for label in driver.find(QFrame, "facts-card").findChildren(QLabel)
+    }
+    assert labels["eth7"] == "Known from: the route."
+    assert labels["Adapter"] == "Not known: sysfs has no name for it."
+    assert labels["3, 4.2 (TCP)"]
+    driver.wait(lambda: "Sysfs has no name for it." in _labels(driver))
+    asked = len(fake.asked("advice.get"))
+    driver.click("refresh-facts")
+    driver.wait(lambda: len(fake.asked("advice.get")) == asked + 1)
+
+
+def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: FakeHost) -> None:
+    link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
+    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts())
+    fake.mounts = [mounted(requested="hard,rsize=8192")]
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.sees("use-recommended"))
+    assert (
+        driver.text_of("replaced")
+        == "“Use recommended” replaces what you asked for: Read size (8192 (8 KiB))."
+    )
+    driver.wait(lambda: driver.sees("how-to"))
+    driver.click("how-to")
+    driver.wait(lambda: "[nfsrahead]" in _labels(driver))
+    driver.click("use-recommended")
+    settings = driver.window._detail.settings
+    assert settings.wish().options == "hard"
+    assert settings.wish().read_ahead_kb == 1024
+    assert settings._read_ahead.text() == "Readahead: “Apply…” sets it to 1 MiB."
+    driver.tab("Advice")
+    _settled(driver)
+    driver.tab("Settings")
+    settings._history.go_back()
+    assert settings.wish().options == "hard,rsize=8192"
+    assert settings.wish().read_ahead_kb is None
+    assert not settings.dirty
+    settings._history.go_on()
+    driver.click("read-ahead-leave")
+    assert settings.wish().read_ahead_kb is None
+    settings._history.go_back()
+    driver.click("apply")
+    driver.wait(lambda: bool(fake.asked("mounts.plan")))
+    assert fake.asked("mounts.plan")[0].read_ahead_kb == 1024
 
 
 def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeHost) -> None:
@@ -35,7 +112,7 @@ def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeH
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("use-recommended"))
     assert driver.text_of("advice-summary") == "One thing to change"
-    assert "asked for by you" in _labels(driver)
+    driver.wait(lambda: "asked for by you" in _labels(driver))
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
     assert tabs.tabText(1) == "Advice • 1"
@@ -83,7 +160,7 @@ def test_what_no_option_mends_comes_first(driver: Driver, fake: FakeHost) -> Non
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("attention"))
-    assert "half duplex" in _labels(driver)
+    driver.wait(lambda: "half duplex" in _labels(driver))
 
 
 def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
@@ -95,4 +172,4 @@ def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
     fake.gather = refuse
     driver.tab("Advice")
     driver.wait(lambda: "nas01 is not known." in driver.text_of("advice-summary"))
-    assert "Check its name." in _labels(driver)
+    driver.wait(lambda: "Check its name." in _labels(driver))

@@ -19,11 +19,12 @@ __all__ = ["DEFAULT_OPTIONS", "FormState", "asked_options", "with_value", "with_
 
 
 class FormState(NamedTuple):
-    """Everything that the form holds, as typed."""
+    """Everything that the form holds, as typed; ``read_ahead_kb`` is None where it shall stay as it is."""
 
     share: str
     mount_point: str
     options: str
+    read_ahead_kb: int | None = None
 
 
 def with_value(text: str, name: str, value: str | None) -> str:

@@ -12,6 +12,7 @@ from advisor.dialects.linux_fstab import FILE as FSTAB
 from advisor.options import MountOptions
 from app.mounts.change import ApplyArgs
 from ui import theme
+from ui.advice_text import read_ahead_of
 from ui.applying import Applying
 from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
@@ -275,6 +276,7 @@ class DetailPanel(QWidget):
             options=wish.options,
             fstype=configured.fstype if configured is not None else "nfs",
             keeper=keeper,
+            read_ahead_kb=wish.read_ahead_kb,
         )
         active = mount is not None and mount.active is not None
         self._applying.open(self.window(), args, active=active, kept=kept)
@@ -336,17 +338,20 @@ class DetailPanel(QWidget):
     def _on_use_recommended(self, result: AdviceResult) -> None:
         """Put the advice into the form; nothing is mounted by that."""
         wish = self.settings.wish()
-        self.settings.load_entry(wish.share, wish.mount_point, result.advised_options)
+        self.settings.load_entry(
+            wish.share, wish.mount_point, result.advised_options, read_ahead_of(result) or wish.read_ahead_kb
+        )
         self._tabs.setCurrentWidget(self.settings)
 
     def _on_advised(self, result: AdviceResult | None) -> None:
         count = len(result.recommendations) if result is not None else 0
         text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
         self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
+        items = result.recommendations if result is not None else ()
+        self.settings.show_advised({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:
-        wish = self.settings.wish()
-        self.advice.set_subject(self._mount, wish.share, wish.options)
+        self.advice.set_subject(self._mount, self.settings.wish())
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)

@@ -22,6 +22,7 @@ from ui.panels.settings_foot import SettingsFoot
 from ui.panels.settings_history import History
 from ui.widgets.labels import MutedLabel
 from ui.widgets.option_grid import OptionGrid
+from ui.widgets.read_ahead_wish import ReadAheadWish
 from ui.widgets.share_field import ShareField
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class SettingsPanel(QWidget):
         self._nothing.setContentsMargins(24, 24, 24, 24)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._nothing.hide()
+        self._read_ahead = ReadAheadWish()
         self._foot = SettingsFoot()
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -103,6 +105,7 @@ class SettingsPanel(QWidget):
         layout.addWidget(self._bar)
         layout.addWidget(self._nothing, 1)
         layout.addWidget(self._area, 1)
+        layout.addWidget(self._read_ahead)
         layout.addWidget(self._foot)
 
     def _connect(self) -> None:
@@ -122,6 +125,7 @@ class SettingsPanel(QWidget):
         self._bar.searched.connect(self._on_searched)
         self._bar.search_left.connect(self._grid.focus_first)
         self._bar.all_reverted.connect(self._on_all_reverted)
+        self._read_ahead.dropped.connect(self._on_read_ahead_dropped)
 
     # What the window tells
 
@@ -146,10 +150,21 @@ class SettingsPanel(QWidget):
         else:
             self._load(FormState(mount.share, mount.mount_point, self._original))
 
-    def load_entry(self, share: str, mount_point: str, options: str) -> None:
-        """Put an entry into the form, as one step; a mount keeps its own place."""
-        state = FormState(share, mount_point, options)
-        self._record(state if self._mount is None else self._state._replace(options=options))
+    def load_entry(
+        self, share: str, mount_point: str, options: str, read_ahead_kb: int | None = None
+    ) -> None:
+        """Put an entry into the form, as one step; a mount keeps its own place.
+
+        Args:
+            share: server:/export.
+            mount_point: absolute path.
+            options: the option string.
+            read_ahead_kb: readahead to ask for, None to leave it.
+        """
+        state = FormState(share, mount_point, options, read_ahead_kb)
+        if self._mount is not None:
+            state = state._replace(share=self._state.share, mount_point=self._state.mount_point)
+        self._record(state)
 
     def remember(self, wish: Wish, report: MountReport) -> None:
         """Keep what was asked for: the kernel does not tell it."""
@@ -157,7 +172,7 @@ class SettingsPanel(QWidget):
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person edit, or not."""
-        for part in (self._bar, self._foot):
+        for part in (self._bar, self._foot, self._read_ahead):
             part.set_busy(busy=busy)
         self._grid.setEnabled(not busy)
         self._history.lock(locked=busy)
@@ -198,7 +213,9 @@ class SettingsPanel(QWidget):
     @property
     def dirty(self) -> bool:
         """Whether the form asks for something else than the mount was made with."""
-        return self._mount is not None and self._state.options != self._original
+        return self._mount is not None and (
+            self._state.options != self._original or self._state.read_ahead_kb is not None
+        )
 
     @property
     def complete(self) -> bool:
@@ -216,7 +233,8 @@ class SettingsPanel(QWidget):
 
     def wish(self) -> Wish:
         """Return what the form asks for."""
-        return Wish(self._state.share.strip(), self._state.mount_point.strip(), self._state.options)
+        state = self._state
+        return Wish(state.share.strip(), state.mount_point.strip(), state.options, state.read_ahead_kb)
 
     def original_wish(self, mount: Mount) -> Wish:
         """Return what the mount was asked for with."""
@@ -266,7 +284,10 @@ class SettingsPanel(QWidget):
         self._record(self._state._replace(options=str(options)))
 
     def _on_all_reverted(self) -> None:
-        self._record(self._state._replace(options=self._original))
+        self._record(self._state._replace(options=self._original, read_ahead_kb=None))
+
+    def _on_read_ahead_dropped(self) -> None:
+        self._record(self._state._replace(read_ahead_kb=None))
 
     def _record(self, state: FormState, source: str = "") -> None:
         self._history.record(self._state, state, source)
@@ -310,7 +331,8 @@ class SettingsPanel(QWidget):
         self._grid.show_options(options, original, fresh=fresh)
         self._foot.show_raw(state.options)
         changes = len(original.diff(options)) or int(state.options != self._original)
-        self._bar.show_changes(changes)
+        self._read_ahead.show_wish(state.read_ahead_kb)
+        self._bar.show_changes(changes + int(state.read_ahead_kb is not None))
         share = state.share.strip() or self.tr("SHARE")
         point = state.mount_point.strip() or self.tr("MOUNTPOINT")
         self._foot.show_command(mount_command(share, point, to_mount(options)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from ui import theme
-from ui.advice_text import change_text, confidence_names, scope_names, status_names
+from ui.advice_text import change_text, confidence_names, how_to, scope_names, status_names
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 
 if TYPE_CHECKING:
@@ -46,7 +46,12 @@ class AdviceCard(QFrame):
                 grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
                 grid.addWidget(_selectable(text), row, 1)
         layout.addLayout(grid)
-        layout.addLayout(self._foot(first))
+        steps = how_to(first)
+        self._steps = _selectable(steps)
+        self._steps.setObjectName("how-to-steps")
+        self._steps.hide()
+        layout.addWidget(self._steps)
+        layout.addLayout(self._foot(first, has_steps=bool(steps)))
 
     def _changes(self, items: Sequence[Recommendation]) -> QGridLayout:
         grid = QGridLayout()
@@ -66,12 +71,17 @@ class AdviceCard(QFrame):
             grid.addWidget(proposed, row, 3)
         return grid
 
-    def _foot(self, item: Recommendation) -> QHBoxLayout:
+    def _foot(self, item: Recommendation, *, has_steps: bool) -> QHBoxLayout:
         foot = QHBoxLayout()
         foot.setSpacing(12)
         facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
-        foot.addWidget(MutedLabel("  ·  ".join(fact for fact in facts if fact)))
-        foot.addStretch(1)
+        foot.addWidget(MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True), 1)
+        if has_steps:
+            how = QPushButton(self.tr("How to…") if item.scope == "host" else self.tr("Make it last…"))
+            how.setObjectName("how-to")
+            how.setCheckable(True)
+            how.toggled.connect(self._steps.setVisible)
+            foot.addWidget(how)
         foot.addWidget(source_button(item.source, item.link))
         return foot
 
@@ -114,7 +124,8 @@ def source_button(source: str, link: str) -> QWidget:
         label = MutedLabel(source)
         label.setToolTip(plain_tip(source))
         return label
-    button = QPushButton(source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH]}…")
+    words = source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH].rstrip()}…"
+    button = QPushButton(QCoreApplication.translate("advice", "Source: {words} ↗").format(words=words))
     button.setFlat(True)
     button.setToolTip(plain_tip(f"{source}\n{link}"))
     button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl(link)))
@@ -122,7 +133,7 @@ def source_button(source: str, link: str) -> QWidget:
 
 
 #: A longer source is cut; its tool tip has it whole.
-_SOURCE_LENGTH = 48
+_SOURCE_LENGTH = 32
 
 
 def _selectable(text: str) -> QWidget:

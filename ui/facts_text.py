@@ -1,0 +1,119 @@
+"""Facts in words: what each is called, its value, and how it was learned or why it is not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from PySide6.QtCore import QCoreApplication
+
+from advisor.cards import cards
+from advisor.servers import server_kinds
+from app.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+
+
+class FactText(NamedTuple):
+    """One fact: its name, its value ("" if it is not known), and how it was learned or why not."""
+
+    label: str
+    value: str
+    how: str
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("facts", text)
+
+
+def fact_rows(facts: Facts) -> list[FactText]:
+    """Return what a person wants to see first of the way to the server."""
+    rows: list[FactText] = []
+    if facts.link is not None:
+        rows += _link_rows(facts.link)
+    if facts.server is not None:
+        rows += _server_rows(facts.server)
+    return rows
+
+
+def unknown_reasons(facts: Facts) -> dict[str, list[str]]:
+    """Return why facts are not known, with the names of the facts."""
+    reasons: dict[str, list[str]] = {}
+    parts: list[tuple[dict[str, str], LinkFacts | ServerFacts | ClientFacts | None]] = [
+        (_link_labels(), facts.link), (_server_labels(), facts.server), (_client_labels(), facts.client),
+    ]  # fmt: skip
+    for labels, part in parts:
+        for name, why in (part.sources if part is not None else {}).items():
+            if getattr(part, name, "") is None and name in labels:
+                reasons.setdefault(why, []).append(labels[name])
+    return reasons
+
+
+def _link_rows(link: LinkFacts) -> list[FactText]:
+    duplex = {"half": _tr("half"), "full": _tr("full")}
+    card = cards().get(link.card or "")
+    loss = _tr("{percent} %").format(percent=f"{link.loss * 100:.3g}") if link.loss else ""
+    values = {
+        "interface": link.interface or "",
+        "adapter": link.adapter or (card.title if card is not None else ""),
+        "driver": link.driver or "",
+        "rate_bps": "" if link.rate_bps is None else format_rate(link.rate_bps),
+        "duplex": duplex.get(link.duplex or "", link.duplex or ""),
+        "mtu": "" if link.mtu is None else _tr("{count} bytes").format(count=link.mtu),
+        "rtt_s": "" if link.rtt_s is None else format_duration(link.rtt_s),
+    }
+    via = ", ".join(link.via or ())
+    values |= {name: text for name, text in (("loss", loss), ("via", via)) if text}
+    rows = _texts(values, _link_labels(), link.sources)
+    if link.emulated:
+        rows.insert(0, FactText(_tr("Link"), _tr("{name}, emulated").format(name=link.name), _tr("the lab")))
+    return rows
+
+
+def _server_rows(server: ServerFacts) -> list[FactText]:
+    kind = server_kinds().get(server.kind or "")
+    versions = [
+        f"{', '.join(found)} ({name})"
+        for name, found in (("TCP", server.tcp_versions), ("UDP", server.udp_versions))
+        if found
+    ]
+    asked = server.tcp_versions is not None or server.udp_versions is not None
+    values = {
+        "kind": kind.title if kind is not None else server.implementation or server.kind or "",
+        "tcp_versions": "; ".join(versions) or (_tr("none that it tells of") if asked else ""),
+    }
+    return _texts(values, _server_labels(), server.sources)
+
+
+def _texts(values: dict[str, str], labels: dict[str, str], sources: dict[str, str]) -> list[FactText]:
+    return [FactText(labels[name], value, sources.get(name, "")) for name, value in values.items()]
+
+
+def _link_labels() -> dict[str, str]:
+    return {
+        "interface": _tr("Interface"), "kind": _tr("Kind of link"), "adapter": _tr("Adapter"),
+        "driver": _tr("Driver"), "bus": _tr("Bus"), "bus_id": _tr("Adapter's id"), "rate_bps": _tr("Speed"),
+        "duplex": _tr("Duplex"), "mtu": _tr("MTU"), "rtt_s": _tr("Round trip"),
+        "rtt_p95_s": _tr("Slow round trips"), "jitter_s": _tr("Variation of the round trip"),
+        "loss": _tr("Lost packets"), "via": _tr("Goes through"), "members": _tr("Ports in use together"),
+        "path_mtu": _tr("MTU of the whole way"), "receive_ring": _tr("Receive ring"),
+        "errors": _tr("Receive errors"), "drops": _tr("Dropped packets"),
+    }  # fmt: skip
+
+
+def _server_labels() -> dict[str, str]:
+    return {
+        "address": _tr("Server's address"), "reachable": _tr("Whether the server answers"),
+        "same_subnet": _tr("Whether a router is between"), "kind": _tr("Server"),
+        "tcp_versions": _tr("NFS versions"), "udp_versions": _tr("NFS versions over UDP"),
+        "card": _tr("Server's adapter"),
+    }  # fmt: skip
+
+
+def _client_labels() -> dict[str, str]:
+    return {
+        "kernel": _tr("Kernel"), "nfs_utils": _tr("Version of nfs-utils"), "udp": _tr("NFS over UDP"),
+        "memory_bytes": _tr("Memory"), "tcp_slots": _tr("Requests at once on a connection"),
+        "session_slots": _tr("Requests at once in a session"), "tcp_window_bytes": _tr("TCP window"),
+        "sharing": _tr("Mounts that share the connections"),
+    }  # fmt: skip

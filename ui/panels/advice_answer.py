@@ -1,0 +1,123 @@
+"""The answer in the Advice tab: what to change, what is right as it is, and what is not known."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from ui.advice_text import expected_text, option_label, other_text, replaced_text
+from ui.facts_text import unknown_reasons
+from ui.widgets.advice_card import AdviceCard, AttentionBox
+from ui.widgets.labels import MutedLabel, heading, plain_label
+from ui.widgets.reason_list import ReasonList
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.advice import AdviceResult
+    from app.errors import AppError
+
+
+class AdviceAnswer(QWidget):
+    """Shows one answer, or why there is none.
+
+    Signals:
+        use_clicked: all recommendations for the mount are wanted in the form.
+    """
+
+    use_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._summary = heading("")
+        self._summary.setObjectName("advice-summary")
+        self._summary.setWordWrap(True)
+        self._use = QPushButton(self.tr("Use &recommended"))
+        self._use.setObjectName("use-recommended")
+        self._use.setToolTip(self.tr("Fill the settings with these values. Nothing is mounted by that."))
+        self._use.clicked.connect(self.use_clicked)
+        self._replaced = MutedLabel(wrap=True)
+        self._replaced.setObjectName("replaced")
+        self._body = QVBoxLayout()
+        self._body.setSpacing(10)
+        top = QHBoxLayout()
+        top.addWidget(self._summary, 1)
+        top.addWidget(self._use)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(top)
+        layout.addWidget(self._replaced)
+        layout.addLayout(self._body)
+        self.show_text("")
+
+    def show_text(self, text: str) -> None:
+        """Show a sentence in the place of an answer."""
+        self._clear()
+        self._summary.setText(text)
+
+    def show_failure(self, error: AppError) -> None:
+        """Say why there is none."""
+        self.show_text(self.tr("No advice: {message}").format(message=error.message))
+        if error.hint:
+            self._body.addWidget(plain_label(error.hint, wrap=True))
+
+    def show_result(self, result: AdviceResult, *, elsewhere: bool) -> None:
+        """Show an answer; for another machine it cannot be used here."""
+        self._clear()
+        own = [item for item in result.recommendations if item.scope != "host"]
+        self._use.setVisible(bool(own))
+        self._use.setEnabled(not elsewhere)
+        count = len(result.recommendations)
+        self._summary.setText(
+            self.tr("Nothing to change.") if not count
+            else self.tr("One thing to change") if count == 1
+            else self.tr("{count} things to change").format(count=count)
+        )  # fmt: skip
+        replaced = "" if elsewhere else replaced_text(own)
+        self._replaced.setText(replaced)
+        self._replaced.setVisible(bool(replaced))
+        for matter in result.attention:
+            self._body.addWidget(AttentionBox(matter))
+        for _key, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
+            self._body.addWidget(AdviceCard(list(group)))
+        self._show_expected(result)
+        self._section(
+            self.tr("Right as it is"),
+            ((option_label(name), reason) for name, reason in result.agreed.items()),
+        )
+        self._section(
+            self.tr("Not recommended"),
+            ((other_text(other), other.reason) for other in result.not_recommended),
+        )
+        self._section(
+            self.tr("Not known, and so not taken into account"),
+            ((name, f"{why[:1].upper()}{why[1:].rstrip('.')}.")
+             for why, names in unknown_reasons(result.facts).items() for name in names),
+        )  # fmt: skip
+
+    def _show_expected(self, result: AdviceResult) -> None:
+        lines = expected_text(result.expected)
+        if lines:
+            self._body.addWidget(heading(self.tr("Expected speed of large files, from a model"), scale=1.0))
+            self._body.addWidget(plain_label("\n".join(lines), wrap=True))
+
+    def _section(self, title: str, entries: Iterable[tuple[str, str]]) -> None:
+        reasons: dict[str, list[str]] = {}
+        for name, reason in entries:
+            reasons.setdefault(reason, []).append(name)
+        if reasons:
+            self._body.addWidget(heading(title, scale=1.0))
+            self._body.addWidget(ReasonList(reasons))
+
+    def _clear(self) -> None:
+        self._use.hide()
+        self._replaced.hide()
+        while (item := self._body.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.setParent(None)
+                widget.deleteLater()

@@ -1,0 +1,84 @@
+"""The way to the server as a card: each fact with how it was learned as its tool tip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from ui.facts_text import fact_rows
+from ui.widgets.labels import MutedLabel, heading, plain_label, plain_tip
+
+if TYPE_CHECKING:
+    from advisor.facts import Facts
+    from ui.facts_text import FactText
+
+#: Facts stand in so many columns.
+_COLUMNS = 3
+
+
+class FactsCard(QFrame):
+    """Shows facts; hidden while there are none.
+
+    Signals:
+        refresh_clicked: look again.
+    """
+
+    refresh_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("facts-card")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._refresh = QPushButton(self.tr("Re&fresh"))
+        self._refresh.setObjectName("refresh-facts")
+        self._refresh.setToolTip(self.tr("Look at the link and the server again."))
+        self._refresh.clicked.connect(self.refresh_clicked)
+        top = QHBoxLayout()
+        top.addWidget(heading(self.tr("The way to the server"), scale=1.0), 1)
+        top.addWidget(self._refresh)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(14, 8, 14, 10)
+        self._layout.setSpacing(4)
+        self._layout.addLayout(top)
+        self._cells = QWidget()
+        self._layout.addWidget(self._cells)
+        self.show_facts(None)
+
+    def show_facts(self, facts: Facts | None) -> None:
+        """Show these facts, or nothing."""
+        self._layout.removeWidget(self._cells)
+        self._cells.setParent(None)
+        self._cells.deleteLater()
+        self._cells = QWidget()
+        rows = fact_rows(facts) if facts is not None else []
+        grid = QGridLayout(self._cells)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(3)
+        for place, row in enumerate(rows):
+            self._add(grid, place, row)
+        for column in range(_COLUMNS):
+            grid.setColumnStretch(2 * column + 1, 1)
+        self._layout.addWidget(self._cells)
+        self.setVisible(bool(rows))
+
+    def _add(self, grid: QGridLayout, place: int, row: FactText) -> None:
+        line, column = divmod(place, _COLUMNS)
+        name = MutedLabel(row.label)
+        value = plain_label(row.value, wrap=True) if row.value else MutedLabel(self.tr("not known"))
+        value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        value.setAccessibleName(f"{row.label}: {value.text()}")
+        for label in (name, value):
+            label.setToolTip(plain_tip(self._how(row)))
+            label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(name, line, 2 * column)
+        grid.addWidget(value, line, 2 * column + 1)
+
+    def _how(self, row: FactText) -> str:
+        if not row.how:
+            return self.tr("Nothing says how it was learned.") if row.value else self.tr("It was not told.")
+        known = self.tr("Known from: {how}.") if row.value else self.tr("Not known: {how}.")
+        return known.format(how=row.how.rstrip("."))
