@@ -1,4 +1,4 @@
-"""The command "lint": a whole fstab or one option string, judged by the advisor's rules."""
+"""The command "lint": an fstab, a unit, an autofs map or one option string, judged by the advisor's rules."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from advisor.facts import Facts
 from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.share import Share, ShareError
+from app.cli.lint_files import read_places
 from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
-from app.mounts import fstab
-from app.mounts.table import plain_path, printable, read_table
+from app.mounts.table import printable, read_table
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 _ICONS = {"error": "✖ ", "warning": "⚠ ", "info": "• "}
-#: Longer files are no fstab.
+#: Longer files are none of those.
 _MAX_BYTES = 16 * 2**20
 
 
@@ -33,9 +33,9 @@ class LintedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One option set with its findings.
 
     Attributes:
-        line: in the file, from 1; 0 if it is no file.
+        line: in the file, from 1; 0 of a unit, and if it is no file.
         share: server:/export, "" if it is no file.
-        mount_point: likewise.
+        mount_point: likewise; of an indirect map the key.
         options: as written.
         findings: errors first.
     """
@@ -53,7 +53,7 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         file: what was read, "" for an option string.
         entries: NFS entries in the file's order.
-        warnings: lines that mount cannot read, one sentence each.
+        warnings: what mount, systemd or autofs cannot read or do with it, one sentence each.
     """
 
     file: str
@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE|OPTIONS",
-        help="a file like /etc/fstab, - for standard input, or options as after mount -o",
+        help="a file (fstab, a systemd mount unit, an autofs map), - for standard input, or options as after "
+        "mount -o",
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")
@@ -111,7 +112,7 @@ def lint_options(text: str, facts: Facts | None) -> LintReport:
 
 
 def lint_file(name: str, raw: bytes, client: ClientFacts | None, mounts: Sequence[Mount]) -> LintReport:
-    """Judge the NFS entries of a file in the form of fstab.
+    """Judge the NFS entries of an fstab, a systemd mount unit or an autofs map.
 
     Args:
         name: of the file, for messages.
@@ -119,25 +120,24 @@ def lint_file(name: str, raw: bytes, client: ClientFacts | None, mounts: Sequenc
         client: what is known of this computer, None to judge for any.
         mounts: mounts of this computer that are in use.
     """
-    table = fstab.parse(raw)
+    name = "standard input" if name == "-" else printable(name)
+    places, warnings = read_places(name, raw)
     facts = Facts(client=client) if client is not None else None
     entries: list[LintedEntry] = []
-    for line, entry in table.nfs_lines():
-        share, point = printable(entry.source), plain_path(printable(entry.target))
-        options = printable(entry.options)
+    for place in places:
         context = LintContext(
-            fstab=True,
-            share=share,
-            mount_point=point,
-            fstype=entry.fstype,
-            connections=_connections(mounts, share, point),
+            fstab=place.fstab,
+            share=place.share,
+            mount_point=place.point,
+            fstype=place.fstype,
+            connections=_connections(mounts, place.share, place.point),
         )
-        findings = lint(MountOptions.parse(options), context=context, facts=facts)
+        findings = lint(MountOptions.parse(place.options), context=context, facts=facts)
+        share, point, options = place.share, place.point, place.options
         entries.append(
-            LintedEntry(line=line.number, share=share, mount_point=point, options=options, findings=findings)
+            LintedEntry(line=place.line, share=share, mount_point=point, options=options, findings=findings)
         )
-    name = "standard input" if name == "-" else printable(name)
-    return LintReport(file=name, entries=entries, warnings=[printable(w) for w in table.warnings(name)])
+    return LintReport(file=name, entries=entries, warnings=[printable(warning) for warning in warnings])
 
 
 def _connections(mounts: Sequence[Mount], share: str, point: str) -> dict[str, int]:
@@ -188,7 +188,7 @@ def _read(name: str) -> bytes:
             hint="If it is an option string and not a file, say so with --options.",
         ) from error
     if len(raw) > _MAX_BYTES:
-        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for an fstab.")
+        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for an fstab, a unit or a map.")
     return raw
 
 
@@ -205,7 +205,8 @@ def report_text(report: LintReport, *, icons: bool) -> str:
 
 
 def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str]:
-    place = f"{file}:{entry.line}: {entry.mount_point}: " if file else ""
+    line = f":{entry.line}" if entry.line else ""
+    place = f"{file}{line}: {entry.mount_point}: " if file else ""
     for finding in entry.findings:
         icon = _ICONS[finding.severity] if icons else ""
         lines = [f"{icon}{finding.severity}: {place}{finding.title}", f"    Why: {finding.why}"]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from advisor.dialects import Entry, autofs
 from advisor.facts import ClientFacts
 from app.cli import lint as command
 from app.cli.main import main
+from app.mounts import fstab
 from app.mounts.model import Active, Mount, MountTable
 
 CLIENT = ClientFacts(hostname="h", kernel="6.1.0", udp=False, mount_nfs=True)
@@ -179,3 +181,73 @@ def test_what_a_terminal_would_obey_is_not_printed() -> None:
     text = command.report_text(command.lint_file("f", raw, None, []), icons=True)
     assert "\x1b" not in text
     assert "\\x1b[31m" in text
+
+
+UNIT = "[Unit]\nDescription=x\n[Mount]\nWhat=nas01:/a\nWhere=/mnt/a\nType=nfs\nOptions=soft,bg\n"
+
+
+def judged(raw: str) -> tuple[list[tuple[int, str, str, list[str]]], list[str]]:
+    report = command.lint_file("f", raw.encode(), CLIENT, [])
+    entries = [(e.line, e.mount_point, e.options, [f.rule for f in e.findings]) for e in report.entries]
+    return entries, report.warnings
+
+
+def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mnt-a.mount"
+    path.write_text(UNIT)
+    assert main(["lint", str(path)]) == 1
+    text = capsys.readouterr().out
+    assert f"error: {path}: /mnt/a: A soft mount" in text
+    assert f"warning: {path}: systemd takes a mount that goes on in the background for failed" in text
+    assert f"1 NFS entry of {path}: 1 error" in text
+    # What is of fstab alone is no finding: a unit needs neither nofail nor _netdev.
+    entries, warnings = judged(UNIT.replace("soft,bg", "ro") + "[Install]\nRequiredBy=x.target\n")
+    assert entries == [(0, "/mnt/a", "ro", [])]
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (UNIT.replace("nfs\n", "cifs\n"), "The unit mounts the type “cifs”, not nfs."),
+        ("[Automount]\nWhere=/a\n", "An automount unit says only where; the .mount unit has the share."),
+        ("[Mount]\nWhat=nas:/a\n", "The section [Mount] needs What= and Where=."),
+    ],
+)
+def test_a_unit_that_is_not_judged_says_why(text: str, why: str) -> None:
+    assert judged(text) == ([], [f"f is not judged: {why}"])
+
+
+def test_an_autofs_map_is_judged_line_by_line() -> None:
+    text = (
+        "# users\nalice -soft nas:/home/&\n* -fstype=nfs4,ro nas:/home/&\ncd -fstype=iso9660 :/dev/sr0\n"
+        "pc -rw / nas:/ \\\n  /usr -soft nas:/usr\n$x -bg $HOST:/x\ny -bg nas:/y\nbroken\n+auto.more\n"
+    )
+    entries, warnings = judged(text)
+    assert [entry[:3] for entry in entries] == [
+        (2, "alice", "soft"), (3, "*", "ro"), (5, "pc", "rw"), (5, "pc/usr", "rw,soft"), (7, "$x", "bg"),
+        (8, "y", "bg"),
+    ]  # fmt: skip
+    errors = {point for _, point, _, rules in entries if any("soft" in rule for rule in rules)}
+    assert errors == {"alice", "pc/usr"}
+    assert warnings == [
+        "Line 9 of f names nothing that autofs can mount.",
+        "Line 8 of f: autofs waits for its mounts: bg makes them fail.",
+    ]
+
+
+def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None:
+    entry = Entry.make("nas:/a b", "/mnt/a b", "ro,_netdev,nofail,x-systemd.automount")
+    text = autofs.write(entry).text.partition("\n\n")[2]
+    assert judged(text) == ([(2, "/mnt/a b", "ro", [])], [])
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
+    raw = path.read_bytes()
+    report = command.lint_file("f", raw, CLIENT, [])
+    assert [entry.line for entry in report.entries] == [
+        line.number for line, _ in fstab.parse(raw).nfs_lines()
+    ]
