@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast, get_args
 import msgspec
 
 from advisor.cards import card_named, cards
+from advisor.curve import COPY_BLOCK, COPY_LENGTH, Curve, expected_curve
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint_situation import LintContext
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
-from advisor.options import MountOptions
+from advisor.options import MountOptions, implied_values
 from advisor.recommend import (
     Advice,
     Attention,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 _BY_HAND = "chosen by hand"
-#: What a prediction is made for: large enough that opening the file does not count.
-_PREDICTED_BYTES = 2**28
 
 
 class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,6 +90,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         unknown: facts that are not known: name to why.
         expected: speeds of copies of large files.
         attention: what no mount option mends.
+        curve: the expected speed over what decides it, None where the link is not known.
     """
 
     facts: Facts
@@ -103,6 +103,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, str]
     expected: list[Expected]
     attention: tuple[Attention, ...] = ()
+    curve: Curve | None = None
 
 
 def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None) -> AdviceResult:
@@ -134,17 +135,30 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         mount_point=args.mount_point,
     )
     advice = recommend(options, facts, workload, context=context, tunables=tunables, measured=args.measured)
+    advised = use_recommended(options, advice)
+    read_ahead, wanted = _read_aheads(tunables, advice)
+    works = [
+        Work(direction=direction, length=COPY_LENGTH, block=COPY_BLOCK) for direction in ("write", "read")
+    ]
     return AdviceResult(
         facts=facts,
         options=str(options),
-        advised_options=str(use_recommended(options, advice)),
+        advised_options=str(advised),
         workload=workload,
         recommendations=advice.recommendations,
         agreed=dict(advice.agreed),
         not_recommended=advice.not_recommended,
         unknown=dict(advice.unknown),
-        expected=[_expected(direction, options, facts, advice, tunables) for direction in ("write", "read")],
+        expected=[
+            Expected(
+                direction=work.direction,
+                now=_predict(options, facts, work, read_ahead),
+                advised=_predict(advised, facts, work, wanted),
+            )
+            for work in works
+        ],
         attention=advice.attention,
+        curve=expected_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
     )
 
 
@@ -211,19 +225,15 @@ def _card(text: str) -> str:
     return found
 
 
-def _expected(
-    direction: Direction, options: MountOptions, facts: Facts, advice: Advice, tunables: Mapping[str, str]
-) -> Expected:
+def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]:
+    """Return the readahead in force and the recommended one, bytes."""
     now = int(tunables.get("read_ahead_kb", DEFAULT_READ_AHEAD // 1024))
     advised = {item.option: item.proposed for item in advice.recommendations}
-    work = Work(direction=direction, length=_PREDICTED_BYTES)
-    return Expected(
-        direction=direction,
-        now=predict(options, facts, work, read_ahead=now * 1024),
-        advised=predict(
-            use_recommended(options, advice),
-            facts,
-            work,
-            read_ahead=int(advised.get("read_ahead_kb") or now) * 1024,
-        ),
-    )
+    return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
+
+
+def _predict(options: MountOptions, facts: Facts, work: Work, read_ahead: int) -> Prediction | None:
+    """Return what the model of TCP expects; over UDP it does not hold."""
+    if implied_values(options).get("proto", "").startswith("udp"):
+        return None
+    return predict(options, facts, work, read_ahead=read_ahead)

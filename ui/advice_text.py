@@ -14,6 +14,7 @@ from ui.option_text import value_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from advisor.curve import Curve
     from advisor.recommend import NotRecommended, Recommendation
     from app.advice import AdviceResult, Expected
 
@@ -152,6 +153,20 @@ def expected_text(expected: list[Expected]) -> list[str]:
             )
         )
     return lines
+
+
+def curve_text(curve: Curve | None) -> list[str]:
+    """Return what the drawn curve says in figures; nothing where :func:`expected_text` says it."""
+    if curve is None or curve.over == "read_ahead_kb":
+        return []
+    error = round(100 * curve.errors[0])
+    return [
+        _tr("A copy over UDP: {now} with {size} at a time now, {advised} with {best} as advised; it may be "
+            "{percent} % off either way.").format(
+            now=format_speed(curve.now[1]), size=format_size(curve.now[0]),
+            advised=format_speed(curve.advised[1]), best=format_size(curve.advised[0]), percent=error,
+        )
+    ]  # fmt: skip
 
 
 def _value(name: str, value: str | None) -> str:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fake_host import mounted
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QPushButton, QTabWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QTabWidget,
+    QWidget,
+)
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.errors import AppError, ErrorKind
+from ui import theme
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -173,3 +183,26 @@ def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
     driver.tab("Advice")
     driver.wait(lambda: "nas01 is not known." in driver.text_of("advice-summary"))
     driver.wait(lambda: "Check its name." in _labels(driver))
+
+
+def test_the_expected_curve_is_drawn_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+    link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
+    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts())
+    fake.mounts = [mounted()]
+    driver.open()
+    driver.wait(lambda: driver.window._detail.advice._result is not None)
+    assert driver.window.findChild(QWidget, "expected-plot") is None
+    driver.tab("Advice")
+    driver.wait(lambda: driver.sees("expected-plot"))
+    plot = driver.find(QWidget, "expected-plot")
+    assert "Readahead" in plot.accessibleName()
+    theme.apply_appearance(app(), theme.Appearance.DARK)
+    theme.apply_appearance(app(), theme.Appearance.LIGHT)
+    driver.click("refresh-facts")
+    driver.wait(lambda: driver.sees("expected-plot") and driver.find(QWidget, "expected-plot") is not plot)
+
+
+def app() -> QApplication:
+    found = QApplication.instance()
+    assert isinstance(found, QApplication)
+    return found

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from ui.advice_text import expected_text, option_label, other_text, replaced_text
+from ui.advice_text import curve_text, expected_text, option_label, other_text, replaced_text
 from ui.facts_text import unknown_reasons
 from ui.widgets.advice_card import AdviceCard, AttentionBox
 from ui.widgets.labels import MutedLabel, heading, plain_label
@@ -17,6 +17,9 @@ from ui.widgets.reason_list import ReasonList
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from PySide6.QtGui import QShowEvent
+
+    from advisor.curve import Curve
     from app.advice import AdviceResult
     from app.errors import AppError
 
@@ -41,6 +44,9 @@ class AdviceAnswer(QWidget):
         self._use.clicked.connect(self.use_clicked)
         self._replaced = MutedLabel(wrap=True)
         self._replaced.setObjectName("replaced")
+        #: The curve that is still to be drawn, and where.
+        self._curve: Curve | None = None
+        self._plot_box: QFrame | None = None
         self._body = QVBoxLayout()
         self._body.setSpacing(10)
         top = QHBoxLayout()
@@ -101,9 +107,31 @@ class AdviceAnswer(QWidget):
 
     def _show_expected(self, result: AdviceResult) -> None:
         lines = expected_text(result.expected)
-        if lines:
+        curve = result.curve
+        if lines or curve is not None:
             self._body.addWidget(heading(self.tr("Expected speed of large files, from a model"), scale=1.0))
-            self._body.addWidget(plain_label("\n".join(lines), wrap=True))
+            self._body.addWidget(plain_label("\n".join([*lines, *curve_text(curve)]), wrap=True))
+        if curve is not None:
+            self._plot_box = QFrame()
+            self._plot_box.setFrameShape(QFrame.Shape.StyledPanel)
+            QVBoxLayout(self._plot_box).setContentsMargins(1, 1, 1, 1)
+            self._body.addWidget(self._plot_box)
+            self._curve = curve
+            if self.isVisible():
+                self._draw()
+
+    def _draw(self) -> None:
+        """Draw the curve that waits for somebody to look."""
+        curve, self._curve = self._curve, None
+        layout = self._plot_box.layout() if self._plot_box is not None else None
+        if curve is None or layout is None:
+            return
+        # Imported here: pyqtgraph takes a second, which the window's start should not.
+        from ui.plots.expected_plot import ExpectedPlot
+
+        plot = ExpectedPlot(self._plot_box)
+        plot.draw(curve)
+        layout.addWidget(plot)
 
     def _section(self, title: str, entries: Iterable[tuple[str, str]]) -> None:
         reasons: dict[str, list[str]] = {}
@@ -114,6 +142,7 @@ class AdviceAnswer(QWidget):
             self._body.addWidget(ReasonList(reasons))
 
     def _clear(self) -> None:
+        self._plot_box = self._curve = None
         self._use.hide()
         self._replaced.hide()
         while (item := self._body.takeAt(0)) is not None:
@@ -121,3 +150,10 @@ class AdviceAnswer(QWidget):
             if widget is not None:
                 widget.setParent(None)
                 widget.deleteLater()
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: draw what was not drawn while nobody looked."""
+        super().showEvent(event)
+        self._draw()

@@ -1,0 +1,144 @@
+"""The throughput model's expectation as a curve with its error as a band, and now and advised on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
+
+import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
+
+from app.units import format_size
+from ui import theme
+
+if TYPE_CHECKING:
+    from advisor.curve import Curve
+
+#: It has no type information; this module is its typed face.
+pg: Any = pyqtgraph
+
+_HEIGHT_LINES = 11
+#: At most so many values have a number below the axis.
+_TICKS = 8
+#: Part of the curve's colour in its band.
+_BAND = 0.22
+
+
+class ExpectedPlot(QWidget):
+    """Draws one curve; it takes no part in scrolling and clicking."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("expected-plot")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * _HEIGHT_LINES)
+        self._plot: Any = pg.PlotWidget(self, enableMenu=False)
+        self._item: Any = self._plot.getPlotItem()
+        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
+        self._item.hideButtons()
+        self._item.setMouseEnabled(x=False, y=False)
+        self._plot.setFrameShape(self._plot.Shape.NoFrame)
+        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._low: Any = pg.PlotCurveItem()
+        self._high: Any = pg.PlotCurveItem()
+        self._band: Any = pg.FillBetweenItem(self._low, self._high)
+        self._line: Any = pg.PlotCurveItem(antialias=True)
+        self._marks: dict[str, tuple[Any, Any]] = {}
+        for item in (self._band, self._line):
+            self._item.addItem(item)
+        for name in ("now", "advised"):
+            point, text = pg.ScatterPlotItem(size=9), pg.TextItem(anchor=(0.5, 1.15))
+            self._item.addItem(point)
+            self._item.addItem(text)
+            self._marks[name] = (point, text)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._plot)
+        self._curve: Curve | None = None
+        self._colour()
+
+    def draw(self, curve: Curve) -> None:
+        """Show this curve."""
+        self._curve = curve
+        places = [math.log2(size) for size in curve.sizes]
+        self._line.setData(places, list(curve.speeds))
+        pairs = list(zip(curve.speeds, curve.errors, strict=True))
+        self._low.setData(places, [speed * (1 - error) for speed, error in pairs])
+        high = [speed * (1 + error) for speed, error in pairs]
+        self._high.setData(places, high)
+        now, advised = curve.now, curve.advised
+        same = now[0] == advised[0] and math.isclose(now[1], advised[1], rel_tol=0.01)
+        texts = {
+            "now": self.tr("now"),
+            "advised": self.tr("now, and as advised") if same else self.tr("advised"),
+        }
+        for name, (size, speed) in {"now": now, "advised": advised}.items():
+            point, text = self._marks[name]
+            place = min(max(math.log2(max(size, 1)), places[0]), places[-1])
+            point.setData([place], [speed])
+            text.setText(texts[name])
+            text.setPos(place, speed)
+            text.setVisible(name == "advised" or not same)
+        names = {
+            "read_ahead_kb": self.tr("Readahead"), "rsize": self.tr("Read size"),
+            "wsize": self.tr("Write size"),
+        }  # fmt: skip
+        self._item.setLabel("bottom", names[curve.over])
+        self._item.setLabel("left", self.tr("Speed"), units="B/s")
+        step = math.ceil(len(places) / _TICKS)
+        ticks = [
+            (place, format_size(size))
+            for place, size in zip(places[::step], curve.sizes[::step], strict=True)
+        ]
+        self._item.getAxis("bottom").setTicks([ticks])
+        top = max(*high, now[1], advised[1]) * 1.12
+        margin = (places[-1] - places[0]) * 0.04
+        self._item.setRange(xRange=(places[0] - margin, places[-1] + margin), yRange=(0, top), padding=0)
+        self.setAccessibleName(self.tr("Expected speed over {name}").format(name=names[curve.over]))
+        self.setAccessibleDescription(self.tr("The figures stand beside it in words."))
+        self._colour()
+
+    def _colour(self) -> None:
+        colours = theme.colours_of(self)
+        self._plot.setBackground(colours.base)
+        for side in ("left", "bottom"):
+            axis = self._item.getAxis(side)
+            axis.setPen(pg.mkPen(colours.border))
+            axis.setTextPen(pg.mkPen(colours.muted))
+            axis.setTickFont(self.font())
+            axis.label.setFont(self.font())
+        line = colours.write if self._curve is not None and self._curve.over == "wsize" else colours.read
+        self._line.setPen(pg.mkPen(line, width=2))
+        self._band.setBrush(pg.mkBrush(blend(line, colours.base, _BAND)))
+        for name, colour in (("now", colours.muted), ("advised", colours.ok)):
+            point, text = self._marks[name]
+            point.setBrush(pg.mkBrush(colour))
+            point.setPen(pg.mkPen(colours.base))
+            text.setColor(colour)
+            text.setFont(self.font())
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_curve"):
+            self._colour()
+
+
+def blend(colour: str, ground: str, part: float) -> str:
+    """Return an opaque mixture of two colours: what is opaque is painted much faster than what is not."""
+    first, second = QColor(colour), QColor(ground)
+    mixed = QColor.fromRgbF(
+        first.redF() * part + second.redF() * (1 - part),
+        first.greenF() * part + second.greenF() * (1 - part),
+        first.blueF() * part + second.blueF() * (1 - part),
+    )
+    return mixed.name()
