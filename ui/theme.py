@@ -90,6 +90,17 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
+def blend(colour: str, ground: str, part: float) -> str:
+    """Return an opaque mixture of two colours: what is opaque is painted much faster than what is not."""
+    first, second = QColor(colour), QColor(ground)
+    mixed = QColor.fromRgbF(
+        first.redF() * part + second.redF() * (1 - part),
+        first.greenF() * part + second.greenF() * (1 - part),
+        first.blueF() * part + second.blueF() * (1 - part),
+    )
+    return mixed.name()
+
+
 def make_palette(colours: Colours) -> QPalette:
     """Return the Qt palette of a table."""
     palette = QPalette()

@@ -68,3 +68,15 @@ def test_drawing_stays_cheap(plot: LivePlot) -> None:
         assert curve.opts["pen"].widthF() == 1
         assert curve.opts["pen"].color().alpha() == 255
         assert not curve.opts["antialias"]
+
+
+def test_the_expectation_is_a_line_in_a_band(plot: LivePlot) -> None:
+    plot.set_expected({"read": (100e6, 0.1)})
+    line, band = plot._expected["read"]
+    assert line.isVisible()
+    assert line.value() == 100e6
+    assert band.getRegion() == pytest.approx((90e6, 110e6))
+    assert not plot._expected["write"][0].isVisible()
+    plot.set_expected({})
+    assert not line.isVisible()
+    assert not band.isVisible()

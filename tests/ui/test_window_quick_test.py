@@ -35,12 +35,15 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     driver.tab("Quick test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     assert "64 MiB" in driver.text_of("plan")
+    assert not driver.sees("expected")
     assert not driver.sees("results")
     driver.click("start")
     panel = driver.window._detail.quick_test
     driver.wait(lambda: panel._plot is not None and panel._plot._curves["read"].getData()[0] is not None
                 and len(panel._plot._curves["read"].getData()[0]) == 20)  # fmt: skip
     assert panel._timer.isActive()
+    assert "what the model expects" in driver.text_of("expected")
+    assert panel._plot._expected["read"][0].isVisible()
     assert not driver.find(QPushButton, "unmount").isEnabled()
     assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
     fake.hold.set()

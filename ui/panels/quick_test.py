@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 
 from app.errors import AppError, ErrorKind
 from app.units import format_rate, format_size, format_speed
+from ui.models.expectation import expectation_text, expectations
 from ui.models.timeline import Timeline
 from ui.panels.quick_test_controls import QuickTestControls
 from ui.panels.quick_test_result import QuickTestResult
@@ -76,6 +77,8 @@ class QuickTestPanel(QWidget):
         self._plan = MutedLabel(wrap=True)
         self._plan.setObjectName("plan")
         self._legend = Legend()
+        self._expected = MutedLabel(wrap=True)
+        self._expected.setObjectName("expected")
         self._progress = plain_label()
         self._progress.setObjectName("progress")
         self._plot_box = QFrame()
@@ -94,6 +97,7 @@ class QuickTestPanel(QWidget):
         live = QVBoxLayout(self._live)
         live.setContentsMargins(0, 0, 0, 0)
         live.addLayout(top)
+        live.addWidget(self._expected)
         live.addWidget(self._plot_box, 1)
         self._plot_box.setMinimumHeight(self.fontMetrics().lineSpacing() * 9)
         page = QWidget()
@@ -127,6 +131,7 @@ class QuickTestPanel(QWidget):
         self._facts = facts
         self._facts_line.setText(link_line(facts))
         self._set_limit()
+        self._show_expected()
 
     def forget(self) -> None:
         """Drop every test: another host is shown now."""
@@ -245,6 +250,16 @@ class QuickTestPanel(QWidget):
             self._plot_layout.addWidget(self._plot)
             self._set_limit()
         self._plot.clear()
+        self._show_expected()
+
+    def _show_expected(self) -> None:
+        """Compare the curves with what the model expects of this mount."""
+        run = self._run()
+        found = expectations(self._mount, self._facts, run.spec) if run is not None else {}
+        self._expected.setText(expectation_text(found))
+        self._expected.setVisible(bool(found))
+        if self._plot is not None:
+            self._plot.set_expected({way: (item.bytes_per_s, item.error) for way, item in found.items()})
 
     def _set_limit(self) -> None:
         link = self._facts.link if self._facts else None

@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -116,7 +115,7 @@ class ExpectedPlot(QWidget):
             axis.label.setFont(self.font())
         line = colours.write if self._curve is not None and self._curve.over == "wsize" else colours.read
         self._line.setPen(pg.mkPen(line, width=2))
-        self._band.setBrush(pg.mkBrush(blend(line, colours.base, _BAND)))
+        self._band.setBrush(pg.mkBrush(theme.blend(line, colours.base, _BAND)))
         for name, colour in (("now", colours.muted), ("advised", colours.ok)):
             point, text = self._marks[name]
             point.setBrush(pg.mkBrush(colour))
@@ -131,14 +130,3 @@ class ExpectedPlot(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_curve"):
             self._colour()
-
-
-def blend(colour: str, ground: str, part: float) -> str:
-    """Return an opaque mixture of two colours: what is opaque is painted much faster than what is not."""
-    first, second = QColor(colour), QColor(ground)
-    mixed = QColor.fromRgbF(
-        first.redF() * part + second.redF() * (1 - part),
-        first.greenF() * part + second.greenF() * (1 - part),
-        first.blueF() * part + second.blueF() * (1 - part),
-    )
-    return mixed.name()

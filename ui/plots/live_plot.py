@@ -19,6 +19,8 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from ui import theme
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ui.models.timeline import Mark, Timeline, Way
 
 #: It has no type information; this module is its typed face.
@@ -26,6 +28,8 @@ pg: Any = pyqtgraph
 
 #: The time axis grows in these steps, seconds; beyond, in minutes.
 _TIME_STEPS_S = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
+#: Part of a curve's colour in the band of what is expected.
+_BAND = 0.13
 #: The limit of the link is kept in view while the curve reaches at least this part of it.
 _LIMIT_IN_VIEW = 0.2
 
@@ -46,6 +50,8 @@ class LivePlot(QWidget):
         self._limit: Any = pg.InfiniteLine(
             angle=0, movable=False, label="", labelOpts={"position": 0.98, "anchors": [(1, 0), (1, 1)]}
         )
+        #: The model's expectation of each way: a dashed line and its band.
+        self._expected: dict[Way, tuple[Any, Any]] = {}
         self._set_up()
         self.setAccessibleName(self.tr("Speed over time"))
         self.setAccessibleDescription(self.tr("The figures of a finished test stand in the table below."))
@@ -78,7 +84,15 @@ class LivePlot(QWidget):
             curve = pg.PlotCurveItem(antialias=False, connect="finite")
             item.addItem(curve)
             self._curves[way] = curve
+            band = pg.LinearRegionItem(orientation="horizontal", movable=False)
+            line = pg.InfiniteLine(angle=0, movable=False)
+            band.setZValue(-20)
+            line.setZValue(-10)
+            self._expected[way] = (line, band)
+            item.addItem(band)
+            item.addItem(line)
         item.addItem(self._limit)
+        self.set_expected({})
 
     def set_limit(self, bytes_per_s: float | None, text: str = "") -> None:
         """Draw the most that the link can carry, or nothing if it is unknown."""
@@ -89,6 +103,15 @@ class LivePlot(QWidget):
         if bytes_per_s is not None:
             self._limit.setValue(bytes_per_s)
         self._fit(0.0, 0.0)
+
+    def set_expected(self, expected: Mapping[Way, tuple[float, float]]) -> None:
+        """Draw what the model expects of each way: bytes a second, and the fraction it may be off by."""
+        for way, (line, band) in self._expected.items():
+            speed, error = expected.get(way, (0.0, 0.0))
+            line.setValue(speed)
+            band.setRegion((speed * (1 - error), speed * (1 + error)))
+            line.setVisible(way in expected)
+            band.setVisible(way in expected)
 
     def clear(self) -> None:
         """Forget the last test."""
@@ -162,6 +185,12 @@ class LivePlot(QWidget):
         self._curves["read"].setPen(pg.mkPen(colours.read, width=1))
         self._limit.setPen(pg.mkPen(colours.ok, width=1))
         self._limit.label.setColor(colours.ok)
+        for way, (line, band) in self._expected.items():
+            colour = getattr(colours, way)
+            line.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DashLine))
+            band.setBrush(pg.mkBrush(theme.blend(colour, colours.base, _BAND)))
+            for edge in band.lines:
+                edge.setPen(pg.mkPen(None))
         marks, self._shown_marks = self._shown_marks, ()
         if marks:
             self._draw_marks(marks)

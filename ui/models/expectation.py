@@ -1,0 +1,54 @@
+"""What the throughput model expects of a quick test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+
+from advisor.model import DEFAULT_READ_AHEAD, Prediction, Work, predict
+from advisor.options import MountOptions
+from app.units import format_speed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.facts import Facts
+    from app.bench.result import TestSpec
+    from app.mounts.model import Mount
+    from ui.models.timeline import Way
+
+
+def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> dict[Way, Prediction]:
+    """Return what the model expects of each way; nothing where it does not know the link, or over UDP."""
+    active = mount.active if mount is not None else None
+    if facts is None or active is None:
+        return {}
+    options = MountOptions.parse(active.options)
+    if (options.get("proto") or "tcp").startswith("udp"):
+        return {}
+    read_ahead = DEFAULT_READ_AHEAD if active.read_ahead_kb is None else active.read_ahead_kb * 1024
+    ways: tuple[Way, ...] = ("write", "read") if spec.direction == "both" else (spec.direction,)
+    found: dict[Way, Prediction] = {}
+    for way in ways:
+        work = Work(direction=way, length=spec.size, block=spec.block_size)
+        prediction = predict(options, facts, work, read_ahead=read_ahead)
+        if prediction is not None:
+            found[way] = prediction
+    return found
+
+
+def expectation_text(found: Mapping[Way, Prediction]) -> str:
+    """Return it in words, "" for nothing."""
+    words = {
+        "write": QCoreApplication.translate("expectation", "{speed} to the server (± {percent} %)"),
+        "read": QCoreApplication.translate("expectation", "{speed} from it (± {percent} %)"),
+    }
+    parts = [
+        words[way].format(speed=format_speed(item.bytes_per_s), percent=round(item.error * 100))
+        for way, item in found.items()
+    ]
+    if not parts:
+        return ""
+    text = QCoreApplication.translate("expectation", "Dashed, with a band: what the model expects, {speeds}.")
+    return text.format(speeds=", ".join(parts))
