@@ -33,6 +33,13 @@ _SESSION_SLOTS = 64
 _TCP_WINDOW = 3 * 2**20
 #: RFC 9438 section 5.1: mean window of CUBIC (C = 0.4, beta = 0.7), and section 4.3 with RFC 5681 of Reno.
 _CUBIC, _RENO = 1.054, 1.22
+#: RFC 6928: what a new connection sends before the first answer, bytes. It doubles with each round trip.
+_FIRST_WINDOW = 10 * 1460
+#: A lost packet with nothing behind it that would tell is sent again after this (include/net/tcp.h:
+#: TCP_RTO_MIN), and a small request or its answer is such a packet.
+_RESEND_S = 0.2
+#: Bounds that lie so near to the smallest one are felt too.
+_NEAR = 2.0
 #: Round trips for a small file: open or create, write, commit or close, attributes; open, read, close.
 _TRIPS_WRITE = 5
 _TRIPS_READ = 3
@@ -121,13 +128,16 @@ def predict(
     bounds = _bounds(link, values, work, read_ahead, costs)
     limit = min(bounds, key=bounds.__getitem__)
     transfer_s = work.length / bounds[limit] if work.base_s is None else work.base_s
-    files_s = 0.0
+    files_s = start_s = 0.0
     if work.base_s is None:
         trips = _TRIPS_WRITE if work.direction == "write" else _TRIPS_READ
-        files_s = work.files * trips * (link.rtt_s + costs.service_s)
+        resend_s = 2 * (link.loss or 0.0) * (_RESEND_S + link.rtt_s)
+        files_s = work.files * trips * (link.rtt_s + costs.service_s + resend_s)
+        start_s = _slow_start_s(link.rtt_s, bounds[limit], work.length)
     waits = {
         limit: transfer_s,
         "the round trips of each file": files_s,
+        "TCP's slow start": start_s,
         "waiting for stable storage": _stable_s(values, work, link, costs),
         "asking for attributes": _attributes_s(values, work, costs),
     }
@@ -136,7 +146,7 @@ def predict(
         seconds=seconds,
         bytes_per_s=work.length / seconds,
         limit=max(waits, key=waits.__getitem__),
-        error=_error(limit, seconds, transfer_s, measured=measured),
+        error=_error(bounds, seconds, transfer_s, measured=measured),
     )
 
 
@@ -180,6 +190,14 @@ def _bounds(
     return bounds
 
 
+def _slow_start_s(rtt_s: float, rate: float, length: int) -> float:
+    """Return what is lost until a new connection sends at this rate, bytes per second (RFC 5681, 3.1)."""
+    window = min(rate * rtt_s, length)
+    if window <= _FIRST_WINDOW:
+        return 0.0
+    return max(0.0, math.log2(window / _FIRST_WINDOW) * rtt_s - (window - _FIRST_WINDOW) / rate)
+
+
 def _stable_s(values: dict[str, str], work: Work, link: LinkFacts, costs: Costs) -> float:
     """Return the seconds that ``sync`` (and ``noac``, which implies it, nfs(5)) makes a writer wait."""
     if work.direction != "write" or values.get("sync") != "sync":
@@ -210,9 +228,15 @@ def _number(value: str | None, default: int) -> int:
     return int(value) if value is not None and value.isdigit() else default
 
 
-def _error(limit: str, seconds: float, transfer_s: float, *, measured: bool) -> float:
-    """Return how far off a prediction may be: a wire is sure, a server's own time is a guess."""
-    wire = 0.1 if limit == "the link's rate" else 0.35
+def _error(bounds: dict[str, float], seconds: float, transfer_s: float, *, measured: bool) -> float:
+    """Return how far off a prediction may be.
+
+    A wire that is alone is sure, loss is chance, and a server's own time is a guess.
+    """
+    least = min(bounds.values())
+    near = {name for name, bound in bounds.items() if bound < _NEAR * least}
+    alone = near == {"the link's rate"}
+    wire = 0.5 if "TCP on a lossy way" in near else 0.1 if alone else 0.35
     server = 0.2 if measured else 0.6
     share = transfer_s / seconds if seconds else 1.0
     return round(share * wire + (1 - share) * server, 2)

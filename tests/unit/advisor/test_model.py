@@ -107,6 +107,38 @@ def test_a_lossy_way_bounds_each_connection() -> None:
     assert tcp_loss_rate(LinkFacts(rtt_s=0.002)) == float("inf")
 
 
+def test_a_new_connection_begins_slowly() -> None:
+    # RFC 6928 and RFC 5681: ten segments in the first round trip, twice as many in each one after it.
+    facts = _facts(2.5e7, 0.6)
+    short, long = (
+        predict(MountOptions(), facts, Work(direction="write", length=length)) for length in (2**21, 2**27)
+    )
+    assert short is not None
+    assert long is not None
+    assert short.limit == "TCP's slow start"
+    assert short.bytes_per_s < long.bytes_per_s / 2
+
+
+def test_small_files_wait_for_what_is_sent_again() -> None:
+    # The lab, 1 % loss and 0.44 ms: 120 files of 4 KiB written and as many read took 3.8 s.
+    facts = _facts(1e8, 0.44e-3, 0.01)
+    parts = [
+        predict(MountOptions(), facts, Work(direction=way, length=120 * 4096, files=120))
+        for way in ("write", "read")
+    ]
+    seconds = sum(part.seconds for part in parts if part is not None)
+    assert seconds == pytest.approx(3.8, rel=0.2)
+
+
+def test_a_wire_is_only_sure_alone() -> None:
+    work = Work(direction="read", length=2**28)
+    alone = predict(MountOptions(), _facts(1e8, 0.2e-3), work, read_ahead=2**22)
+    beside = predict(MountOptions(), _facts(1e9, 0.4e-3), Work(direction="read", length=2**28, block=2**17))
+    assert alone is not None
+    assert beside is not None
+    assert alone.error < 0.15 < beside.error
+
+
 def test_an_unknown_link_gives_no_prediction() -> None:
     work = Work(direction="read", length=2**20)
     assert predict(MountOptions(), Facts(client=ClientFacts()), work) is None

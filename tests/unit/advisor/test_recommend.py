@@ -135,3 +135,22 @@ def test_a_default_is_not_recommended() -> None:
     assert "hard" in advice.agreed
     advice = recommend(MountOptions.parse("soft"), Facts(client=ClientFacts()), "backup")
     assert _proposed(advice)["hard"] == "hard"
+
+
+@pytest.mark.parametrize(
+    ("link", "window", "wanted"),
+    [
+        # One connection fills a long way without loss: more would begin slowly, each by itself.
+        (LinkFacts(rate_bps=1e8, rtt_s=0.04), 6291456, {"read_ahead_kb": "1024"}),
+        (LinkFacts(rate_bps=1e8, rtt_s=0.04, loss=1e-5), None, {"read_ahead_kb": "1024"}),
+        # Half the receive buffer a round trip is 31 MB/s, of 117 that the link carries.
+        (LinkFacts(rate_bps=1e9, rtt_s=0.1), 6291456, {"nconnect": "4", "read_ahead_kb": "15360"}),
+        # Loss bounds one connection to 8.8 of 11.8 MB/s, and two of them want their share of readahead.
+        (LinkFacts(rate_bps=1e8, rtt_s=0.002, loss=0.01), None, {"nconnect": "2", "read_ahead_kb": "1024"}),
+    ],
+)
+def test_more_connections_only_where_one_carries_too_little(
+    link: LinkFacts, window: int | None, wanted: dict[str, str]
+) -> None:
+    facts = Facts(client=ClientFacts(kernel="6.1.0", udp=False, tcp_window_bytes=window), link=link)
+    assert _proposed(recommend(MountOptions(), facts)) == wanted
