@@ -57,7 +57,7 @@ class Outcome:
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of children: a fixed PATH, the C locale, the session's own variables."""
     kept = ("HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
-            "DBUS_SESSION_BUS_ADDRESS", "TMPDIR")  # fmt: skip
+            "XDG_STATE_HOME", "DBUS_SESSION_BUS_ADDRESS", "TMPDIR")  # fmt: skip
     env = {name: os.environ[name] for name in kept if name in os.environ}
     env.update(PATH=SYSTEM_PATH, LC_ALL="C.UTF-8", LANGUAGE="C")
     env.update(extra or {})

@@ -309,6 +309,7 @@ VERBS: dict[str, Verb] = {
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),
     "discover.servers": Verb(ServersArgs, ServersResult),
+    "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),
     "discover.probe": Verb(ProbeArgs, ProbeResult),
     "facts.get": Verb(FactsArgs, Facts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import socket
@@ -30,6 +31,7 @@ from app.agent.protocol import (
 )
 from app.bench.run import run_test, wait_for_cleanups
 from app.discovery.ask import ask_exports, ask_versions
+from app.discovery.recent import forget_all, remember
 from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
@@ -72,6 +74,8 @@ if TYPE_CHECKING:
         ServersResult,
     )
     from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
+
+log = logging.getLogger("agent")
 
 #: An unmount waits this long for test files of the same host to be removed first.
 _CLEANUP_WAIT_S = 10.0
@@ -121,6 +125,7 @@ class Services:
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
             "discover.servers": self.find_servers,
+            "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
             "discover.probe": self.probe_server,
             "facts.get": self.get_facts,
@@ -188,6 +193,7 @@ class Services:
             timeout_s=args.timeout_s + 10,
         )
         self._asked[int(answer["mount_id"])] = args.options
+        _remember(args.share)
         mount = _find(self._table(), args.mount_point)
         return MountReport(
             mount=mount,
@@ -231,7 +237,10 @@ class Services:
         try:
             change = Apply(args, self._surroundings(), self._hands(), context.token, context.emit)
             self._changes[context.request_id] = change
-            return change.run()
+            report = change.run()
+            if report.report is not None:
+                _remember(args.share)
+            return report
         finally:
             self._changes.pop(context.request_id, None)
             self._changing.release()
@@ -251,6 +260,11 @@ class Services:
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
         """Return the servers that are known here, and those that announce themselves on the network."""
         return find_servers(context.token, browse=args.browse)
+
+    def forget_servers(self, _args: Empty, _context: Context) -> Empty:
+        """Forget which servers were used recently."""
+        forget_all()
+        return Empty()
 
     def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
         """Ask a server what it exports."""
@@ -359,6 +373,14 @@ class Services:
         error = probe_server(share.host, number)
         if error is not None:
             raise error
+
+
+def _remember(share: str) -> None:
+    """Keep the share for the server field; a mount that succeeded is not spoiled by a home that is full."""
+    try:
+        remember(share)
+    except (AppError, OSError) as error:
+        log.info("%s is not remembered: %s", share, error)
 
 
 def _find(table: MountTable, mount_point: str) -> Mount:

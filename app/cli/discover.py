@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.agent.protocol import Empty
 from app.cli.text import table
 from app.discovery.model import ExportsArgs, ProbeArgs, ServersArgs
+from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     import argparse
@@ -13,7 +15,12 @@ if TYPE_CHECKING:
 
     from app.discovery.model import ExportsResult, ProbeResult, Problem, ServersResult
 
-_SOURCES = {"fstab": "set up here", "mounted": "mounted here", "mdns": "announces itself"}
+_SOURCES = {
+    "fstab": "set up here",
+    "mounted": "mounted here",
+    "mdns": "announces itself",
+    "recent": "used recently",
+}
 _OFFERED = {True: "yes", False: "no", None: "unknown"}
 _ANSWERS = {True: "answers", False: "does not answer", None: "not asked"}
 
@@ -30,12 +37,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--probe", action="store_true", help="show NFS versions and RPC services instead of exports"
     )
+    command.add_argument("--forget", action="store_true", help="forget the servers that were used recently")
     command.add_argument("--port", type=int, default=0, help="where its NFS listens (default 2049)")
     command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
 
 
 def ask_for(ask: Callable[[str, Any], Any], args: argparse.Namespace) -> Any:
     """Ask what the words say; ``ask`` takes a verb and its arguments."""
+    if args.forget:
+        if args.server or args.probe:
+            raise AppError(
+                ErrorKind.USAGE,
+                "“--forget” takes no server: it empties the list of servers used recently.",
+                hint="Give it alone: mountwright discover --forget.",
+            )
+        return ask("discover.forget", Empty())
     if not args.server:
         return ask("discover.servers", ServersArgs())
     if args.probe:

@@ -124,11 +124,13 @@ def _list(host: Host, args: argparse.Namespace) -> str:
 
 
 def _discover(host: Host, args: argparse.Namespace) -> str:
-    if args.lab is not None and not args.server:
+    if args.lab is not None and not args.server and not args.forget:
         args.server = _lab_share(host)
     result = ask_for(lambda verb, query: ask(host, verb, query), args)
     if args.json:
         return _json(result)
+    if args.forget:
+        return "The servers used recently are forgotten."
     if not args.server:
         return servers_text(result)
     return probe_text(result) if args.probe else exports_text(result)

@@ -199,7 +199,8 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: as a share spells it, without brackets.
-        sources: where it is known from: fstab, mounted, mdns (it announces itself on the network).
+        sources: where it is known from: fstab, mounted, recent (mounted
+            lately), mdns (it announces itself on the network).
         exports: its exports that are known from there.
     """
 

@@ -1,4 +1,4 @@
-"""Names for the server field: what fstab, the kernel's list of mounts and the local network know."""
+"""Names for the server field, from fstab, the kernel's list of mounts, earlier mounts and the network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 from advisor.share import Share, ShareError
 from app.discovery.ask import ask_network
 from app.discovery.model import KnownServer, ServersResult
+from app.discovery.recent import recent_servers
 from app.errors import AppError
 from app.mounts.table import read_table
 
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
 
 def find_servers(token: CancelToken, *, browse: bool = True) -> ServersResult:
-    """Return the servers of mounts and those that announce themselves; what fails is a warning.
+    """Return the servers of mounts, earlier ones too, and those that announce themselves.
+
+    What fails is a warning.
 
     Args:
         token: ends it early.
         browse: listen on the network.
     """
-    known = known_servers()
+    known = _with_recent(known_servers())
     if not browse:
         return known
     try:
@@ -32,6 +35,14 @@ def find_servers(token: CancelToken, *, browse: bool = True) -> ServersResult:
         token.check()
         return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])
     return msgspec.structs.replace(known, servers=join([*known.servers, *announced]))
+
+
+def _with_recent(known: ServersResult) -> ServersResult:
+    try:
+        recent = recent_servers()
+    except AppError as error:
+        return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])
+    return msgspec.structs.replace(known, servers=join([*known.servers, *recent]))
 
 
 def join(servers: list[KnownServer]) -> list[KnownServer]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.agent.protocol import MountArgs, UnmountArgs
+from app.agent.protocol import Empty, MountArgs, UnmountArgs
 from app.discovery.model import (
     ExportsArgs,
     ExportsResult,
@@ -46,13 +46,23 @@ def test_versions_and_services(lab: Guest, place: tuple[str, str]) -> None:
     assert {"rpcbind", "nfs", "mountd"} <= {row.name for row in found.services if row.answers}
 
 
-def test_a_mounted_server_is_known(lab: Guest, place: tuple[str, str]) -> None:
+def known(lab: Guest) -> list[KnownServer]:
+    found: ServersResult = ask(lab, "discover.servers", ServersArgs(browse=False))
+    assert not [line for line in found.warnings if "recently" in line]
+    return [server for server in found.servers if server.name.startswith("10.9.")]
+
+
+def test_a_mounted_server_is_known_also_afterwards_until_it_is_forgotten(
+    lab: Guest, place: tuple[str, str]
+) -> None:
     ask(lab, "mounts.mount", MountArgs(share=":".join(place), mount_point="/mnt/discovery"))
     try:
-        found: ServersResult = ask(lab, "discover.servers", ServersArgs(browse=False))
+        assert known(lab) == [KnownServer(name=place[0], sources=["mounted", "recent"], exports=[place[1]])]
     finally:
         ask(lab, "mounts.unmount", UnmountArgs(mount_point="/mnt/discovery"))
-    assert KnownServer(name=place[0], sources=["mounted"], exports=[place[1]]) in found.servers
+    assert known(lab) == [KnownServer(name=place[0], sources=["recent"], exports=[place[1]])]
+    ask(lab, "discover.forget", Empty())
+    assert known(lab) == []
 
 
 def test_a_server_that_stopped(lab: Guest, place: tuple[str, str], lab_fault: Callable[..., None]) -> None:

@@ -114,6 +114,8 @@ class FakeHost:
         self.revert_state: StepState = "done"
         self.exports: dict[str, Any] = {}
         self.discover_error: Exception | None = None
+        self.recent: list[KnownServer] = []
+        self.announced: list[KnownServer] = []
         self.cancelled: list[str] = []
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
@@ -150,7 +152,7 @@ class FakeHost:
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
-            "discover.servers": self.discover_servers,
+            "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
             "stats.watch": self.watch,
         }  # fmt: skip
@@ -313,12 +315,23 @@ class FakeHost:
             notes=["Version 4.2 is the newest that it offers."],
         )  # fmt: skip
 
-    def discover_servers(self, args: Any, _context: Context) -> ServersResult:
+    def discover_servers(self, args: Any, context: Context) -> ServersResult:
         self.calls.append(("discover.servers", args))
         return ServersResult(servers=[
             KnownServer(name="nas01", sources=["fstab", "mounted"], exports=["/export/home"]),
             KnownServer(name="zeus", sources=["fstab"], exports=["/a"]),
+            *self.recent,
+            *(self._announced(context) if args.browse else []),
         ])  # fmt: skip
+
+    def _announced(self, context: Context) -> list[KnownServer]:
+        self._hold(context)
+        return self.announced
+
+    def forget_servers(self, args: Any, _context: Context) -> Empty:
+        self.calls.append(("discover.forget", args))
+        self.recent = []
+        return Empty()
 
     def _asked_of_server(self, verb: str, args: Any, context: Context) -> None:
         self.calls.append((verb, args))

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolButton, QTreeWidget
 
-from app.discovery.model import Problem
+from app.discovery.model import KnownServer, Problem
 from app.errors import AppError, ErrorKind
 from ui.actions import Command
 from ui.panels.server_probe import ServerProbe
@@ -157,6 +157,31 @@ def test_another_host_ends_the_question(person: Person) -> None:
     person.fake.hold.set()
     assert person.field._exports.state == "idle"
     assert person.field._servers.result is None
+
+
+def test_what_announces_itself_comes_after_what_is_known(person: Person) -> None:
+    person.fake.announced = [KnownServer(name="attic.local", sources=["mdns"], exports=["/music"])]
+    person.fake.hold.clear()
+    person.key(Qt.Key.Key_Down)
+    person.wait_for("nas01", "zeus")
+    person.key(Qt.Key.Key_Down)
+    person.fake.hold.set()
+    person.wait_for("nas01", "zeus", "attic.local")
+    person.key(Qt.Key.Key_Return)
+    assert person.line.text() == "nas01:"
+
+
+def test_servers_used_recently_are_offered_and_forgotten(person: Person) -> None:
+    person.fake.recent = [KnownServer(name="old", sources=["recent"], exports=["/x"])]
+    person.key(Qt.Key.Key_Down)
+    person.wait_for("nas01", "zeus", "old", "Forget the servers used recently")
+    assert person.rows()[2][1] == "used recently"
+    for _ in range(4):
+        person.key(Qt.Key.Key_Down)
+    person.key(Qt.Key.Key_Return)
+    person.wait_for("nas01", "zeus")
+    assert person.fake.asked("discover.forget") != []
+    assert person.line.text() == ""
 
 
 def test_the_button_opens_the_list(person: Person) -> None:

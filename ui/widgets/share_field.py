@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
@@ -15,11 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.agent.protocol import Empty
 from app.discovery.model import ExportsArgs, ServersArgs
 from ui import theme
 from ui.models.discovery import (
     DEBOUNCE_MS,
     Inquiry,
+    Suggestion,
     Words,
     split_share,
     suggest_exports,
@@ -31,7 +34,7 @@ from ui.widgets.share_list import ShareList, TextRole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.discovery.model import ExportsResult, KnownServer, Problem
+    from app.discovery.model import ExportsResult, KnownServer, Problem, ServersResult
     from app.errors import AppError
     from ui.bridge import BridgeCall
 
@@ -66,7 +69,10 @@ class ShareField(QWidget):
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
         self._exports = Inquiry(submit, "discover.exports", lambda host: ExportsArgs(server=host), self)
-        self._servers = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(), self)
+        self._servers = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(browse=False), self)
+        # Listening on the network takes its time: what is known without is shown before.
+        self._announced = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(), self)
+        self._forgetting = Inquiry(submit, "discover.forget", lambda _host: Empty(), self)
         self._line = QLineEdit()
         self._open = QToolButton()
         self._open.setObjectName("share-open")
@@ -98,7 +104,9 @@ class ShareField(QWidget):
         self._check.clicked.connect(lambda: self.check_wanted.emit(split_share(self.text().strip()).host))
         self._cancel.clicked.connect(self._exports.cancel)
         self._exports.changed.connect(self._on_answer)
-        self._servers.changed.connect(self._on_servers)
+        for asking in (self._servers, self._announced):
+            asking.changed.connect(partial(self._on_servers, asking))
+        self._forgetting.changed.connect(self._on_forgotten)
         self._show_status()
 
     def _lay_out(self) -> None:
@@ -148,6 +156,8 @@ class ShareField(QWidget):
         self._close_list()
         self._exports.forget()
         self._servers.forget()
+        self._announced.forget()
+        self._forgetting.forget()
 
     # What the person does
 
@@ -180,6 +190,9 @@ class ShareField(QWidget):
 
     def _choose(self, index: QModelIndex) -> None:
         text = str(index.data(TextRole))
+        if not text:
+            self._forgetting.ask("local")
+            return
         self._close_list()
         self._line.setText(text)
         self._on_edited(text)
@@ -196,9 +209,14 @@ class ShareField(QWidget):
 
     def _ask_servers(self) -> None:
         self._servers.ask("local")
+        self._announced.ask("local")
 
     def _known(self) -> list[KnownServer]:
-        return self._servers.result.servers if self._servers.state == "answered" else []
+        for asking in (self._announced, self._servers):
+            if asking.state == "answered":
+                result: ServersResult = asking.result
+                return result.servers
+        return []
 
     def _words(self) -> Words:
         return Words(
@@ -222,6 +240,8 @@ class ShareField(QWidget):
             rows = suggest_exports(share, result, self._known(), self._words())
         else:
             rows = suggest_servers(share.server, self._known(), self._words())
+            if not text and any("recent" in server.sources for server in self._known()):
+                rows.append(Suggestion(self.tr("Forget the servers used recently"), "", ""))
         if not self._wanted and [row.text for row in rows] == [text]:
             rows = []
         self._list.show_rows(rows)
@@ -231,9 +251,21 @@ class ShareField(QWidget):
         if self._exports.state == "answered":
             self._show_rows()
 
-    def _on_servers(self) -> None:
-        if self._servers.state == "answered":
+    def _on_servers(self, asking: Inquiry) -> None:
+        if asking.state == "answered":
             self._show_rows()
+
+    def _on_forgotten(self) -> None:
+        asking = self._forgetting
+        if asking.state == "failed" and asking.error is not None:
+            self._said.setText(_short(asking.error))
+            self._said.setToolTip(plain_tip(_more(asking.error)))
+            theme.tint(self._said, theme.colours_of(self).warn)
+        elif asking.state == "answered":
+            asking.forget()
+            self._servers.forget()
+            self._announced.forget()
+            self._ask_servers()
 
     def _show_status(self) -> None:
         asking = self._exports

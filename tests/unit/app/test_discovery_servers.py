@@ -1,8 +1,11 @@
 """Names for the server field: one entry a name, whoever tells of it."""
 
+import stat
+from pathlib import Path
+
 import pytest
 
-from app.discovery import servers
+from app.discovery import recent, servers
 from app.discovery.model import KnownServer
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken
@@ -26,3 +29,42 @@ def test_a_network_that_cannot_be_listened_to_is_a_warning(monkeypatch: pytest.M
 
     monkeypatch.setattr(servers, "ask_network", fail)
     assert servers.find_servers(CancelToken()).warnings[-1] == "There is no network."
+
+
+def test_shares_used_recently_are_kept_newest_first_and_forgotten() -> None:
+    for share in ("nas:/a", "[fd00::2]:/b c", "nas:/a"):
+        recent.remember(share)
+    assert recent.recent_shares() == ["nas:/a", "[fd00::2]:/b c"]
+    assert stat.S_IMODE(recent.state_file().stat().st_mode) == 0o600
+    assert [path.name for path in recent.state_file().parent.iterdir()] == [recent.state_file().name]
+    known = servers.find_servers(CancelToken(), browse=False).servers
+    assert KnownServer(name="fd00::2", sources=["recent"], exports=["/b c"]) in known
+    for number in range(40):
+        recent.remember(f"nas:/{number}")
+    assert recent.recent_shares()[:2] == ["nas:/39", "nas:/38"]
+    assert len(recent.recent_shares()) == 30
+    recent.forget_all()
+    assert recent.recent_servers() == []
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '["nas:/a"', "\udcff"])
+def test_a_damaged_list_counts_as_empty(text: str) -> None:
+    recent.state_file().parent.mkdir(parents=True)
+    recent.state_file().write_bytes(text.encode(errors="surrogateescape"))
+    assert recent.recent_shares() == []
+    recent.remember("nas:/a")
+    assert recent.recent_shares() == ["nas:/a"]
+
+
+def test_a_list_that_cannot_be_read_is_a_warning_and_tells_where_it_is() -> None:
+    recent.state_file().mkdir(parents=True)
+    found = servers.find_servers(CancelToken(), browse=False)
+    assert found.warnings[-1] == "The list of servers used recently could not be read."
+    with pytest.raises(AppError) as caught:
+        recent.remember("nas:/a")
+    assert str(recent.state_file()) in caught.value.hint
+
+
+def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "here")
+    assert recent.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
