@@ -7,6 +7,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import signal
 import stat
 import struct
 import time
@@ -63,6 +64,22 @@ class System:
         if libc.renameat2(folder, names[0], folder, names[1], _RENAME_EXCHANGE) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
+
+    @staticmethod
+    def lease(fd: int) -> None:
+        """Let others wait who open this file for writing, until it is closed here (fcntl(2), F_SETLEASE).
+
+        Raises:
+            OSError: EAGAIN if somebody has it open for writing; others where there are no leases.
+        """
+        # The signal tells nothing that is needed, and SIGIO, which it would be, ends a process.
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+
+    @staticmethod
+    def leased(fd: int) -> bool:
+        """Whether nobody has come to wait since."""
+        return fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
 class Look(NamedTuple):
@@ -160,6 +177,8 @@ def check(path: str, fd: int, status: os.stat_result) -> None:
     Raises:
         Refusal: with code fstab-refused.
     """
+    if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+        raise Refusal("fstab-changed", f"“{path}” was replaced by somebody else at this moment.")
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         raise Refusal("fstab-refused", f"“{path}” is not a plain file with one name.")
     if status.st_uid != os.geteuid():

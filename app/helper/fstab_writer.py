@@ -148,9 +148,6 @@ class FstabWriter:
                 self._discard(folder)
             raise
         self._discard(folder)
-        # Only now: the new file is in its place, whatever the disk says of the folder.
-        with contextlib.suppress(OSError):
-            self._sys.fsync(folder)
         if self._folder == FOLDER:
             warnings += reload_systemd("fstab", waiter)
         return {"line": edited.line, "backup": backup, "warnings": warnings}
@@ -193,14 +190,42 @@ class FstabWriter:
             os.close(fd)
 
     def _swap(self, folder: int, before: _Read) -> None:
+        """Let the new file take the place of the old one, if nobody writes to that."""
+        held = self._sys.open(NAME, READ, dir_fd=folder)
         try:
-            self._sys.exchange(TEMPORARY, NAME, folder)
+            leased = self._lease(held)
+            try:
+                self._sys.exchange(TEMPORARY, NAME, folder)
+            except OSError as error:
+                if error.errno not in {errno.EINVAL, errno.ENOSYS}:
+                    raise
+                self._check_same(folder, NAME, before)
+                self._sys.rename(TEMPORARY, NAME, src_dir_fd=folder, dst_dir_fd=folder)
+                leased = False
+            else:
+                self._check_exchanged(folder, before)
+            # The new file is in its place now, whatever the disk says of the folder.
+            with contextlib.suppress(OSError):
+                self._sys.fsync(folder)
+            # Who had found the old file before the exchange, to write to it, has come by now and waits.
+            if leased and not self._sys.leased(held):
+                self._put_back(folder)
+                raise Refusal(
+                    "fstab-changed", "fstab was opened for writing by somebody else at this moment."
+                )
+        finally:
+            os.close(held)
+
+    def _lease(self, held: int) -> bool:
+        try:
+            self._sys.lease(held)
         except OSError as error:
-            if error.errno not in {errno.EINVAL, errno.ENOSYS}:
-                raise
-            self._check_same(folder, NAME, before)
-            self._sys.rename(TEMPORARY, NAME, src_dir_fd=folder, dst_dir_fd=folder)
-            return
+            if error.errno == errno.EAGAIN:
+                raise Refusal("fstab-changed", "Another program has fstab open for writing.") from None
+            return False  # this file system has none: the checks are all there is
+        return True
+
+    def _check_exchanged(self, folder: int, before: _Read) -> None:
         try:
             self._check_same(folder, TEMPORARY, before)
         except (Refusal, OSError):
@@ -211,6 +236,8 @@ class FstabWriter:
     def _put_back(self, folder: int) -> None:
         try:
             self._sys.exchange(TEMPORARY, NAME, folder)
+            with contextlib.suppress(OSError):
+                self._sys.fsync(folder)
         except OSError as error:
             kept = f"{self._folder}/{TEMPORARY}"
             raise Refusal(

@@ -9,6 +9,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -244,9 +245,36 @@ def test_another_editor_at_any_moment_loses_nothing(tmp_path, replace):
             else:
                 path.write_bytes(theirs)
 
-        code = add(make(folder, Seam(edit, at)))
+        editors = []
+
+        def edit_beside(edit=edit, editors=editors):
+            # Opening the file for writing may wait until the writer is done with it.
+            editors.append(threading.Thread(target=edit))
+            editors[0].start()
+            editors[0].join(0.05)
+
+        code = add(make(folder, Seam(edit_beside, at)))
+        editors[0].join()
         assert code in {"", "fstab-changed"}
         assert path.read_bytes() == (OLD if code else NEW) + b"\n# theirs\n"
+
+
+def test_a_file_that_is_open_for_writing_is_left_alone(tmp_path):
+    writer = make(tmp_path)
+    with (tmp_path / "etc" / "fstab").open("ab") as file:
+        assert add(writer) == "fstab-changed"
+        file.write(b"\n# theirs\n")
+    assert (tmp_path / "etc" / "fstab").read_bytes() == OLD + b"\n# theirs\n"
+
+
+def test_a_file_system_without_leases_is_served_too(tmp_path):
+    def cannot():
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    (tmp_path / "count").mkdir()
+    at = calls(tmp_path / "count").index("lease")
+    make(tmp_path, Seam(cannot, at)).add(request(), Quiet())
+    check_whole(tmp_path, answered=True)
 
 
 def test_a_file_system_without_exchange_is_served_too(tmp_path):
