@@ -44,7 +44,7 @@ _STATUS = {
     _PERMISSION: (
         ErrorKind.ACCESS_DENIED,
         "The server does not answer an ordinary program.",
-        "It wants privileged ports (export option “secure”). Mounting may work all the same.",
+        "It wants a privileged port (export option “secure”). A mount is made from one, and may well work.",
     ),
     NO_ENTRY: (ErrorKind.EXPORT_MISSING, "The server exports nothing over version 4.", ""),
     ACCESS: (ErrorKind.ACCESS_DENIED, "The server does not let you look.", ""),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
+import msgspec
+
 from app.discovery import nfs4, rpcbind
 from app.discovery.model import ProbeResult, Problem, Question, Service, VersionOffer
 from app.discovery.nfs4 import NFS_PROGRAM
@@ -26,6 +28,8 @@ from app.errors import AppError, ErrorKind
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 _MINORS = {"4.0": 0, "4.1": 1, "4.2": 2}
 _TRANSPORTS: tuple[Transport, ...] = ("tcp", "udp")
+#: RFC 7530 §3.1 wants a transport "that is specified to avoid network congestion"; so do 8881 and 7862.
+_NOT_OVER_UDP = "version 4 needs a transport that avoids congestion, as TCP does (RFC 7530 §3.1)"
 #: Of the deadline: a firewall that drops datagrams must not hold up what is known already.
 _UDP_S = 1.2
 #: What is left for the services' NULL calls when rpcbind has answered.
@@ -57,6 +61,7 @@ def probe_versions(question: Question, address: str, deadline: Deadline) -> Prob
         _TRANSPORTS, [tables] * len(_TRANSPORTS) if isinstance(tables, AppError) else tables, strict=True
     ):
         versions += _unknown(transport, table) if isinstance(table, AppError) else table
+    versions = [_over_udp(offer) for offer in versions]
     return ProbeResult(
         server=question.server,
         address=address,
@@ -74,6 +79,13 @@ def _unknown(transport: Transport, error: AppError) -> list[VersionOffer]:
         VersionOffer(transport=transport, version=version, offered=offered, note=error.message)
         for version in VERSIONS
     ]
+
+
+def _over_udp(offer: VersionOffer) -> VersionOffer:
+    """Say why version 4 is missing over UDP: the standard rules it out, nothing is wrong with the server."""
+    if offer.transport != "udp" or offer.version == "3" or offer.offered:
+        return offer
+    return msgspec.structs.replace(offer, note=_NOT_OVER_UDP)
 
 
 def _offers(address: str, port: int, transport: Transport, deadline: Deadline) -> list[VersionOffer]:

@@ -328,6 +328,6 @@ def _denied(reply: Unpacker) -> AppError:
     return AppError(
         ErrorKind.ACCESS_DENIED,
         "The server refuses to answer an unauthenticated question.",
-        hint="It may want Kerberos, or requests from privileged ports only.",
+        hint="It may want Kerberos, or a privileged port. A mount is made from one, and may well work.",
         detail=f"RPC: authentication error {reason} {_AUTH.get(reason, '')}".rstrip(),
     )

@@ -211,6 +211,38 @@ def test_a_silent_server_is_given_up_at_the_deadline_and_says_so() -> None:
     assert table.services is None
 
 
+def refuses_ports(link: socket.socket, stop: threading.Event) -> None:
+    """It answers COMPOUND with NFS4ERR_PERM, as Linux does to ordinary ports of an export with “secure”."""
+    while question := asked(link, stop):
+        link.sendall(accepted(question, 0, u32(1) + opaque(b"") + u32(1, 24, 1)))
+
+
+def wants_more(link: socket.socket, stop: threading.Event) -> None:
+    """It denies the call with AUTH_ERROR and AUTH_TOOWEAK (RFC 5531)."""
+    while question := asked(link, stop):
+        reply = question[:4] + u32(1, 1, 1, 5)
+        link.sendall(u32(LAST | len(reply)) + reply)
+
+
+@pytest.mark.parametrize("behave", [refuses_ports, wants_more])
+def test_a_server_that_wants_a_privileged_port_says_what_works(behave: Behaviour) -> None:
+    with server(behave) as port, server(hang_up) as other:
+        found = ask_exports("127.0.0.1", CancelToken(), port=port, rpcbind_port=other)
+    assert found.root_problem is not None
+    assert found.root_problem.kind == ErrorKind.ACCESS_DENIED
+    assert "privileged port" in found.root_problem.hint
+    assert "A mount is made from one" in found.root_problem.hint
+
+
+def test_version_4_is_not_missed_over_udp() -> None:
+    with server(hang_up) as port:
+        found = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port)
+    notes = {row.version: row.note for row in found.versions if row.transport == "udp"}
+    assert "RFC 7530 §3.1" not in notes.pop("3")
+    assert len(notes) == 3
+    assert all("RFC 7530 §3.1" in note for note in notes.values())
+
+
 @pytest.mark.parametrize(("usable", "notes"), [(False, 1), (True, 0), (None, 0)])
 def test_a_kernel_without_udp_is_told_beside_the_offer(
     usable: bool | None, notes: int, monkeypatch: pytest.MonkeyPatch

@@ -4,8 +4,11 @@ import stat
 from pathlib import Path
 
 import pytest
+from zeroconf import ServiceInfo, Zeroconf
 
 from app.discovery import recent, servers
+from app.discovery.ask import ask_network
+from app.discovery.mdns import merge
 from app.discovery.model import KnownServer
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken
@@ -68,3 +71,41 @@ def test_a_list_that_cannot_be_read_is_a_warning_and_tells_where_it_is() -> None
 def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "here")
     assert recent.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
+
+
+def test_what_a_service_announces_is_found_by_the_child() -> None:
+    service = ServiceInfo(
+        "_nfs._tcp.local.", "Music of the attic._nfs._tcp.local.", port=2049, server="attic-test.local.",
+        parsed_addresses=["127.0.0.1"], properties={"path": "/music"},
+    )  # fmt: skip
+    with Zeroconf() as network:
+        network.register_service(service)
+        found: list[KnownServer] = []
+        try:
+            for _ in range(3):  # a lost packet is asked for again
+                found = [one for one in ask_network(CancelToken()) if one.name == "attic-test.local"]
+                if found:
+                    break
+        finally:
+            network.unregister_service(service)
+    assert found == [KnownServer(name="attic-test.local", sources=["mdns"], exports=["/music"])]
+
+
+def announced(name: str, server: str | None, path: bytes | None) -> ServiceInfo:
+    properties = {} if path is None else {b"path": path}
+    return ServiceInfo("_nfs._tcp.local.", f"{name}._nfs._tcp.local.", server=server, properties=properties)
+
+
+def test_announcements_become_one_entry_a_host_and_are_safe_to_show() -> None:
+    found = merge([
+        announced("b", "nas.local.", b"/b"),
+        None,
+        announced("a", "nas.local.", b"/a\x1b[31m"),
+        announced("c", "Attic.local.", b"not absolute"),
+        announced("d", "zoo.local.", None),
+    ])  # fmt: skip
+    assert found == [
+        KnownServer(name="Attic.local", sources=["mdns"], exports=[]),
+        KnownServer(name="nas.local", sources=["mdns"], exports=["/a\\x1b[31m", "/b"]),
+        KnownServer(name="zoo.local", sources=["mdns"], exports=[]),
+    ]

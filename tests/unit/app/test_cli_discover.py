@@ -1,0 +1,138 @@
+"""``discover`` against a scripted host; the lab asks real servers."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from app.agent.client import Call
+from app.agent.protocol import Empty
+from app.cli import main as cli
+from app.discovery.model import (
+    Export,
+    ExportsArgs,
+    ExportsResult,
+    KnownServer,
+    ProbeArgs,
+    ProbeResult,
+    Problem,
+    RootEntry,
+    ServersArgs,
+    ServersResult,
+    Service,
+    VersionOffer,
+)
+from app.errors import AppError, ErrorKind
+
+REFUSED = Problem(kind="access-denied", message="It does not answer.", hint="Mount it.")
+ANSWERS: dict[str, Any] = {
+    "discover.servers": ServersResult(
+        servers=[KnownServer(name="nas01", sources=["fstab", "recent"], exports=["/home"])],
+        warnings=["There is no network."],
+    ),
+    "discover.forget": Empty(),
+    "discover.exports": ExportsResult(
+        server="nas01", address="10.0.0.7",
+        exports=[Export(path="/home", clients=["10.0.0.0/8"]), Export(path="/pub")],
+        root=[RootEntry(path="/home", export=True, note="No.")], root_complete=False,
+    ),
+    "discover.probe": ProbeResult(
+        server="nas01", address="10.0.0.7", port=2049,
+        versions=[VersionOffer(transport="tcp", version="4.2", offered=True, note="it answers")],
+        services=[Service(program=100005, name="mountd", version=3, transport="tcp", port=20048)],
+        notes=["This kernel cannot use UDP."],
+    ),
+}  # fmt: skip
+
+
+class FakeHost:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.answers = dict(ANSWERS)
+
+    def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
+        self.asked.append((verb, args))
+        call = Call(len(self.asked), verb, on_event)
+        answer = self.answers[verb]
+        if isinstance(answer, BaseException):
+            call.future.set_exception(answer)
+        else:
+            call.future.set_result(answer)
+        return call
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
+    fake = FakeHost()
+
+    @contextlib.contextmanager
+    def open_host(_lab: str | None) -> Iterator[FakeHost]:
+        yield fake
+
+    monkeypatch.setattr(cli, "open_host", open_host)
+    return fake
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked", "words"),
+    [
+        (
+            [],
+            "discover.servers",
+            ServersArgs(),
+            ["nas01", "set up here, used recently", "/home", "no network"],
+        ),
+        (["--forget"], ("discover.forget", Empty()), ["forgotten"]),
+        (
+            ["nas01", "--mount-port", "20048"],
+            ("discover.exports", ExportsArgs(server="nas01", mount_port=20048)),
+            ["nas01 (10.0.0.7)", "/home", "10.0.0.0/8", "everyone", "exported; No.", "There is more"],
+        ),
+        (
+            ["nas01:/x", "--probe", "--port", "2050"],
+            ("discover.probe", ProbeArgs(server="nas01:/x", port=2050)),
+            ["4.2", "yes", "it answers", "mountd", "20048", "not asked", "cannot use UDP"],
+        ),
+    ],
+)
+def test_answers_as_text_and_json(
+    argv: list[str],
+    asked: tuple[str, Any],
+    words: list[str],
+    host: FakeHost,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["discover", *argv]) == 0
+    text = capsys.readouterr().out
+    assert [word for word in words if word not in text] == []
+    assert cli.main(["discover", *argv, "--json"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+    assert host.asked == [asked] * 2
+
+
+def test_what_is_unknown_is_said_with_the_reason(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+    host.answers["discover.exports"] = ExportsResult(
+        server="v4", address="10.0.0.8", exports_problem=REFUSED, root_problem=REFUSED
+    )
+    assert cli.main(["discover", "v4"]) == 0
+    text = capsys.readouterr().out
+    assert "The MOUNT service's list is not known: It does not answer." in text
+    assert "Version 4's root is not known: It does not answer." in text
+    assert "Mount it." in text
+
+
+def test_an_error_goes_to_the_other_stream(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+    host.answers["discover.exports"] = AppError(ErrorKind.SERVER_SILENT, "nas: No answer.", hint="Is it on?")
+    assert cli.main(["discover", "nas"]) != 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "nas: No answer." in said.err
+    assert "Is it on?" in said.err
+
+
+def test_forgetting_takes_no_server(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["discover", "--forget", "nas"]) != 0
+    assert "takes no server" in capsys.readouterr().err
+    assert host.asked == []
