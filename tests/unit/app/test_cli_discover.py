@@ -80,9 +80,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     [
         (
             [],
-            "discover.servers",
-            ServersArgs(),
-            ["nas01", "set up here, used recently", "/home", "no network"],
+            ("discover.servers", ServersArgs()),
+            ["nas01", "set up here, used recently", "/home", "network"],
         ),
         (["--forget"], ("discover.forget", Empty()), ["forgotten"]),
         (
