@@ -11,7 +11,7 @@ errs against the advice. The guest has one processor that client, server and lin
 Mbit/s the figures are the guest's rather than the link's. Where the interval holds 0.95 the cell says
 “noise”.
 
-    --links     profiles, comma-separated; all if not given
+    --links     profiles, or links spelled out (rate=37mbit,delay=7ms,loss=0.2%); all profiles if not given
     --works     of read, write, small; all if not given
     --budget    seconds for one cell, half of them for the sweep
     --rounds    at most so many
@@ -65,16 +65,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--links", default=",".join(load_links()))
+    parser.add_argument("--links", nargs="+", default=list(load_links()))
     parser.add_argument("--works", default="read,write,small")
     parser.add_argument("--budget", type=float, default=240.0)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", default="advice-regret")
     args = parser.parse_args()
     cells: list[Cell] = []
-    names = args.links.split(",")
-    with lab_guest.boot(parse_link(names[0]), "2G") as guest:
-        for name in names:
+    with lab_guest.boot(parse_link(args.links[0]), "2G") as guest:
+        for name in args.links:
             guest.client.submit("lab.link", LinkArgs(link=name)).result(60)
             for kind in args.works.split(","):
                 cells.append(Bench(guest, name, kind).cell(args.budget, args.rounds))

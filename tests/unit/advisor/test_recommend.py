@@ -144,9 +144,12 @@ def test_a_default_is_not_recommended() -> None:
         (LinkFacts(rate_bps=1e8, rtt_s=0.04), 6291456, {"read_ahead_kb": "1024"}),
         (LinkFacts(rate_bps=1e8, rtt_s=0.04, loss=1e-5), None, {"read_ahead_kb": "1024"}),
         # Half the receive buffer a round trip is 31 MB/s, of 117 that the link carries.
-        (LinkFacts(rate_bps=1e9, rtt_s=0.1), 6291456, {"nconnect": "4", "read_ahead_kb": "15360"}),
-        # Loss bounds one connection to 8.8 of 11.8 MB/s, and two of them want their share of readahead.
-        (LinkFacts(rate_bps=1e8, rtt_s=0.002, loss=0.01), None, {"nconnect": "2", "read_ahead_kb": "1024"}),
+        (LinkFacts(rate_bps=1e9, rtt_s=0.1), 6291456, {"nconnect": "8", "read_ahead_kb": "15360"}),
+        # Loss bounds one connection to 8.8 of 11.8 MB/s; several want their share of readahead.
+        (LinkFacts(rate_bps=1e8, rtt_s=0.002, loss=0.01), None, {"nconnect": "8", "read_ahead_kb": "4096"}),
+        # 7.3 of 5.9 MB/s, and 4.9: more than the mean window is sure of.
+        (LinkFacts(rate_bps=5e7, rtt_s=0.024, loss=1e-4), None, {"read_ahead_kb": "1024"}),
+        (LinkFacts(rate_bps=5e7, rtt_s=0.036, loss=1e-4), None, {"read_ahead_kb": "1024"}),
     ],
 )
 def test_more_connections_only_where_one_carries_too_little(
