@@ -86,7 +86,7 @@ def _entry(line: bytes, number: int) -> Entry | None:
         return None
     if not all(_NUMBER.fullmatch(field) for field in fields[4:6]):
         return None
-    words = [table.unescaped(field) for field in fields[:4]]
+    words = [table.unescaped(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]] + [0, 0]
     options = words[3] if len(words) > 3 else ""
     return Entry(number, words[0], words[1], words[2], options, numbers[0], numbers[1])

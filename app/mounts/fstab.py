@@ -115,7 +115,8 @@ def _parse_line(raw: bytes, number: int) -> FstabLine:
     problem = _problem(fields)
     if problem:
         return FstabLine(raw, number, "broken", problem=problem)
-    words = [unescape(field) for field in fields[:4]]
+    # An escape may stand for NUL, which ends a text for mount.
+    words = [unescape(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]]
     entry = FstabEntry(words[0], words[1], words[2], words[3] if len(words) > 3 else "", *numbers)
     return FstabLine(raw, number, "entry", entry)

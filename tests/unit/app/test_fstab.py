@@ -1,6 +1,7 @@
 """fstab is read as mount(8) reads it, and not a byte is lost."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,30 @@ from app.mounts import fstab
 
 ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
 FINDMNT = Path("/usr/bin/findmnt")
+
+SHAPES = {
+    "CRLF": rb"\S\r\n",
+    "tabs": rb"\S\t+\S",
+    "no newline at the end": rb"[^\n]\Z",
+    "a comment": rb"(?m)^\s*#",
+    "a comment behind an entry": rb"(?m)^[^#\n]+ nfs [^\n#]*#",
+    "two fields": rb"(?m)^\S+[ \t]+\S+$",
+    "three fields": rb"(?m)^\S+[ \t]+\S+[ \t]+nfs$",
+    "four fields": rb"(?m)^\S+[ \t]+\S+[ \t]+nfs4?[ \t]+\S+$",
+    "five fields": rb"(?m)^\S+([ \t]+\S+){4}$",
+    "a label": rb"(?m)^LABEL=",
+    "a UUID": rb"(?m)^UUID=",
+    "bind": rb"\bbind\b",
+    "a very long line": rb"[^\n]{5000}",
+    "UTF-8": "ö".encode(),
+    "Latin-1": rb"[\x80-\xff](?![\x80-\xbf])[a-z]",
+    **{f"escape {code}": rb"\\" + code.encode() for code in ("040", "011", "012", "134", "043")},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_zoo_has_every_shape(shape: str) -> None:
+    assert any(re.search(SHAPES[shape], path.read_bytes()) for path in ZOO)
 
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
