@@ -28,11 +28,13 @@ class Applying(QObject):
 
     Signals:
         changed: whether something is under way is another answer now.
+        closed: the dialog is gone; if a change was made, that is told next.
         applied: the ApplyArgs and the ApplyReport of a change that was made and kept.
         reverted: the AppError of a change that was made and taken back, and whether the person said so.
     """
 
     changed = Signal()
+    closed = Signal()
     applied = Signal(object, object)
     reverted = Signal(object, bool)
 
@@ -232,3 +234,4 @@ class Applying(QObject):
             self._planning.cancel()
             self._planning = None
         self.changed.emit()
+        self.closed.emit()

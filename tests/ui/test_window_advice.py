@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fake_host import mounted
+import msgspec
+from fake_host import mounted, result, transfer
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.errors import AppError, ErrorKind
 from ui import theme
+from ui.dialogs.apply import ApplyDialog
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -206,3 +208,60 @@ def app() -> QApplication:
     found = QApplication.instance()
     assert isinstance(found, QApplication)
     return found
+
+
+def _try(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(requested="rsize=8192,hard")]
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.sees("try-recommended"))
+    driver.click("try-recommended")
+    driver.agree()
+    driver.wait(lambda: driver.window.findChild(ApplyDialog) is not None)
+    assert len(fake.asked("test.run")) == 3
+    assert {spec.path for spec in fake.asked("test.run")} == {"/home"}
+
+
+def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: FakeHost) -> None:
+    _try(driver, fake)
+    assert fake.asked("mounts.apply") == []
+    fake.result = msgspec.structs.replace(result(), write=transfer(190e6), read=transfer(190e6))
+    dialog = driver.window.findChild(ApplyDialog)
+    assert dialog is not None
+    driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
+    fake.kept.set()
+    driver.click("apply-do")
+    driver.wait(lambda: len(fake.asked("test.run")) == 6)
+    driver.wait(lambda: "faster" in driver.text_of("trial-text"))
+    driver.wait(lambda: bool(fake.asked("advice.get")[-1].measured))
+    assert fake.asked("mounts.apply")[0].options == "hard"
+    (finding,) = fake.asked("advice.get")[-1].measured
+    assert (finding.option, finding.value, finding.status) == ("rsize", None, "confirmed")
+    driver.wait(lambda: "Your test: to the server" in _labels(driver))
+    driver.click("trial-stop")
+    assert not driver.sees("trial")
+
+
+def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHost) -> None:
+    _try(driver, fake)
+    dialog = driver.window.findChild(ApplyDialog)
+    assert dialog is not None
+    dialog.reject()
+    driver.wait(lambda: "Nothing was changed" in driver.text_of("trial-text"))
+    assert len(fake.asked("test.run")) == 3
+
+
+def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(requested="rsize=8192,hard")]
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.sees("try-recommended"))
+    fake.hold.clear()
+    driver.click("try-recommended")
+    driver.agree()
+    driver.wait(lambda: driver.sees("trial-stop") and driver.window._detail.quick_test.running)
+    assert "1 of 3" in driver.text_of("trial-text")
+    driver.click("trial-stop")
+    driver.wait(lambda: not driver.window._detail.quick_test.running)
+    assert "given up" in driver.text_of("trial-text")
+    assert driver.window.findChild(ApplyDialog) is None

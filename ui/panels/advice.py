@@ -13,12 +13,14 @@ from app.errors import AppError
 from ui.panels.advice_answer import AdviceAnswer
 from ui.panels.advice_question import AdviceQuestion
 from ui.widgets.facts_card import FactsCard
+from ui.widgets.trial_box import TrialBox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from PySide6.QtGui import QShowEvent
 
+    from advisor.recommend import Measured
     from app.advice import AdviceArgs, AdviceResult
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall
@@ -35,10 +37,12 @@ class AdvicePanel(QWidget):
 
     Signals:
         use_chosen: the person wants all recommendations for the mount (AdviceResult).
+        try_chosen: the recommendations are to be tested before and after (AdviceResult, mount point).
         advised: an answer came (AdviceResult), or None: there is none any more.
     """
 
     use_chosen = Signal(object)
+    try_chosen = Signal(object, str)
     advised = Signal(object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
@@ -56,6 +60,10 @@ class AdvicePanel(QWidget):
         self._question.changed.connect(self._ask)
         self._answer = AdviceAnswer()
         self._answer.use_clicked.connect(self._on_use)
+        self._answer.try_clicked.connect(self._on_try)
+        self.trial = TrialBox()
+        #: What tests have found in this session, by mount point and option.
+        self._measured: dict[str, dict[str, Measured]] = {}
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
@@ -69,6 +77,7 @@ class AdvicePanel(QWidget):
         layout.setSpacing(10)
         layout.addWidget(self._facts)
         layout.addWidget(self._question)
+        layout.addWidget(self.trial)
         layout.addWidget(self._answer)
         layout.addStretch(1)
         scroll = QScrollArea()
@@ -94,7 +103,14 @@ class AdvicePanel(QWidget):
     def forget(self) -> None:
         """Another host is shown now."""
         self._mount = self._wish = None
+        self._measured.clear()
+        self.trial.hide()
         self._forget_answer()
+
+    def remember(self, mount_point: str, findings: Sequence[Measured]) -> None:
+        """Take what tests on a mount have found into account from now on."""
+        self._measured.setdefault(mount_point, {}).update({item.option: item for item in findings})
+        self._ask()
 
     def _forget_answer(self) -> None:
         self._pause.stop()
@@ -115,7 +131,9 @@ class AdvicePanel(QWidget):
             return None
         active = mount.active if mount is not None and not self._question.elsewhere else None
         state = (active.options, active.read_ahead_kb) if active is not None else None
-        return msgspec.structs.replace(args, read_ahead_kb=wish.read_ahead_kb), state
+        measured = tuple(self._measured.get(args.mount_point, {}).values())
+        args = msgspec.structs.replace(args, read_ahead_kb=wish.read_ahead_kb, measured=measured)
+        return args, state
 
     def _ask(self) -> None:
         self._pause.stop()
@@ -166,13 +184,18 @@ class AdvicePanel(QWidget):
         if self._result is not None:
             self.use_chosen.emit(self._result)
 
+    def _on_try(self) -> None:
+        if self._result is not None and self._mount is not None:
+            self.try_chosen.emit(self._result, self._mount.mount_point)
+
     def _show(self) -> None:
         result = self._result
         self._facts.show_facts(result.facts if result is not None else None)
         if result is None:
             self._answer.show_text("")
         else:
-            self._answer.show_result(result, elsewhere=self._question.elsewhere)
+            mounted = self._mount is not None and self._mount.active is not None
+            self._answer.show_result(result, elsewhere=self._question.elsewhere, mounted=mounted)
 
     # Qt overrides
 

@@ -29,9 +29,11 @@ class AdviceAnswer(QWidget):
 
     Signals:
         use_clicked: all recommendations for the mount are wanted in the form.
+        try_clicked: they are to be tested, before and after.
     """
 
     use_clicked = Signal()
+    try_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +44,10 @@ class AdviceAnswer(QWidget):
         self._use.setObjectName("use-recommended")
         self._use.setToolTip(self.tr("Fill the settings with these values. Nothing is mounted by that."))
         self._use.clicked.connect(self.use_clicked)
+        self._try = QPushButton(self.tr("&Test before and after…"))
+        self._try.setObjectName("try-recommended")
+        self._try.setToolTip(self.tr("Run the quick test, apply these values, and run it again."))
+        self._try.clicked.connect(self.try_clicked)
         self._replaced = MutedLabel(wrap=True)
         self._replaced.setObjectName("replaced")
         #: The curve that is still to be drawn, and where.
@@ -51,6 +57,7 @@ class AdviceAnswer(QWidget):
         self._body.setSpacing(10)
         top = QHBoxLayout()
         top.addWidget(self._summary, 1)
+        top.addWidget(self._try)
         top.addWidget(self._use)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -71,12 +78,13 @@ class AdviceAnswer(QWidget):
         if error.hint:
             self._body.addWidget(plain_label(error.hint, wrap=True))
 
-    def show_result(self, result: AdviceResult, *, elsewhere: bool) -> None:
-        """Show an answer; for another machine it cannot be used here."""
+    def show_result(self, result: AdviceResult, *, elsewhere: bool, mounted: bool) -> None:
+        """Show an answer; it is used only on this machine, and tested only on a mount."""
         self._clear()
         own = [item for item in result.recommendations if item.scope != "host"]
         self._use.setVisible(bool(own))
         self._use.setEnabled(not elsewhere)
+        self._try.setVisible(bool(own) and mounted and not elsewhere)
         count = len(result.recommendations)
         self._summary.setText(
             self.tr("Nothing to change.") if not count
@@ -144,6 +152,7 @@ class AdviceAnswer(QWidget):
     def _clear(self) -> None:
         self._plot_box = self._curve = None
         self._use.hide()
+        self._try.hide()
         self._replaced.hide()
         while (item := self._body.takeAt(0)) is not None:
             widget = item.widget()

@@ -21,6 +21,7 @@ from ui.panels.advice import AdvicePanel
 from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
+from ui.trial import Trial
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
 from ui.widgets.tab_bar import TabBar
@@ -102,6 +103,8 @@ class DetailPanel(QWidget):
         self.quick_test = QuickTestPanel(submit)
         self.quick_test.failed.connect(self.failed)
         self.quick_test.running_changed.connect(self._on_running)
+        self._trial = Trial(self, self.quick_test, self._applying, self.advice)
+        self._trial.apply_wanted.connect(self._on_trial_apply)
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
@@ -180,6 +183,7 @@ class DetailPanel(QWidget):
         self._mounting.forget()
         self._applying.forget()
         self._forgetting.forget()
+        self._trial.stop()
         self.advice.forget()
         self.quick_test.forget()
         self.live.forget()
@@ -342,6 +346,11 @@ class DetailPanel(QWidget):
             wish.share, wish.mount_point, result.advised_options, read_ahead_of(result) or wish.read_ahead_kb
         )
         self._tabs.setCurrentWidget(self.settings)
+
+    def _on_trial_apply(self, result: AdviceResult) -> None:
+        self._on_use_recommended(result)
+        self._tabs.setCurrentWidget(self.advice)
+        self._on_apply_clicked()
 
     def _on_advised(self, result: AdviceResult | None) -> None:
         count = len(result.recommendations) if result is not None else 0

@@ -51,10 +51,12 @@ class QuickTestPanel(QWidget):
     Signals:
         failed: a test could not be done (AppError).
         running_changed: whether a test runs.
+        ended: the TestResult of the test that ran, or None: there is none.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
+    ended = Signal(object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -148,18 +150,20 @@ class QuickTestPanel(QWidget):
 
     # What the person does
 
-    def start(self) -> None:
-        """Begin the test."""
+    def start(self, spec: TestSpec | None = None) -> bool:
+        """Begin the test, or this one; return whether it has begun."""
         key = self._key()
         if self._mount is None or key is None or self._active is not None:
-            return
-        spec = self._controls.spec(self._mount.mount_point)
+            return False
+        spec = spec or self._controls.spec(self._mount.mount_point)
+        if spec.path != self._mount.mount_point:
+            return False
         run = _Run(spec, Timeline())
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
             self.failed.emit(error)
-            return
+            return False
         run.call = call
         self._runs[key] = run
         self._active = (key, run)
@@ -168,6 +172,7 @@ class QuickTestPanel(QWidget):
         call.failed.connect(partial(self._on_failed, key, run))
         self._show_run()
         self.running_changed.emit(True)  # noqa: FBT003
+        return True
 
     def stop(self) -> None:
         """Cancel the test; the agent removes its file."""
@@ -202,6 +207,7 @@ class QuickTestPanel(QWidget):
             self._active = None
             self._show_run()
             self.running_changed.emit(False)  # noqa: FBT003
+            self.ended.emit(run.result)
 
     # Showing
 

@@ -1,0 +1,81 @@
+"""Somebody at the real window with the real lab, who looks and clicks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtWidgets import QApplication, QPushButton, QRadioButton, QWidget
+
+from advisor.options import MountOptions
+from ui.dialogs.apply import ApplyDialog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytestqt.qtbot import QtBot
+
+    from app.mounts.model import Mount
+    from ui.main_window import MainWindow
+
+W = TypeVar("W", bound=QWidget)
+
+
+class Person:
+    """Looks and clicks; with MOUNTWRIGHT_PICTURES set to a folder, keeps a picture of every dialog."""
+
+    def __init__(self, qtbot: QtBot, window: MainWindow) -> None:
+        self.qtbot = qtbot
+        self.window = window
+        self.folder = os.environ.get("MOUNTWRIGHT_PICTURES")
+
+    def wait(self, fact: Callable[[], bool], seconds: float = 30) -> None:
+        try:
+            self.qtbot.waitUntil(fact, timeout=int(seconds * 1000))
+        except Exception as error:
+            dialog = self.window.findChild(ApplyDialog)
+            said = dialog.view.problem() if dialog is not None else self.window._banner.accessibleName()
+            raise AssertionError(f"{said} {self.window._mounts.current()}") from error
+
+    def sees(self, kind: type[W]) -> W:
+        self.wait(lambda: self.window.findChild(kind) is not None)
+        found = self.window.findChild(kind)
+        assert found is not None
+        return found
+
+    def gone(self, kind: type[QWidget]) -> None:
+        self.wait(lambda: self.window.findChild(kind) is None)
+
+    def press(self, parent: QWidget, name: str) -> None:
+        button = parent.findChild(QPushButton, name)
+        assert button is not None, name
+        self.wait(lambda: button.isVisible() and button.isEnabled())
+        button.click()
+
+    def choose(self, dialog: ApplyDialog, name: str) -> None:
+        button = dialog.findChild(QRadioButton, name)
+        assert button is not None, name
+        button.click()
+
+    def look(self, widget: QWidget, name: str) -> None:
+        if self.folder:
+            QApplication.processEvents()
+            assert widget.grab().save(str(Path(self.folder, f"{name}.png")))
+
+    def mount(self) -> Mount:
+        found = self.window._mounts.current()
+        assert found is not None
+        return found
+
+    def timeo(self) -> str | None:
+        active = self.mount().active
+        return MountOptions.parse(active.options).get("timeo") if active is not None else None
+
+    def apply(self, options: str, keeper: str) -> ApplyDialog:
+        self.window._detail.settings.load_entry("", "", options)
+        self.press(self.window, "apply")
+        dialog = self.sees(ApplyDialog)
+        self.choose(dialog, f"keeper-{keeper}")
+        self.wait(lambda: dialog._plan is not None)
+        return dialog

@@ -1,0 +1,81 @@
+"""Before and after: a difference counts only if every test shows it."""
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.facts import ClientFacts, Facts, LinkFacts
+from advisor.options import MountOptions
+from advisor.recommend import recommend
+from app.bench.compare import compare, findings
+from app.bench.result import TestResult, Transfer
+
+FACTS = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e9, rtt_s=0.0004, kind="ethernet"))
+
+
+def result(write: float, read: float, *, cached: bool = False) -> TestResult:
+    def transfer(speed: float) -> Transfer:
+        return Transfer(
+            bytes=2**26, bytes_per_s=speed, transfer_s=1, fsync_s=0, close_s=0, timeouts=0, retransmissions=0,
+            retransmissions_from="none", rpc_retransmissions=None, tcp_retransmissions=None,
+            server_bytes=None, mean_rtt_s=None, cached=cached, samples=[],
+        )  # fmt: skip
+
+    return TestResult(
+        path="/mnt", nfs=True, share=None, started_at="", write=transfer(write), read=transfer(read),
+        cache=None,
+        requested={}, effective={}, link=None, block_size=2**20, sync=False, notes=[],
+    )  # fmt: skip
+
+
+def test_faster_slower_and_neither() -> None:
+    before = [result(80e6, 100e6), result(84e6, 101e6), result(82e6, 99e6)]
+    after = [result(110e6, 100e6), result(108e6, 90e6), result(109e6, 104e6)]
+    write, read = compare(before, after)
+    assert (write.way, write.verdict) == ("write", "faster")
+    assert write.change == pytest.approx(109 / 82 - 1)
+    assert write.text() == "to the server 33 % faster (82 MB/s before and 109 MB/s after)"
+    assert (read.way, read.verdict) == ("read", "same")
+    assert read.text().startswith("from the server no difference (100 MB/s before and 100 MB/s after; ")
+    assert [item.verdict for item in compare(after, before)] == ["slower", "same"]
+
+
+def test_a_small_difference_is_none_and_one_overlap_is_enough() -> None:
+    before = [result(100e6, 100e6)] * 3
+    assert compare(before, [result(102e6, 98e6)] * 3)[0].verdict == "same"
+    assert compare(before, [result(200e6, 1e6), result(200e6, 1e6), result(99e6, 100e6)])[0].verdict == "same"
+
+
+def test_what_came_from_the_cache_is_not_compared() -> None:
+    before = [result(1e8, 1e8)] * 2
+    assert compare(before, [result(1e8, 1e8), result(1e8, 9e9, cached=True)]) == []
+
+
+def test_findings_go_back_into_the_advice() -> None:
+    options = MountOptions.parse("rsize=8192,wsize=8192")
+    advice = recommend(options, FACTS)
+    assert {item.option for item in advice.recommendations} == {"rsize", "wsize"}
+    slow, fast = [result(50e6, 50e6)] * 3, [result(100e6, 100e6)] * 3
+    worse = findings(compare(fast, slow), advice.recommendations)
+    assert {item.status for item in worse} == {"refuted"}
+    again = recommend(options, FACTS, measured=worse)
+    assert again.recommendations == ()
+    assert "Your own measurement says otherwise" in again.not_recommended[0].reason
+    better = findings(compare(slow, fast), advice.recommendations)
+    assert {item.status for item in better} == {"confirmed"}
+    assert "rsize, wsize were tested together" in better[0].text
+    assert {item.status for item in recommend(options, FACTS, measured=better).recommendations} == {
+        "confirmed"
+    }
+    same = findings(compare(slow, slow), advice.recommendations)
+    kept = recommend(options, FACTS, measured=same).recommendations
+    assert {item.status for item in kept} == {"untested"}
+    assert "no difference" in kept[0].evidence[-1]
+
+
+def test_what_a_copy_cannot_show_is_not_judged() -> None:
+    advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
+    others = [replace(item, option="lookupcache") for item in advice.recommendations]
+    results = [result(1e8, 1e8)] * 3
+    assert findings(compare(results, results), others) == ()
+    assert findings([], advice.recommendations) == ()

@@ -1,0 +1,178 @@
+"""A change tried out: quick tests, the change with its questions, the same tests, and the comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+
+from advisor.curve import COPY_BLOCK
+from app.bench.compare import REPEATS, compare, findings
+from app.bench.result import DEFAULT_SIZE, TestSpec
+from app.units import format_duration, format_size
+from ui.dialogs.confirm import confirm
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from app.advice import AdviceResult
+    from app.bench.compare import Comparison
+    from app.bench.result import TestResult
+    from app.mounts.change import ApplyReport
+    from ui.applying import Applying
+    from ui.panels.advice import AdvicePanel
+    from ui.panels.quick_test import QuickTestPanel
+
+State = Literal["idle", "before", "apply", "after"]
+
+#: One copy shall take about this long, seconds.
+_COPY_S = 3.0
+_SMALLEST, _LARGEST = 4 * 2**20, 256 * 2**20
+
+
+class Trial(QObject):
+    """Tries out the recommendations for one mount at a time.
+
+    Args:
+        window: above which questions are asked.
+        quick_test: runs the tests and shows them.
+        applying: makes the change.
+        advice: offers it, and says where it is and what came out.
+
+    Signals:
+        apply_wanted: the tests before are done; the change may be made (AdviceResult).
+    """
+
+    apply_wanted = Signal(object)
+
+    def __init__(
+        self, window: QWidget, quick_test: QuickTestPanel, applying: Applying, advice: AdvicePanel
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panel = advice
+        self._quick_test = quick_test
+        self._state: State = "idle"
+        self._advice: AdviceResult | None = None
+        self._spec: TestSpec | None = None
+        self._results: dict[State, list[TestResult]] = {}
+        quick_test.ended.connect(self._on_test)
+        applying.applied.connect(self._on_applied)
+        applying.closed.connect(self._on_dialog_closed)
+        advice.try_chosen.connect(self._ask)
+        advice.trial.stop_clicked.connect(self.stop)
+
+    def _ask(self, advice: AdviceResult, mount_point: str) -> None:
+        """Say what would be done, and for how long, before anything is."""
+        if self._state != "idle" or self._quick_test.running:
+            return
+        # In calls as short as those of cp: long ones hide what the readahead does.
+        spec = TestSpec(path=mount_point, size=copy_size(advice), block_size=COPY_BLOCK)
+        confirm(
+            self._window.window(),
+            self.tr("Test {path} before and after the change?").format(path=mount_point),
+            self.tr("A file of {size} is written there, read back and removed, {count} times before the "
+                    "change and {count} times after it: {time} in all. In between, “Apply…” shows what the "
+                    "change would do, and asks.")
+            .format(size=format_size(spec.size), count=REPEATS, time=_time_text(advice, spec.size)),
+            self.tr("&Test"),
+            lambda: self._begin(advice, spec),
+        )  # fmt: skip
+
+    def _begin(self, advice: AdviceResult, spec: TestSpec) -> None:
+        self._advice = advice
+        self._spec = spec
+        self._results = {"before": [], "after": []}
+        self._state = "before"
+        self._test()
+
+    def _on_applied(self, _args: object, report: ApplyReport) -> None:
+        if self._state == "apply" and report.report is not None:
+            self._state = "after"
+            self._test()
+
+    def _on_dialog_closed(self) -> None:
+        # If the change was made, that is told right after.
+        QTimer.singleShot(0, self, self._on_not_applied)
+
+    def _on_not_applied(self) -> None:
+        if self._state == "apply":
+            self._stop(self.tr("Nothing was changed, so there is nothing to compare."))
+
+    def stop(self) -> None:
+        """Give it up."""
+        running = self._state in {"before", "after"}
+        if self._state != "idle":
+            self._stop(self.tr("The test before and after was given up."))
+        if running:
+            self._quick_test.stop()
+
+    def _test(self) -> None:
+        number = len(self._results[self._state]) + 1
+        text = (
+            self.tr("Testing with the settings as they are, {number} of {count}…")
+            if self._state == "before"
+            else self.tr("Testing with the recommended settings, {number} of {count}…")
+        )
+        self._panel.trial.say(text.format(number=number, count=REPEATS), running=True)
+        if not self._quick_test.start(self._spec):
+            self._stop(self.tr("The mount that was being tested is no longer shown: the test was given up."))
+
+    def _on_test(self, result: TestResult | None) -> None:
+        if self._state not in {"before", "after"}:
+            return
+        if result is None:
+            self._stop(self.tr("A test did not end, so there is nothing to compare."))
+            return
+        self._results[self._state].append(result)
+        if len(self._results[self._state]) < REPEATS:
+            self._test()
+        elif self._state == "before":
+            self._state = "apply"
+            self._panel.trial.say(
+                self.tr("The tests before are done. Now the change: look at it, and apply it."), running=True
+            )
+            self.apply_wanted.emit(self._advice)
+        else:
+            found: list[Comparison] = compare(self._results["before"], self._results["after"])
+            self._state = "idle"
+            self._panel.trial.say(comparison_text(found), running=False)
+            if self._advice is not None and self._spec is not None:
+                self._panel.remember(self._spec.path, findings(found, self._advice.recommendations))
+
+    def _stop(self, text: str) -> None:
+        self._state = "idle"
+        self._panel.trial.say(text, running=False)
+
+
+def copy_size(advice: AdviceResult) -> int:
+    """Return the size of a file that takes a few seconds to copy, by the model; bytes."""
+    speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
+    if not speeds:
+        return DEFAULT_SIZE
+    size = _SMALLEST
+    while size * 2 <= min(speeds) * _COPY_S and size < _LARGEST:
+        size *= 2
+    return size
+
+
+def _time_text(advice: AdviceResult, size: int) -> str:
+    """Return about how long all tests take, by the model."""
+    speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
+    if not speeds:
+        return _tr("how long depends on the link, which is not known,")
+    seconds = 2 * REPEATS * sum(size / speed for speed in speeds)
+    return _tr("about {time}").format(time=format_duration(seconds))
+
+
+def comparison_text(comparisons: list[Comparison]) -> str:
+    """Return what came out, a line for each way."""
+    if not comparisons:
+        return _tr("The figures cannot be compared: reads came from this computer's own cache.")
+    lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in comparisons]
+    note = _tr("Each figure is the median of {count} tests. Other load meanwhile can make a difference, too.")
+    return "\n".join([*lines, note.format(count=REPEATS)])
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("trial", text)

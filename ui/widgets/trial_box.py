@@ -1,0 +1,51 @@
+"""Where a test before and after stands, and what came out."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+
+from ui.widgets.labels import heading, plain_label
+
+
+class TrialBox(QFrame):
+    """Hidden until there is something to say.
+
+    Signals:
+        stop_clicked: give it up.
+    """
+
+    stop_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("trial")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._text = plain_label(wrap=True)
+        self._text.setObjectName("trial-text")
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._running = False
+        self._button = QPushButton()
+        self._button.setObjectName("trial-stop")
+        self._button.clicked.connect(self._on_clicked)
+        texts = QVBoxLayout()
+        texts.addWidget(heading(self.tr("Test before and after"), scale=1.0))
+        texts.addWidget(self._text)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(14, 8, 14, 10)
+        layout.addLayout(texts, 1)
+        layout.addWidget(self._button, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    def say(self, text: str, *, running: bool) -> None:
+        """Say where it is, and whether it goes on."""
+        self._running = running
+        self._text.setText(text)
+        self._button.setText(self.tr("&Stop") if running else self.tr("&Close"))
+        self.show()
+
+    def _on_clicked(self) -> None:
+        if self._running:
+            self.stop_clicked.emit()
+        else:
+            self.hide()
