@@ -272,7 +272,8 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Attributes:
         fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
-            export-none (withdrawn), fill (leave ``bytes`` free on the export), unfill.
+            export-secure (version 4's root, for privileged ports only), export-none (withdrawn),
+            fill (leave ``bytes`` free on the export), unfill.
         bytes: for fill.
     """
 

@@ -31,6 +31,7 @@ from app.agent.protocol import (
 )
 from app.bench.run import run_test, wait_for_cleanups
 from app.discovery.ask import ask_exports, ask_versions
+from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
 from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
@@ -268,8 +269,16 @@ class Services:
 
     def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
         """Ask a server what it exports."""
-        return ask_exports(
+        result = ask_exports(
             args.server, context.token, port=args.port, mount_port=args.mount_port, seconds=args.seconds
+        )
+        if not args.test_mount:
+            return result
+        token = context.token
+        return with_test_mount(
+            result,
+            args.port,
+            lambda wire: self._helper.call("try", wire, token, timeout_s=TRY_S + 10),
         )
 
     def probe_server(self, args: ProbeArgs, context: Context) -> ProbeResult:

@@ -38,6 +38,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--probe", action="store_true", help="show NFS versions and RPC services instead of exports"
     )
     command.add_argument("--forget", action="store_true", help="forget the servers that were used recently")
+    command.add_argument(
+        "--test-mount",
+        action="store_true",
+        help="list version 4's root by a private test mount, where the server does not tell it otherwise "
+        "(administrator rights)",
+    )
     command.add_argument("--port", type=int, default=0, help="where its NFS listens (default 2049)")
     command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
 
@@ -56,7 +62,9 @@ def ask_for(ask: Callable[[str, Any], Any], args: argparse.Namespace) -> Any:
         return ask("discover.servers", ServersArgs())
     if args.probe:
         return ask("discover.probe", ProbeArgs(server=args.server, port=args.port))
-    query = ExportsArgs(server=args.server, port=args.port, mount_port=args.mount_port)
+    query = ExportsArgs(
+        server=args.server, port=args.port, mount_port=args.mount_port, test_mount=args.test_mount
+    )
     return ask("discover.exports", query)
 
 
@@ -94,7 +102,7 @@ def exports_text(result: ExportsResult) -> str:
     elif not result.root:
         lines.append("Version 4's root holds no directories.")
     else:
-        rows = [["BELOW VERSION 4'S ROOT", ""]]
+        rows = [["BELOW VERSION 4'S ROOT", "(BY A TEST MOUNT)" if result.root_by_mount else ""]]
         rows += [
             [entry.path, "; ".join(filter(None, ["exported" if entry.export else "", entry.note]))]
             for entry in result.root

@@ -42,12 +42,15 @@ class ExportsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         port: of NFS, 0 for 2049.
         mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
         seconds: deadline for the name service and the server together.
+        test_mount: where version 4's root is not told without mounting, mount it where nobody sees it, with
+            administrator rights, and list what lies there.
     """
 
     server: str
     port: int = 0
     mount_port: int = 0
     seconds: float = DEADLINE_S
+    test_mount: bool = False
 
 
 class ProbeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,6 +126,7 @@ class ExportsResult(msgspec.Struct, frozen=True, kw_only=True):
         root: directories of version 4's root and below, as an ordinary user sees them without mounting.
         root_complete: False if there are more than were read.
         root_problem: why that is unknown.
+        root_by_mount: whether a test mount told it: what lies right in the root, and nothing deeper.
     """
 
     server: str
@@ -132,6 +136,7 @@ class ExportsResult(msgspec.Struct, frozen=True, kw_only=True):
     root: list[RootEntry] | None = None
     root_complete: bool = True
     root_problem: Problem | None = None
+    root_by_mount: bool = False
 
 
 class VersionOffer(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,6 +64,8 @@ class Mounting:
     def attempt(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Carry out ``try``: mount ``share`` where nobody sees it, look at it, and unmount it.
 
+        With ``names``, the directories in its root are listed as the caller sees them.
+
         Raises:
             Refusal: as in :meth:`mount`.
         """
@@ -72,7 +74,8 @@ class Mounting:
         deadline_s = _deadline(args["timeout_ms"])
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
-        return {**private.mount_once(argv, deadline_s, waiter), "command": argv, "notes": notes}
+        reader = self._caller if args.get("names") is True else None
+        return {**private.mount_once(argv, deadline_s, waiter, reader), "command": argv, "notes": notes}
 
     def remount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Change ``options`` of the NFS mount at ``target`` while it is in use.

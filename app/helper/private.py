@@ -19,12 +19,13 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from app.helper import children, mount_nfs, table, targets, unmounting
-from app.helper.errors import Refusal, body
+from app.helper.errors import Refusal, body, printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from app.helper.children import Waiter
+    from app.helper.targets import Caller
 
 # linux/sched.h, linux/mount.h, linux/prctl.h
 _CLONE_NEWNS, _CLONE_NEWPID = 0x20000, 0x20000000
@@ -33,41 +34,47 @@ _PR_SET_PDEATHSIG = 1
 #: For the child to clear up by itself, when it has answered, is too late or is cancelled.
 _GRACE_S = 8.0
 _MAX_ANSWER = 1 << 20
+#: Entries of a root directory that are looked at; a pseudo root has a few.
+_MAX_NAMES = 500
 
 
-def mount_once(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> dict[str, object]:
+def mount_once(
+    argv: Sequence[str], deadline_s: float, waiter: Waiter, reader: Caller | None = None
+) -> dict[str, object]:
     """Run a command that mounts at targets.OWN_ROOT, and return what became of it.
 
     Returns:
         ``fstype``, ``source``, ``options`` (of the superblock), ``mount_options``, ``version``, ``nconnect``
         (connections of the mount), ``read_ahead_kb`` (None if unknown), ``shared`` (another mount had this
-        superblock before, and with it its values) and ``text``, what was printed.
+        superblock before, and with it its values) and ``text``, what was printed. With a ``reader``:
+        ``names`` of the directories in the root as that user sees them, ``names_whole`` (not cut off) and
+        ``names_error``, why there are none.
 
     Raises:
         Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
     """
     targets.make_own_root()
     control_reader, control = os.pipe2(os.O_CLOEXEC)
-    reader, writer = os.pipe2(os.O_CLOEXEC)
+    answers, writer = os.pipe2(os.O_CLOEXEC)
     try:
         child = children.Disposable(
-            lambda: _apart(argv, deadline_s, control_reader, writer), keep=(control_reader, writer)
+            lambda: _apart(argv, deadline_s, control_reader, writer, reader), keep=(control_reader, writer)
         )
     finally:
         os.close(control_reader)
         os.close(writer)
     try:
-        data, whole = _listen(reader, time.monotonic() + deadline_s + _GRACE_S, waiter)
+        data, whole = _listen(answers, time.monotonic() + deadline_s + _GRACE_S, waiter)
         os.close(control)
         control = -1
         if not whole:
             # Cancelled or late: it is told to clear up, by the end of its control pipe.
-            data += _listen(reader, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
+            data += _listen(answers, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
         children.wait_quietly(child.pidfd, _GRACE_S)
         status = child.status()
     finally:
         child.dispose()
-        os.close(reader)
+        os.close(answers)
         if control >= 0:
             os.close(control)
     return _answer(data, status, cancelled=waiter.cancelled)
@@ -106,7 +113,7 @@ def _answer(data: bytes, status: int | None, *, cancelled: bool) -> dict[str, ob
     return answer["ok"]
 
 
-def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int) -> int:
+def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int, reader: Caller | None) -> int:
     """Leave the helper's namespaces, and do the rest in a child; return an errno."""
     signal.set_wakeup_fd(-1)
     for _standard in range(3):
@@ -119,7 +126,7 @@ def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int) ->
     pid = os.fork()
     if pid == 0:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        _tell(writer, _attempt(argv, deadline_s, _Remote(control)))
+        _tell(writer, _attempt(argv, deadline_s, _Remote(control), reader))
         os._exit(0)
     os.close(writer)
     os.waitpid(pid, 0)
@@ -140,12 +147,16 @@ class _Remote:
         return ready - {self._control}
 
 
-def _attempt(argv: Sequence[str], deadline_s: float, waiter: _Remote) -> dict[str, object]:
+def _attempt(
+    argv: Sequence[str], deadline_s: float, waiter: _Remote, reader: Caller | None
+) -> dict[str, object]:
     before = table.read()
     try:
         row, text = mount_nfs.run(argv, targets.OWN_ROOT, before, deadline_s, waiter)
         try:
             found = _look(row, before)
+            if reader is not None:
+                found |= _names(reader)
         finally:
             unmounting.remove(row, 0, unmounting.FAREWELL_S, unmounting.Deaf())
     except Refusal as refusal:
@@ -162,6 +173,29 @@ def _look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
         "nconnect": _connections(row.mount_point), "read_ahead_kb": _read_ahead_kb(row.device),
         "shared": any(other.device == row.device for other in before),
     }  # fmt: skip
+
+
+def _names(reader: Caller) -> dict[str, object]:
+    """List the directories at the root with the rights of the one who asks, who sees no more by a mount."""
+    names: list[str] = []
+    whole, problem = True, ""
+    os.setgroups([])
+    os.setegid(reader.gid)
+    os.seteuid(reader.uid)
+    try:
+        with os.scandir(os.fsencode(targets.OWN_ROOT)) as entries:
+            for count, entry in enumerate(entries):
+                if count == _MAX_NAMES:
+                    whole = False
+                    break
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(printable(entry.name))
+    except OSError as error:
+        problem = os.strerror(error.errno or 0)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+    return {"names": sorted(names), "names_whole": whole, "names_error": problem}
 
 
 def _tell(writer: int, answer: dict[str, object]) -> None:

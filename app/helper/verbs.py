@@ -30,7 +30,12 @@ SCHEMAS: dict[str, dict[str, Field]] = {
         "timeout_ms": Field(int),
     },
     "holders": {"target": Field(str)},
-    "try": {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)},
+    "try": {
+        "share": Field(str),
+        "options": Field(list),
+        "timeout_ms": Field(int),
+        "names": Field(bool, default=False),
+    },
     "remount": {"target": Field(str), "options": Field(list), "timeout_ms": Field(int)},
     "add": _ENTRY,
     "change": {"old_share": Field(str), "old_target": Field(str), **_ENTRY},

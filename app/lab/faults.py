@@ -34,6 +34,7 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
         "export-ro": lambda: server.export_as("ro,no_root_squash"),
         "export-rw": lambda: server.export_as(server.NORMAL),
         "export-squash": lambda: server.export_as("rw,root_squash"),
+        "export-secure": lambda: server.export_as(server.NORMAL, "fsid=0,secure"),
         "export-none": server.withdraw,
         "fill": lambda: server.leave_free(free_bytes),
         "unfill": server.restore_size,

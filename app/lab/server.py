@@ -84,13 +84,18 @@ def _start_server() -> None:
     Path("/proc/fs/lockd/nlm_end_grace").write_text("Y")
 
 
-def export_as(options: str) -> None:
+def export_as(options: str, place: str = "fsid=1,insecure") -> None:
     """Export with these exports(5) options, in place of those before.
+
+    Args:
+        options: rights of the clients.
+        place: "fsid=0" makes it version 4's root itself; "insecure" answers requests from any port, "secure"
+            only those from privileged ones.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
     """
-    run_program("exportfs", "-o", f"{options},fsid=1,insecure,async,no_subtree_check", f"*:{_EXPORT}")
+    run_program("exportfs", "-o", f"{options},{place},async,no_subtree_check", f"*:{_EXPORT}")
     _forget_exports()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.agent.protocol import Empty, MountArgs, UnmountArgs
+from app.agent.protocol import Empty, HelperArgs, ListArgs, MountArgs, UnmountArgs
 from app.discovery.model import (
     ExportsArgs,
     ExportsResult,
@@ -83,3 +83,24 @@ def test_a_withdrawn_export(lab: Guest, place: tuple[str, str], lab_fault: Calla
     found: ExportsResult = ask(lab, "discover.exports", ExportsArgs(server=place[0]))
     assert found.exports is not None
     assert place[1] not in [export.path for export in found.exports]
+
+
+def test_names_of_a_test_mount(lab: Guest, place: tuple[str, str]) -> None:
+    wire = {"share": f"{place[0]}:/", "options": "vers=4.2,ro", "names": True}
+    found = ask(lab, "lab.helper", HelperArgs(role="mount", verb="try", args=wire))
+    assert (found["names"], found["names_whole"], found["names_error"]) == ([place[1].strip("/")], True, "")
+
+
+def test_a_server_that_wants_privileged_ports_is_listed_by_a_test_mount_if_allowed(
+    lab: Guest, place: tuple[str, str], lab_fault: Callable[..., None]
+) -> None:
+    lab_fault("export-secure")
+    found: ExportsResult = ask(lab, "discover.exports", ExportsArgs(server=place[0]))
+    assert found.root is None
+    assert found.root_problem is not None
+    assert found.root_problem.kind == ErrorKind.ACCESS_DENIED
+    before = ask(lab, "mounts.list", ListArgs())
+    found = ask(lab, "discover.exports", ExportsArgs(server=place[0], test_mount=True))
+    assert found.root is not None, found.root_problem
+    assert found.root_by_mount
+    assert ask(lab, "mounts.list", ListArgs()) == before

@@ -85,8 +85,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
         ),
         (["--forget"], ("discover.forget", Empty()), ["forgotten"]),
         (
-            ["nas01", "--mount-port", "20048"],
-            ("discover.exports", ExportsArgs(server="nas01", mount_port=20048)),
+            ["nas01", "--mount-port", "20048", "--test-mount"],
+            ("discover.exports", ExportsArgs(server="nas01", mount_port=20048, test_mount=True)),
             ["nas01 (10.0.0.7)", "/home", "10.0.0.0/8", "everyone", "exported; No.", "There is more"],
         ),
         (
