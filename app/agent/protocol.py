@@ -14,7 +14,7 @@ import msgspec
 
 from advisor.facts import Facts, LinkFacts
 from app.advice import AdviceArgs, AdviceResult
-from app.bench.result import TestEvent, TestResult, TestSpec
+from app.bench.result import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.discovery.model import (
     ExportsArgs,
     ExportsResult,
@@ -316,6 +316,7 @@ VERBS: dict[str, Verb] = {
     "facts.get": Verb(FactsArgs, Facts),
     "advice.get": Verb(AdviceArgs, AdviceResult),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),
+    "test.plan": Verb(TestPlanArgs, TestPlan),
     "test.run": Verb(TestSpec, TestResult, TestEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.

@@ -29,7 +29,8 @@ from app.agent.protocol import (
     UnmountResult,
     WatchArgs,
 )
-from app.bench.run import run_test, wait_for_cleanups
+from app.bench.plan import plan_test
+from app.bench.run import look_at, run_test, wait_for_cleanups
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     from advisor.share import Share
     from app.advice import AdviceArgs, AdviceResult
     from app.agent.server import Context, Handler
-    from app.bench.result import TestResult, TestSpec
+    from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
     from app.bench.where import Where
     from app.discovery.model import (
         ExportsArgs,
@@ -132,6 +133,7 @@ class Services:
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
             "stats.watch": self.watch_stats,
+            "test.plan": self.plan_test,
             "test.run": self.run_test,
         }
 
@@ -309,6 +311,14 @@ class Services:
 
         watch(args.mount_point, args.interval_s, context.token, emit)
         return Empty()
+
+    def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
+        """Say what a test will copy and how long it will take; with a preset, choose it."""
+        looked = look_at(args.spec, context.token)
+        link = self._lab.link() if self._lab is not None else None
+        if link is None and looked.where is not None and looked.where.nfs:
+            link = gather_facts(looked.where.share).link
+        return plan_test(args, looked.free, link)
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""

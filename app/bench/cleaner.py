@@ -17,15 +17,14 @@ import msgspec
 from app.bench.files import remove_run
 from app.bench.messages import CleanJob
 
-DEADLINE_S = 60
 _RETRY_S = 0.05
 
 
 def main() -> int:
     """Remove what the job on standard input names; return 0 if it is gone."""
-    signal.alarm(DEADLINE_S)  # its default action ends the process, also inside a killable wait
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=CleanJob)
-    end = time.monotonic() + DEADLINE_S
+    signal.alarm(job.deadline_s)  # its default action ends the process, also inside a killable wait
+    end = time.monotonic() + job.deadline_s
     pause = threading.Event()
     while time.monotonic() < end:
         try:

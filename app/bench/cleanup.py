@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.cleaner import DEADLINE_S
 from app.bench.messages import CleanJob
 from app.process import DEVNULL, kill_group, start, wait
 
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bench")
 
+_DEADLINE_S = 60
+#: A file over a slow line: one round trip, sent again once.
+_FILE_S = 0.2
 _GRACE_S = 5.0
 
 _lock = threading.Lock()
@@ -42,19 +44,21 @@ def in_background(name: str, work: Callable[[], None]) -> None:
     thread.start()
 
 
-def clean(path: str, run: str) -> None:
+def clean(path: str, run: str, files: int = 1) -> None:
     """Remove a run's files in a child and wait for it; a child that hangs is killed at its deadline.
 
     Args:
         path: the directory that was tested.
         run: name of the run.
+        files: how many it may have.
     """
+    deadline_s = _DEADLINE_S + int(files * _FILE_S)
     child = start([sys.executable, "-P", "-m", "app.bench.cleaner"], stdout=DEVNULL)
     if child.stdin is None:
         raise AssertionError("started with a pipe")
     with contextlib.suppress(BrokenPipeError), child.stdin:  # one that died at once shows in its status
-        child.stdin.write(msgspec.json.encode(CleanJob(path=path, run=run)) + b"\n")
-    code = wait(child, DEADLINE_S + _GRACE_S)
+        child.stdin.write(msgspec.json.encode(CleanJob(path=path, run=run, deadline_s=deadline_s)) + b"\n")
+    code = wait(child, deadline_s + _GRACE_S)
     kill_group(child)
     if code != 0:
         log.warning("the test files of a killed run could not be removed from %s", path)

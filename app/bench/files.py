@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import stat
 from pathlib import Path
 from typing import Self
 
@@ -23,6 +22,8 @@ MARKER = "marker.json"
 DATA = "data"
 #: Of the free space, this much of the file's size must stay beside it.
 RESERVE = 0.1
+#: What a file system gives out at least, mostly.
+_BLOCK = 4096
 #: A directory with more entries than this is not searched for leftovers to the end.
 _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
@@ -111,14 +112,18 @@ class TestDirectory:
     def __exit__(self, *_: object) -> None:
         self.remove()
 
-    def create(self, flags: int = 0) -> int:
-        """Make the test file and return its descriptor, open for writing with these flags added."""
+    def create(self, flags: int = 0, name: str = DATA) -> int:
+        """Make a test file and return its descriptor, open for writing with these flags added."""
         make = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | flags
-        return os.open(DATA, make, 0o600, dir_fd=self.fd)
+        return os.open(name, make, 0o600, dir_fd=self.fd)
 
-    def open(self, flags: int = 0) -> int:
-        """Open the test file for reading with these flags added and return its descriptor."""
-        return os.open(DATA, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
+    def open(self, flags: int = 0, name: str = DATA) -> int:
+        """Open a test file for reading with these flags added and return its descriptor."""
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
+
+    def unlink(self, name: str = DATA) -> None:
+        """Remove a test file."""
+        os.unlink(name, dir_fd=self.fd)
 
     def keep(self, pid: int) -> None:
         """Leave directory and file to that process: it has them removed, or dies and they are leftovers.
@@ -161,19 +166,35 @@ class TestDirectory:
         os.rename(draft, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
 
-def check_space(directory_fd: int, size: int, path: str) -> None:
-    """See that a file of this size fits with a reserve.
+def free_space(directory_fd: int) -> int | None:
+    """Return the bytes that this user may still write, None if the server does not tell.
+
+    Raises:
+        OSError: if the file system does not answer the question.
+    """
+    stats = os.fstatvfs(directory_fd)
+    # A server that does not tell its size reports zero blocks; then the write itself will find out.
+    return stats.f_bavail * stats.f_frsize if stats.f_blocks else None
+
+
+def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None:
+    """See that so many files of this size each fit with a reserve.
 
     Raises:
         AppError: NO_SPACE.
         OSError: if the file system does not tell.
     """
-    stats = os.fstatvfs(directory_fd)
-    free = stats.f_bavail * stats.f_frsize
-    needed = int(size * (1 + RESERVE))
-    # A server that does not tell its size reports zero blocks; then the write itself will find out.
-    if stats.f_blocks and free < needed:
+    free = free_space(directory_fd)
+    # A small file takes a whole block at least.
+    each = size if count == 1 else -(-size // _BLOCK) * _BLOCK
+    needed = int(each * count * (1 + RESERVE))
+    if free is not None and free < needed:
         raise no_space(path, f"{free} bytes are free; {needed} are needed with a reserve of 10 %.")
+    if count == 1:
+        return
+    inodes = os.fstatvfs(directory_fd)
+    if inodes.f_files and inodes.f_favail < count:
+        raise no_space(path, f"{inodes.f_favail} more files can be made; {count} are needed.")
 
 
 def remove_leftovers(parent: str) -> int:
@@ -241,10 +262,12 @@ def _remove(parent_fd: int, name: str) -> None:
 
 def _empty(directory_fd: int) -> None:
     """Remove the plain entries of a test directory, the marker last: until then it can be found again."""
-    for name in sorted(os.listdir(directory_fd), key=lambda name: name == MARKER):
+    with os.scandir(directory_fd) as entries:
+        # The listing tells the kind of each: asking again would cost a round trip a file.
+        names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+    for name in sorted(names, key=lambda name: name == MARKER):
         with contextlib.suppress(FileNotFoundError):
-            if not stat.S_ISDIR(os.stat(name, dir_fd=directory_fd, follow_symlinks=False).st_mode):
-                os.unlink(name, dir_fd=directory_fd)
+            os.unlink(name, dir_fd=directory_fd)
 
 
 def _read_marker(directory_fd: int) -> Marker | None:

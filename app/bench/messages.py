@@ -14,9 +14,9 @@ from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at
 )
 from app.bench.where import Where  # noqa: TC001
 
-#: What a worker does of a test: all of it; or write (timed if asked for) and keep the file; or read a kept
-#: file and remove it. Between the last two the file system is mounted afresh.
-Stage = Literal["whole", "keep", "kept"]
+#: What a worker does of a test: all of it; only look at the directory; or write (timed if asked for) and keep
+#: the file; or read a kept file and remove it. Between the last two the file system is mounted afresh.
+Stage = Literal["whole", "look", "keep", "kept"]
 
 
 class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,24 +33,38 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage = "whole"
 
 
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """What one repeat measured.
+
+    Attributes:
+        write: figures to the server, or None.
+        read: figures from it, or None.
+        cache: how the read was kept honest; the link's rate is not looked at here.
+        rates: operations a second by name.
+    """
+
+    write: Transfer | None = None
+    read: Transfer | None = None
+    cache: CacheReport | None = None
+    rates: dict[str, float] = {}
+
+
 class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured.
 
     Attributes:
         path: the directory, resolved.
         where: the mount that it is on, None if the kernel does not tell.
-        write: figures to the server, or None.
-        read: figures from it, or None.
-        cache: how the read was kept honest; the link's rate is not looked at here.
+        rounds: the repeats that count.
         notes: sentences for a person.
+        free: bytes that the file system has free, None if it does not tell.
     """
 
     path: str
     where: Where | None
-    write: Transfer | None
-    read: Transfer | None
-    cache: CacheReport | None
+    rounds: list[Round]
     notes: list[str]
+    free: int | None = None
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +109,9 @@ class CleanJob(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: the directory that was tested.
         run: name of the run whose files are to go.
+        deadline_s: when to give up.
     """
 
     path: str
     run: str
+    deadline_s: int

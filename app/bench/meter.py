@@ -30,13 +30,15 @@ class Progress:
 
     Attributes:
         bytes: bytes that calls of the present transfer have returned for.
+        steps: operations done that move no bytes.
         stopped: set when the transfer is to end at the next block.
     """
 
-    __slots__ = ("bytes", "stopped")
+    __slots__ = ("bytes", "steps", "stopped")
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.steps = 0
         self.stopped = False
 
 
@@ -51,6 +53,7 @@ class Meter:
     Attributes:
         probe: as given.
         progress: as given.
+        round: which repeat of the test it is.
     """
 
     def __init__(self, probe: Probe, progress: Progress, send: Callable[[WorkerMessage], None]) -> None:
@@ -59,6 +62,7 @@ class Meter:
         self._send = send
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self.round = 0
         self._way: Way = "write"
         self._phase: Phase = "prepare"
         self._active = False
@@ -84,7 +88,7 @@ class Meter:
         """Say that a phase begins."""
         with self._lock:
             self._way, self._phase = way, phase
-            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase)))
+            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
     def begin(self, way: Way, phase: Phase) -> float:
         """Start a transfer at zero and return its time 0 on the monotonic clock."""
@@ -94,7 +98,7 @@ class Meter:
             self._samples = []
             self._base = self._last = self.probe.look()
             self._active = True
-            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase)))
+            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
             self._take(self._base, 0.0)
             self._began = time.monotonic()
             return self._began
@@ -141,14 +145,15 @@ class Meter:
             rtt_s=rtt_ms / ops / 1000 if ops else None,
         )
         self._samples.append(sample)
-        self._send(WorkerMessage(event=TestEvent(direction=self._way, phase=self._phase, sample=sample)))
+        event = TestEvent(direction=self._way, phase=self._phase, sample=sample, round=self.round)
+        self._send(WorkerMessage(event=event))
 
     def _tell_alive(self, look: Look) -> None:
         """Say once a second that something moves; a local file system has no counter to doubt it by."""
         now = time.monotonic()
         # Time-outs and retransmissions also grow while the server is dead.
         served = (look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes)
-        state = (served, self.progress.bytes, self._phase)
+        state = (served, self.progress.bytes, self.progress.steps, self._phase)
         if now - self._alive_at >= _ALIVE_INTERVAL_S and (state != self._moved or not self.probe.nfs):
             self._alive_at, self._moved = now, state
             self._send(WorkerMessage(alive=True))

@@ -26,6 +26,7 @@ class Look(NamedTuple):
         read_rtt_ms: sum of their round trips.
         write_ops: WRITE requests answered.
         write_rtt_ms: sum of their round trips.
+        calls: requests of any kind answered.
         tcp_bytes: bytes acknowledged and received by the connections: whether the server is there at all.
     """
 
@@ -38,6 +39,7 @@ class Look(NamedTuple):
     read_rtt_ms: int = 0
     write_ops: int = 0
     write_rtt_ms: int = 0
+    calls: int = 0
     tcp_bytes: int = 0
 
     def since(self, before: Look) -> Look:
@@ -99,6 +101,7 @@ class Probe:
             read_rtt_ms=sum(op.rtt_ms for op in reads),
             write_ops=sum(op.ops for op in writes),
             write_rtt_ms=sum(op.rtt_ms for op in writes),
+            calls=sums.ops,
             tcp_bytes=self._tcp_bytes,
         )
 

@@ -8,12 +8,17 @@ import msgspec
 
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 
-Phase = Literal["prepare", "write", "fsync", "close", "drop-cache", "read", "clean-up"]
+Phase = Literal["prepare", "write", "fsync", "close", "drop-cache", "read", "stat", "delete", "clean-up"]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
+#: One file, or many small ones.
+Workload = Literal["file", "files"]
+#: What a test is made to last about: 15 seconds, one minute, four minutes.
+Preset = Literal["quick", "normal", "thorough"]
 
 DEFAULT_SIZE = 64 * 2**20
 DEFAULT_BLOCK_SIZE = 2**20
+DEFAULT_SMALL_SIZE = 4096
 SAMPLE_INTERVAL_S = 0.05
 
 
@@ -23,10 +28,14 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     Attributes:
         path: the directory whose file system is tested; it need not be NFS.
         direction: to the server (write), from it (read), or both.
-        size: bytes of the file.
+        size: bytes of the file, or of each of the files.
         block_size: bytes of each read or write call.
         cache: how the client's cache is kept out of the read.
         sync: open the file with O_SYNC.
+        workload: one file, or many small ones.
+        count: number of the files; 1 for one file.
+        repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
+        seconds: no further repeat begins that would probably end later than this; None for no limit.
     """
 
     __test__ = False  # not a pytest class
@@ -37,6 +46,20 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     block_size: int = DEFAULT_BLOCK_SIZE
     cache: CacheMethod = "fadvise"
     sync: bool = False
+    workload: Workload = "file"
+    count: int = 1
+    repeats: int = 1
+    seconds: float | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes of all its files."""
+        return self.size * self.count
+
+    @property
+    def rounds(self) -> int:
+        """Repeats and warm-up together."""
+        return self.repeats + 1 if self.repeats > 1 else 1
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
@@ -61,13 +84,21 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running test says: a new phase of a direction, or a sample of it."""
+    """What a running test says: a new phase of a direction, or a sample of it.
+
+    Attributes:
+        direction: to the server or from it.
+        phase: what it does.
+        sample: one moment of the transfer, or None.
+        round: which repeat it is, from 0; of several the first is the warm-up.
+    """
 
     __test__ = False
 
     direction: Literal["write", "read"]
     phase: Phase
     sample: Sample | None = None
+    round: int = 0
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +154,66 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure over the repeats that count, the warm-up not among them.
+
+    Attributes:
+        values: of each repeat, in their order.
+        median: their median.
+        low: lower end of the median's interval.
+        high: its upper end.
+        confidence: what the interval covers: 0.95 or more, less for fewer than six repeats
+            (advisor.analysis.interval says how it is made).
+        wide: the spread is too wide to conclude from the median.
+        timeouts: RPC major time-outs of all repeats; 0 for a rate of operations.
+        retransmissions: likewise.
+    """
+
+    values: list[float]
+    median: float
+    low: float
+    high: float
+    confidence: float
+    wide: bool
+    timeouts: int = 0
+    retransmissions: int = 0
+
+
+class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be planned.
+
+    Attributes:
+        spec: the test.
+        preset: how long it may take: its size (or the number of its small files) and repeats are chosen then.
+            None only asks what the test as it is will take.
+    """
+
+    __test__ = False
+
+    spec: TestSpec
+    preset: Preset | None = None
+
+
+class TestPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test will do, before it begins.
+
+    Attributes:
+        spec: the test, with sizes and repeats chosen.
+        seconds: how long it will take, about; None if nothing is known of the link.
+        bytes: what will cross the network in both directions together.
+        free: bytes that the file system has free, None if it does not tell.
+        note: why the sizes are as they are, in one sentence.
+    """
+
+    __test__ = False
+
+    spec: TestSpec
+    seconds: float | None
+    bytes: int
+    free: int | None
+    note: str
+
+
 class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     """A finished test.
 
@@ -131,8 +222,8 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         nfs: whether it is on NFS.
         share: server:/export, or None.
         started_at: UTC, ISO 8601.
-        write: figures to the server, or None.
-        read: figures from it, or None.
+        write: figures to the server, or None; of several repeats those of the one with the median speed.
+        read: figures from it, likewise.
         cache: how the read was kept honest.
         requested: option name to value as asked for ({} if unknown or not NFS).
         effective: option name to value as in use.
@@ -140,6 +231,10 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         block_size: bytes.
         sync: O_SYNC.
         notes: sentences a reader must know: not NFS, flagged as cached, leftovers.
+        workload: one file, or many small ones.
+        count: number of the files.
+        figures: over all repeats. "write" and "read" in bytes a second; of many small files also "create"
+            (the call that makes one, of the timed write), "stat" and "delete" in files a second.
     """
 
     __test__ = False
@@ -157,3 +252,6 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int
     sync: bool
     notes: list[str]
+    workload: Workload = "file"
+    count: int = 1
+    figures: dict[str, Figure] = {}

@@ -22,7 +22,8 @@ from app.bench.files import new_run_id
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.problems import not_responding
 from app.bench.result import TestEvent, TestResult
-from app.bench.verdict import cache_report
+from app.bench.rounds import another_fits, counted, cut_note
+from app.bench.summary import figures, judged_reads, middle
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from app.mounts.model import MountTable
     from app.tasks import CancelToken
 
-__all__ = ["run_test", "wait_for_cleanups"]
+__all__ = ["look_at", "run_test", "wait_for_cleanups"]
 
 log = logging.getLogger("bench")
 
@@ -80,7 +81,7 @@ def run_test(
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
-        result = _in_two_stages(spec, token, emit, remount)
+        result = _staged_rounds(spec, token, emit, remount)
     else:
         result = _Run(spec, token, emit).result()
     notes = list(result.notes)
@@ -88,20 +89,17 @@ def run_test(
     nfs = where is not None and where.nfs
     if not nfs:
         notes.insert(0, _UNCHECKED)
-    read, cache = result.read, result.cache
-    if read is not None and cache is not None:
-        cache = cache_report(read, cache.method, link)
-        read = msgspec.structs.replace(read, cached=cache.cached)
-        if cache.cached:
-            notes.append(cache.note)
+    read, cache = judged_reads(result.rounds, link)
+    if cache is not None and cache.cached:
+        notes.append(cache.note)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
         nfs=nfs,
         share=where.share if where is not None and nfs else None,
         started_at=started_at,
-        write=result.write,
-        read=read,
+        write=middle([item.write for item in result.rounds if item.write is not None]),
+        read=middle(read),
         cache=cache,
         requested=asked,
         effective=effective,
@@ -109,7 +107,45 @@ def run_test(
         block_size=spec.block_size,
         sync=spec.sync,
         notes=notes,
+        workload=spec.workload,
+        count=spec.count,
+        figures=figures(result.rounds),
     )
+
+
+def look_at(spec: TestSpec, token: CancelToken) -> WorkerResult:
+    """Return where the directory of a test is and what is free there, asked by a worker that may hang.
+
+    Raises:
+        AppError: as run_test.
+        CancelledError: when the token is set.
+    """
+    token.check()
+    return _Run(spec, token, lambda _event: None, stage="look").result()
+
+
+def _staged_rounds(
+    spec: TestSpec,
+    token: CancelToken,
+    emit: Callable[[TestEvent], None],
+    remount: Callable[[Where | None], None],
+) -> WorkerResult:
+    """Repeat a test whose file system is mounted afresh in each round."""
+    done: list[WorkerResult] = []
+    began = time.monotonic()
+    while not done or another_fits(spec, len(done), time.monotonic() - began):
+        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount))
+    notes = [note for result in done for note in result.notes]
+    return msgspec.structs.replace(
+        done[-1],
+        rounds=counted(spec, [item for result in done for item in result.rounds]),
+        notes=[*dict.fromkeys(notes), *cut_note(spec, len(done))],
+    )
+
+
+def _numbered(emit: Callable[[TestEvent], None], number: int) -> Callable[[TestEvent], None]:
+    """Return what passes events on with the number of their round."""
+    return lambda event: emit(msgspec.structs.replace(event, round=number))
 
 
 def _in_two_stages(
@@ -130,7 +166,11 @@ def _in_two_stages(
         first.abandon()
         raise
     read = _Run(spec, token, emit, stage="kept", run_id=first.run_id).result()
-    return msgspec.structs.replace(read, write=written.write, notes=[*written.notes, *read.notes])
+    both = [
+        msgspec.structs.replace(back, write=to.write, rates=to.rates | back.rates)
+        for to, back in zip(written.rounds, read.rounds, strict=True)
+    ]
+    return msgspec.structs.replace(read, rounds=both, notes=[*written.notes, *read.notes])
 
 
 def _options(where: Where, table: MountTable) -> tuple[dict[str, str], dict[str, str]]:
@@ -243,7 +283,7 @@ class _Run:
     def _clean(self) -> None:
         # Until the killed worker is really gone, it may still make or hold files.
         wait(self._child, _REAP_S)
-        clean(self._spec.path, self.run_id)
+        clean(self._spec.path, self.run_id, self._spec.count)
 
     def _death(self) -> AppError:
         """Return the error of a worker that ended without a last line."""

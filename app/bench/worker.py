@@ -1,4 +1,4 @@
-"""The worker: one process that runs one copy test as the user and may hang or be killed.
+"""The worker: one process that runs one test as the user and may hang or be killed.
 
 It reads one line (WorkerJob), writes lines (WorkerMessage) and ends. End of its input, SIGTERM and SIGINT
 stop the test; the test's files are removed in each case. Started as ``python -P -m app.bench.worker``, and
@@ -14,27 +14,29 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.copy import Copier, StoppedError
+from app.bench.copy import Copier
 from app.bench.data import DataPool
-from app.bench.files import TestDirectory, check_space, left_behind, remove_leftovers
+from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.probe import Probe
 from app.bench.problems import explain
-from app.bench.verdict import cache_report
+from app.bench.rounds import counted, cut_note, run_rounds
+from app.bench.small import MAX_COUNT, SmallFiles
 from app.bench.where import find_mount, printable
+from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.bench.meter import Way
     from app.bench.where import Where
 
 #: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
 _LAST_BREATH_S = 20.0
 MIN_BLOCK_SIZE = 512
 MAX_BLOCK_SIZE = 256 * 2**20
+MAX_REPEATS = 1000
 
 
 def main() -> int:
@@ -85,10 +87,13 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             where = find_mount(fd)
+            if job.stage == "look":
+                doing = "looking at the free space"
+                return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd))
             doing = "looking at the free space"
             leftovers = remove_leftovers(path)
             if job.stage != "kept":
-                check_space(fd, spec.size, path)
+                check_space(fd, spec.size, path, spec.count)
         finally:
             os.close(fd)
         doing = "making the test file"
@@ -117,6 +122,10 @@ def check_spec(job: WorkerJob) -> None:
         raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
     if not MIN_BLOCK_SIZE <= spec.block_size <= MAX_BLOCK_SIZE:
         raise AppError(ErrorKind.USAGE, "The block size must be between 512 bytes and 256 MiB.")
+    if not 1 <= spec.count <= (MAX_COUNT if spec.workload == "files" else 1):
+        raise AppError(ErrorKind.USAGE, f"The number of small files must be between 1 and {MAX_COUNT}.")
+    if not 1 <= spec.repeats <= MAX_REPEATS:
+        raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
     if not job.run.isalnum():
         raise AppError(ErrorKind.USAGE, "The name of the run is not one.")
 
@@ -124,27 +133,19 @@ def check_spec(job: WorkerJob) -> None:
 def _copy(
     job: WorkerJob, path: str, where: Where | None, meter: Meter, directory: TestDirectory
 ) -> WorkerResult:
-    spec, stage = job.spec, job.stage
+    spec = job.spec
+    kind = SmallFiles if spec.workload == "files" else Copier
     meter.start()
     try:
-        first: Way = "read" if spec.direction == "read" or stage == "kept" else "write"
-        meter.phase(first, "prepare")
-        copier = Copier(spec, directory, DataPool(spec.block_size, job.run), meter)
-        write = read = cache = None
-        if stage != "kept":
-            if spec.direction == "read":
-                copier.prepare()
-            else:
-                write = copier.write()
-        if spec.direction != "write" and stage != "keep":
-            read, method = copier.read()
-            cache = cache_report(read, method, None)
-            read = msgspec.structs.replace(read, cached=cache.cached)
-        if stage != "keep":
-            meter.phase("write" if spec.direction == "write" else "read", "clean-up")
-        return WorkerResult(path=path, where=where, write=write, read=read, cache=cache, notes=copier.notes)
+        workload = kind(spec, directory, DataPool(spec.block_size, job.run), meter)
+        rounds = run_rounds(spec, job.stage, workload, meter)
     finally:
         meter.stop()
+    notes = workload.notes
+    if job.stage == "whole":
+        notes += cut_note(spec, len(rounds))
+        rounds = counted(spec, rounds)
+    return WorkerResult(path=path, where=where, rounds=rounds, notes=notes)
 
 
 class _Output:

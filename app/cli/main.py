@@ -18,7 +18,6 @@ from app.agent.protocol import (
     UnmountArgs,
     WatchArgs,
 )
-from app.bench.result import TestEvent, TestSpec
 from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
@@ -28,6 +27,7 @@ from app.cli.lint import run_lint
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
+from app.cli.test import plan_text, planned, test_spec
 from app.cli.text import facts_text, mounts_text, report_text, test_text
 from app.cli.watch import WatchText
 from app.errors import AppError, ErrorKind
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from app.agent.client import Host
+    from app.bench.result import TestEvent
 
 #: Where the lab's export is mounted when no mount point is named.
 LAB_MOUNT_POINT = "/mnt/lab"
@@ -207,10 +208,8 @@ def _watch(host: Host, args: argparse.Namespace) -> str:
 
 
 def _test(host: Host, args: argparse.Namespace) -> str:
-    if args.lab is None or args.path:
-        result = ask(host, "test.run", _spec(args, args.path), _progress(args))
-    else:
-        result = _lab_test(host, args)
+    lab = args.lab is not None and not args.path
+    result = _lab_test(host, args) if lab else _run_test(host, args, args.path)
     return _json(result) if args.json else test_text(result)
 
 
@@ -220,20 +219,19 @@ def _lab_test(host: Host, args: argparse.Namespace) -> Any:
     ask(host, "mounts.mount", mount)
     # If the test fails or is cancelled, the guest ends with the mount in it: an unmount would only wait for
     # what a slow link has still to carry.
-    result = ask(host, "test.run", _spec(args, LAB_MOUNT_POINT), _progress(args))
+    result = _run_test(host, args, LAB_MOUNT_POINT)
     ask(host, "mounts.unmount", UnmountArgs(mount_point=LAB_MOUNT_POINT))
     return result
 
 
-def _spec(args: argparse.Namespace, path: str) -> TestSpec:
-    return TestSpec(
-        path=path,
-        direction=args.direction,
-        size=args.size,
-        block_size=args.block_size,
-        cache=args.cache,
-        sync=args.sync,
-    )
+def _run_test(host: Host, args: argparse.Namespace, path: str) -> Any:
+    """Test a directory; what a preset chooses is said before."""
+    spec = test_spec(args, path)
+    plan = planned(args, path, lambda query: ask(host, "test.plan", query))
+    if plan is not None:
+        spec = plan.spec
+        print(plan_text(plan), file=sys.stderr, flush=True)
+    return ask(host, "test.run", spec, _progress(args))
 
 
 def _progress(args: argparse.Namespace) -> Callable[[TestEvent], None] | None:

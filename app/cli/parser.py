@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE
+from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
 from app.cli.convert import add_arguments as add_convert
@@ -42,6 +42,12 @@ def _size(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("the size must be at least one byte")
     return value
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of at least one")
+    return int(text)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -93,11 +99,42 @@ def build_parser() -> argparse.ArgumentParser:
     add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
     add_forget(add("forget", "take a mount out of /etc/fstab, after a yes"))
 
-    test = add("test", "copy to and from a directory and measure the speed")
+    _add_test(add("test", "copy to and from a directory and measure the speed"))
+
+    add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
+    return parser
+
+
+def _add_test(test: argparse.ArgumentParser) -> None:
     test.add_argument("path", nargs="?", default="", metavar="PATH", help="a directory; NFS or not")
     test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="with --lab: mount options")
+    preset = test.add_mutually_exclusive_group()
+    for name, text in (("quick", "about 15 seconds"), ("normal", "about a minute"),
+                       ("thorough", "about four minutes")):  # fmt: skip
+        preset.add_argument(
+            f"--{name}",
+            dest="preset",
+            action="store_const",
+            const=name,
+            help=f"{text}: the size (or the number of small files) is chosen for the link and the free "
+            "space, with repeats enough for a 95 %% interval",
+        )
     test.add_argument(
-        "--size", type=_size, default=DEFAULT_SIZE, help=f"file size (default {format_size(DEFAULT_SIZE)})"
+        "--repeats", type=_count, default=None, help="how often; more than one are preceded by a warm-up"
+    )
+    test.add_argument(
+        "--files",
+        type=_count,
+        default=None,
+        metavar="N",
+        help=f"copy N small files instead of one (of {format_size(DEFAULT_SMALL_SIZE)} each, or --size); "
+        "measures also how fast files are made, looked up and removed",
+    )
+    test.add_argument(
+        "--small-files", action="store_true", help="the same, as many as the preset chooses, else 1000"
+    )
+    test.add_argument(
+        "--size", type=_size, default=None, help=f"file size (default {format_size(DEFAULT_SIZE)})"
     )
     test.add_argument(
         "--block-size",
@@ -113,9 +150,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="how the client's cache is kept out of the read (fresh-mount: only with --lab)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
-
-    add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
-    return parser
 
 
 def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
@@ -149,7 +183,15 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("lint judges options without mounting anything; leave --lab out")
     if args.command == "umount" and not lab and not args.mount_point:
         parser.error("umount needs MOUNTPOINT")
-    if args.command == "test" and not lab:
+    if args.command == "test":
+        _check_test(parser, args, lab=lab)
+
+
+def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, lab: bool) -> None:
+    small = args.files is not None or args.small_files
+    if args.preset and (args.repeats or args.files or (args.size and not small)):
+        parser.error(f"--{args.preset} chooses size and repeats; leave --size, --files and --repeats out")
+    if not lab:
         if not args.path:
             parser.error("test needs PATH (or --lab LINK)")
         if args.options:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from app.cli.test import figures_lines
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def test_text(result: TestResult) -> str:
         if transfer is not None:
             rows.append([name, *_transfer_cells(transfer)])
     lines += ["", table(rows), ""]
+    lines += figures_lines(result)
     if result.cache is not None:
         lines.append(result.cache.note)
     return "\n".join([*lines, *result.notes])

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from advisor.facts import payload_rate_bps
 from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, UnmountArgs
-from app.bench.result import TestEvent, TestResult, TestSpec, Transfer
+from app.bench.result import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
@@ -251,3 +252,99 @@ def test_a_read_only_export(lab: "Guest", mount: Callable[[str], None]) -> None:
     mount("4.2")
     with fault(lab, "export-ro", "export-rw"):
         assert refused(lab).kind == ErrorKind.READ_ONLY
+
+
+SMALL: dict[str, Any] = {"workload": "files", "count": 60, "size": 4096}
+
+
+@versions
+def test_small_files_and_their_repeats_are_what_the_server_counted(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    result = copy(lab, repeats=2, **SMALL)
+    assert result.notes == []
+    assert result.cache is not None
+    assert result.cache.checked
+    for transfer in transfers(result):
+        assert transfer.bytes == transfer.server_bytes == 60 * 4096
+    assert set(result.figures) == {"write", "read", "create", "stat", "delete"}
+    assert result.link is not None
+    assert result.link.rtt_s
+    for figure in result.figures.values():
+        assert len(figure.values) == 2
+    for name in ("create", "stat", "delete"):
+        # Each needs a round trip at least: the client's memory would be faster than the link.
+        assert result.figures[name].median < 1 / result.link.rtt_s
+
+
+def test_what_small_files_meet_is_told_as_for_one(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None]
+) -> None:
+    link("fast-ethernet")
+    mount("4.2")
+    with fault(lab, "fill", "unfill", 2 * MIB):
+        assert refused(lab, **{**SMALL, "count": 1000}).kind == ErrorKind.NO_SPACE
+    with fault(lab, "export-ro", "export-rw"):
+        assert refused(lab, **SMALL).kind == ErrorKind.READ_ONLY
+    assert copy(lab, cache="direct", **SMALL).notes == []
+    fresh = copy(lab, cache="fresh-mount", repeats=2, **SMALL)
+    assert fresh.notes == []
+    assert transfers(fresh)[1].server_bytes == 60 * 4096
+    assert len(fresh.figures["create"].values) == 2
+
+
+@versions
+def test_cancel_of_small_files_with_a_dead_server(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None], version: str
+) -> None:
+    link("fast-ethernet")
+    mount(version)
+    reached = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > 20 * 4096:
+            reached.set()
+
+    call = lab.client.submit("test.run", TestSpec(path=POINT, **{**SMALL, "count": 5000}), seen)
+    assert reached.wait(60)
+    with fault(lab, "link-down", "link-up"):
+        call.cancel()
+        with pytest.raises(AppError) as caught:
+            call.result(30)
+    assert caught.value.kind == ErrorKind.CANCELLED
+    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+    mount(version)
+    assert copy(lab, size=MIB).notes == []
+
+
+def test_a_preset_fits_the_link_and_the_free_space(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None]
+) -> None:
+    mount("4.2")
+
+    def plan(**spec: Any) -> TestPlan:
+        args = TestPlanArgs(spec=TestSpec(path=POINT, **spec), preset="quick")
+        found = lab.client.submit("test.plan", args).result(30)
+        assert isinstance(found, TestPlan)
+        return found
+
+    link("fast-ethernet")
+    fast = plan()
+    assert fast.free
+    assert fast.seconds is not None
+    assert 10 < fast.seconds <= 15
+    assert plan(**SMALL).spec.count > 20
+    link("10base-t")
+    assert 7 < fast.spec.size / plan().spec.size < 13
+    link("gigabit")
+    with fault(lab, "fill", "unfill", 8 * MIB):
+        small = plan()
+        assert small.free is not None
+        assert small.spec.size <= small.free / 4
+        assert "free space" in small.note
+    link("fast-ethernet")
+    call = lab.client.submit("test.run", msgspec.structs.replace(fast.spec, size=MIB, seconds=1.5))
+    result = call.result(60)
+    assert 0 < len(result.figures["write"].values) <= 6

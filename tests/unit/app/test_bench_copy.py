@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from advisor.facts import LinkFacts
 from app.bench import probe as probe_module
-from app.bench.copy import Copier, StoppedError, read_blocks, write_blocks
+from app.bench.copy import Copier, read_blocks, write_blocks
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory
 from app.bench.meter import Meter, Progress
@@ -24,6 +24,7 @@ from app.bench.problems import explain
 from app.bench.result import TestSpec, Transfer
 from app.bench.verdict import cache_report, flag_cached
 from app.bench.where import Where, find_mount, find_row
+from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:

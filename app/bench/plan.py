@@ -1,0 +1,114 @@
+"""How large a test becomes: chosen from the link's rate and the free space, and said before it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.facts import payload_rate_bps
+from app.bench.result import TestPlan
+from app.units import format_rate, format_size
+
+if TYPE_CHECKING:
+    from advisor.facts import LinkFacts
+    from app.bench.result import Preset, TestPlanArgs, TestSpec
+
+#: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
+_PRESETS: dict[Preset, tuple[float, int]] = {"quick": (15, 6), "normal": (60, 6), "thorough": (240, 12)}
+#: What starting, making, dropping and removing take of a repeat, beside the copying.
+_OVERHEAD = 0.15
+#: Taken for a link whose rate nobody tells; the time limit of the test holds if it is slower.
+_GUESS_BPS = 1e9
+#: A test must leave others their room: it takes this part of the free space at most.
+_SHARE_OF_FREE = 0.25
+_LEAST = 64 * 1024
+_MOST = 64 * 2**30
+_GRAIN = 64 * 1024
+#: What a small file costs at least beside its bytes, to and from: round trips of the calls, and the server.
+_TRIPS_TO, _TRIPS_FROM, _TRIPS_RATES = 3, 2, 2
+_CALL_S = 0.0005
+_FEWEST_FILES, _MOST_FILES = 20, 5_000
+
+
+def plan_test(args: TestPlanArgs, free: int | None, link: LinkFacts | None) -> TestPlan:
+    """Return what a test will do.
+
+    Args:
+        args: the test, and the preset that chooses its sizes.
+        free: bytes free where it copies, None if the file system does not tell.
+        link: what is known of the way to the server, None for nothing.
+    """
+    spec, note = args.spec, ""
+    rate_bps = link.rate_bps if link is not None else None
+    speed = payload_rate_bps(rate_bps or _GUESS_BPS) / 8
+    rtt_s = (link.rtt_s if link is not None else None) or 0.0
+    if args.preset is not None:
+        seconds, repeats = _PRESETS[args.preset]
+        spec = msgspec.structs.replace(spec, repeats=repeats, seconds=seconds)
+        room = None if free is None else int(free * _SHARE_OF_FREE)
+        if spec.workload == "files":
+            spec, limited = _choose_count(spec, speed, rtt_s, room)
+        else:
+            spec, limited = _choose_size(spec, speed, room)
+        note = _note(rate_bps, free if limited else None)
+    took = spec.rounds * _round_s(spec, speed, rtt_s)
+    return TestPlan(
+        spec=spec,
+        seconds=took if rate_bps else spec.seconds,
+        bytes=_crossing(spec),
+        free=free,
+        note=note,
+    )
+
+
+def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSpec, bool]:
+    """Return the test of one file with a size that fits the time, and whether the free space limits it."""
+    each_s = (spec.seconds or 0) * (1 - _OVERHEAD) / spec.rounds / _ways(spec)
+    wanted = min(max(int(speed * each_s), _LEAST), _MOST)
+    size = wanted if room is None else min(wanted, max(room, _LEAST))
+    return msgspec.structs.replace(spec, size=max(size // _GRAIN, 1) * _GRAIN), size < wanted
+
+
+def _choose_count(spec: TestSpec, speed: float, rtt_s: float, room: int | None) -> tuple[TestSpec, bool]:
+    """Return the test of small files with as many as fit the time, and whether the free space limits them."""
+    round_s = (spec.seconds or 0) * (1 - _OVERHEAD) / spec.rounds
+    fitting = int(round_s / _file_s(spec, speed, rtt_s))
+    wanted = min(max(fitting, _FEWEST_FILES), _MOST_FILES)
+    count = wanted if room is None else min(wanted, max(room // max(spec.size, 4096), 1))
+    return msgspec.structs.replace(spec, count=count), count < wanted
+
+
+def _round_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
+    if spec.workload == "files":
+        copying = spec.count * _file_s(spec, speed, rtt_s)
+    else:
+        copying = _ways(spec) * spec.size / speed
+    return copying / (1 - _OVERHEAD)
+
+
+def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
+    """Return the seconds that one small file takes in a repeat."""
+    trips = _TRIPS_RATES
+    trips += _TRIPS_TO if spec.direction != "read" else 0
+    trips += _TRIPS_FROM if spec.direction != "write" else 0
+    return trips * (rtt_s + _CALL_S) + _ways(spec) * spec.size / speed
+
+
+def _crossing(spec: TestSpec) -> int:
+    if spec.direction == "read" and spec.workload == "file":
+        return spec.total * (spec.rounds + 1)  # written once, to be read
+    return spec.total * spec.rounds * (1 if spec.direction == "write" else 2)
+
+
+def _ways(spec: TestSpec) -> int:
+    """Return how often each byte crosses the network in a repeat."""
+    return 1 if spec.direction == "write" or (spec.direction == "read" and spec.workload == "file") else 2
+
+
+def _note(rate_bps: float | None, free: int | None) -> str:
+    if free is not None:
+        return f"Sized for the free space: no more than a quarter of {format_size(free)}."
+    if rate_bps is None:
+        return "The link's rate is not known; sized as for 1 Gbit/s, and ended in time if it is slower."
+    return f"Sized for a link of {format_rate(rate_bps)}."

@@ -1,0 +1,78 @@
+"""What the repeats of a test say together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.analysis import interval, median, spread_is_wide
+from app.bench.result import Figure
+from app.bench.verdict import cache_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.facts import LinkFacts
+    from app.bench.messages import Round
+    from app.bench.result import CacheReport, Transfer
+
+
+def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
+    """Return each figure over the rounds that count, by name."""
+    found: dict[str, Figure] = {}
+    for name, transfers in (
+        ("write", [item.write for item in rounds if item.write is not None]),
+        ("read", [item.read for item in rounds if item.read is not None]),
+    ):
+        if transfers:
+            figure = _figure([transfer.bytes_per_s for transfer in transfers])
+            found[name] = msgspec.structs.replace(
+                figure,
+                timeouts=sum(transfer.timeouts for transfer in transfers),
+                retransmissions=sum(transfer.retransmissions for transfer in transfers),
+            )
+    for name in ("create", "stat", "delete"):
+        values = [item.rates[name] for item in rounds if name in item.rates]
+        if values:
+            found[name] = _figure(values)
+    return found
+
+
+def middle(transfers: Sequence[Transfer]) -> Transfer | None:
+    """Return the transfer with the median speed, of two in the middle the slower; None if there is none."""
+    if not transfers:
+        return None
+    return sorted(transfers, key=lambda transfer: transfer.bytes_per_s)[(len(transfers) - 1) // 2]
+
+
+def judged_reads(
+    rounds: Sequence[Round], link: LinkFacts | None
+) -> tuple[list[Transfer], CacheReport | None]:
+    """Return the reads, flagged if they cannot be believed, and one report: of the first bad one if any.
+
+    Args:
+        rounds: those that count.
+        link: what is known of the way to the server.
+    """
+    reads: list[Transfer] = []
+    reports: list[CacheReport] = []
+    for item in rounds:
+        if item.read is not None and item.cache is not None:
+            report = cache_report(item.read, item.cache.method, link)
+            reports.append(report)
+            reads.append(msgspec.structs.replace(item.read, cached=report.cached))
+    bad = [report for report in reports if report.cached]
+    return reads, next(iter([*bad, *reports]), None)
+
+
+def _figure(values: list[float]) -> Figure:
+    low, high, confidence = interval(values)
+    return Figure(
+        values=values,
+        median=median(values),
+        low=low,
+        high=high,
+        confidence=confidence,
+        wide=spread_is_wide(values),
+    )

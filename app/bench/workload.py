@@ -1,0 +1,148 @@
+"""What every workload of a test has in common: reads that are kept honest, and figures from the counters."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.bench.result import Transfer
+
+if TYPE_CHECKING:
+    from app.bench.data import DataPool
+    from app.bench.files import TestDirectory
+    from app.bench.meter import Meter, Way
+    from app.bench.probe import Look
+    from app.bench.result import CacheMethod, Sample, TestSpec
+
+
+class StoppedError(Exception):
+    """The test was told to end."""
+
+
+class Workload(ABC):
+    """Writes and reads the test files of one run, as often as the test is repeated.
+
+    Args:
+        spec: the test.
+        directory: where the files are.
+        pool: their contents.
+        meter: samples the transfers.
+
+    Attributes:
+        notes: sentences about what was done otherwise than asked.
+        rates: operations a second of the present round, by name.
+    """
+
+    def __init__(self, spec: TestSpec, directory: TestDirectory, pool: DataPool, meter: Meter) -> None:
+        self._spec = spec
+        self._directory = directory
+        self._pool = pool
+        self._meter = meter
+        self._progress = meter.progress
+        self._probe = meter.probe
+        self.notes: list[str] = []
+        self.rates: dict[str, float] = {}
+
+    @abstractmethod
+    def write(self) -> Transfer:
+        """Write and measure it.
+
+        Raises:
+            OSError: from any step; a full server may say so only at fsync or close.
+            StoppedError: if told to end.
+        """
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Write without measuring it, for a test that only reads."""
+
+    @abstractmethod
+    def measure_operations(self) -> None:
+        """Measure what can only be done once the files have been copied; it is the last step of a round."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove the files, for the next repeat."""
+
+    def read(self) -> tuple[Transfer, CacheMethod]:
+        """Read and measure it; return also the method that really kept the cache out.
+
+        Raises:
+            OSError: from any step.
+            AppError: IO if what was read is not what was written.
+            StoppedError: if told to end.
+        """
+        method = self._spec.cache
+        if method == "direct":
+            try:
+                return self._read_once(os.O_DIRECT), method
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                self.note("This file system does not take O_DIRECT; the cache was told to drop instead.")
+                method = "fadvise"
+        if method == "fadvise":
+            self._meter.phase("read", "drop-cache")
+            self._drop_cache()
+        return self._read_once(0), method
+
+    def note(self, text: str) -> None:
+        """Add a sentence, once for all repeats."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @abstractmethod
+    def _read_once(self, flags: int) -> Transfer: ...
+
+    @abstractmethod
+    def _drop_cache(self) -> None: ...
+
+    def _transfer(
+        self, way: Way, times: tuple[float, float, float], added: Look, samples: list[Sample]
+    ) -> Transfer:
+        transfer_s, fsync_s, close_s = times
+        probe = self._probe
+        tcp = added.tcp_retransmissions if probe.tcp else None
+        if way == "read":
+            server, ops, rtt_ms = added.server_read, added.read_ops, added.read_rtt_ms
+        else:
+            server, ops, rtt_ms = added.server_written, added.write_ops, added.write_rtt_ms
+        transfer = Transfer(
+            bytes=self._spec.total,
+            bytes_per_s=self._spec.total / max(transfer_s + fsync_s + close_s, 1e-9),
+            transfer_s=transfer_s,
+            fsync_s=fsync_s,
+            close_s=close_s,
+            timeouts=added.timeouts,
+            retransmissions=0,
+            retransmissions_from="none",
+            rpc_retransmissions=None,
+            tcp_retransmissions=None,
+            server_bytes=None,
+            mean_rtt_s=None,
+            cached=False,
+            samples=samples,
+        )
+        if not probe.nfs:
+            return transfer
+        by_tcp = probe.v4 and tcp is not None
+        return msgspec.structs.replace(
+            transfer,
+            retransmissions=tcp if by_tcp else added.rpc_retransmissions,
+            retransmissions_from="tcp_info" if by_tcp else "mountstats",
+            rpc_retransmissions=added.rpc_retransmissions,
+            tcp_retransmissions=tcp,
+            server_bytes=server,
+            mean_rtt_s=rtt_ms / ops / 1000 if ops else None,
+        )
+
+
+def close_quietly(fd: int) -> None:
+    """Close after an error: that one is to be told, and a full disk repeats itself at close."""
+    with contextlib.suppress(OSError):
+        os.close(fd)

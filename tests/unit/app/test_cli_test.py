@@ -1,0 +1,90 @@
+"""What the test command asks for, and how it shows repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.bench.result import Figure, TestPlan, TestResult
+from app.cli.parser import parse_args
+from app.cli.test import figures_lines, plan_text, planned
+from app.cli.test import test_spec as spec_of
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], {"workload": "file", "count": 1, "repeats": 1, "size": 64 * MIB}),
+        (["--repeats", "5"], {"repeats": 5}),
+        (["--files", "100", "--size", "1M"], {"workload": "files", "count": 100, "size": MIB}),
+        (["--small-files"], {"workload": "files", "count": 1000, "size": 4096}),
+    ],
+)
+def test_what_is_asked_for(words: list[str], expected: dict[str, Any]) -> None:
+    spec = spec_of(parse_args(["test", "/m", *words]), "/m")
+    assert {name: getattr(spec, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--files", "0"], ["--repeats", "x"], ["--quick", "--normal"], ["--quick", "--size", "1M"],
+     ["--quick", "--repeats", "3"], ["--thorough", "--files", "10"]],
+)  # fmt: skip
+def test_what_does_not_go_together(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_args(["test", "/m", *words])
+    assert caught.value.code == 2
+
+
+def test_a_preset_is_planned_and_said() -> None:
+    args = parse_args(["test", "/m", "--quick", "--small-files", "--size", "1M"])
+    asked: list[Any] = []
+
+    def ask(query: Any) -> TestPlan:
+        asked.append(query)
+        spec = msgspec.structs.replace(query.spec, repeats=6, count=12)
+        return TestPlan(spec=spec, seconds=14.2, bytes=168 * MIB, free=None, note="Sized.")
+
+    plan = planned(args, "/m", ask)
+    assert plan is not None
+    assert asked[0].preset == "quick"
+    text = plan_text(plan)
+    for word in ("12 files of 1 MiB", "7 times", "14.2 s", "168 MiB", "Sized."):
+        assert word in text
+    assert planned(parse_args(["test", "/m"]), "/m", ask) is None
+
+
+def result(**found: Figure) -> TestResult:
+    return TestResult(
+        path="/m", nfs=True, share="a:/b", started_at="", write=None, read=None, cache=None, requested={},
+        effective={}, link=None, block_size=MIB, sync=False, notes=[], figures=found,
+    )  # fmt: skip
+
+
+def figure(values: list[float], **changes: Any) -> Figure:
+    plain = Figure(
+        values=values, median=values[0], low=min(values), high=max(values), confidence=0.97, wide=False
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def test_figures_as_text() -> None:
+    lines = figures_lines(
+        result(
+            write=figure([10e6, 9e6], timeouts=1, retransmissions=4),
+            read=figure([1e6]),
+            stat=figure([1500.0, 1000.0], confidence=0.5, wide=True),
+            delete=figure([250.0]),
+        )
+    )
+    text = "\n".join(lines)
+    assert "Write: median 10 MB/s of 2 repeats, 95 % interval 9 MB/s to 10 MB/s" in text
+    assert "time-outs 1, retransmissions 4" in text
+    assert "Read" not in text
+    assert "range 1000 files/s to 1500 files/s; six repeats or more make a 95 % interval" in text
+    assert "too wide to conclude from (stat)" in text
+    assert "Delete: 250 files/s" in text
