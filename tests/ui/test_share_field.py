@@ -148,6 +148,19 @@ def test_a_problem_of_one_source_hides_nothing_of_the_other(person: Person) -> N
     assert "It runs no rpcbind." in person.field._said.toolTip()
 
 
+def test_a_root_for_privileged_ports_is_listed_by_a_test_mount_if_wanted(person: Person) -> None:
+    problem = Problem(kind="access-denied", message="It wants a privileged port.")
+    person.fake.exports = {"exports": None, "root": None, "root_problem": problem}
+    person.type("v4:")
+    person.driver.wait(lambda: person.status() == "It wants a privileged port.")
+    assert not person.driver.sees("share-cancel")
+    person.fake.exports = {"exports": None, "root_by_mount": True}
+    person.driver.click("share-try")
+    person.driver.wait(lambda: person.status() == "v4 answers. Directories to choose from: 2.")
+    assert not person.driver.sees("share-try")
+    assert [args.test_mount for args in person.fake.asked("discover.exports")] == [False, True]
+
+
 def test_another_host_ends_the_question(person: Person) -> None:
     person.fake.hold.clear()
     person.type("slow:")

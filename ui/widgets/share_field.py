@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.agent.protocol import Empty
 from app.discovery.model import ExportsArgs, ServersArgs
+from app.errors import ErrorKind
 from ui import theme
 from ui.models.discovery import (
     DEBOUNCE_MS,
@@ -45,6 +46,8 @@ _STEPS: dict[int, int] = {
     Qt.Key.Key_PageDown: 9,
     Qt.Key.Key_PageUp: -9,
 }
+#: Why version 4's root is unknown, where a test mount may show it: the port, or no version 4.0.
+_MOUNT_MAY_TELL = {ErrorKind.ACCESS_DENIED, ErrorKind.VERSION_UNSUPPORTED}
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
@@ -68,7 +71,9 @@ class ShareField(QWidget):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
-        self._exports = Inquiry(submit, "discover.exports", lambda host: ExportsArgs(server=host), self)
+        self._exports = Inquiry(submit, "discover.exports", self._exports_args, self)
+        self._try_server = ""  # the person agreed to a test mount of this one
+        self._trying = False  # what is asked now includes it
         self._servers = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(browse=False), self)
         # Listening on the network takes its time: what is known without is shown before.
         self._announced = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(), self)
@@ -88,6 +93,13 @@ class ShareField(QWidget):
         self._cancel = QPushButton(self.tr("Stop"))
         self._cancel.setObjectName("share-cancel")
         self._cancel.setAccessibleName(self.tr("Stop asking the server"))
+        self._try = QPushButton(self.tr("List by a test mount…"))
+        self._try.setObjectName("share-try")
+        self._try.setToolTip(
+            self.tr(
+                "Mount the server's root where nobody sees it, list it and unmount it (administrator rights)."
+            )
+        )
         policy = QSizePolicy(self._cancel.sizePolicy())
         policy.setRetainSizeWhenHidden(True)
         self._cancel.setSizePolicy(policy)
@@ -103,6 +115,7 @@ class ShareField(QWidget):
         self._open.clicked.connect(self.open_list)
         self._check.clicked.connect(lambda: self.check_wanted.emit(split_share(self.text().strip()).host))
         self._cancel.clicked.connect(self._exports.cancel)
+        self._try.clicked.connect(self._on_try)
         self._exports.changed.connect(self._on_answer)
         for asking in (self._servers, self._announced):
             asking.changed.connect(partial(self._on_servers, asking))
@@ -119,6 +132,8 @@ class ShareField(QWidget):
         layout.addWidget(self._check, 0, 2)
         layout.addWidget(self._said, 1, 0)
         layout.addWidget(self._cancel, 1, 1, 1, 2, Qt.AlignmentFlag.AlignLeft)
+        # One of the two at a time.
+        layout.addWidget(self._try, 1, 1, 1, 2, Qt.AlignmentFlag.AlignLeft)
         layout.setColumnStretch(0, 1)
         self._open.setFixedHeight(self._line.sizeHint().height())
         self.setFocusProxy(self._line)
@@ -201,6 +216,16 @@ class ShareField(QWidget):
             # A server was chosen: what it exports comes next.
             self.open_list()
 
+    def _exports_args(self, host: str) -> ExportsArgs:
+        self._trying, self._try_server = self._try_server == host, ""
+        return ExportsArgs(server=host, test_mount=self._trying)
+
+    def _on_try(self) -> None:
+        host = self._exports.server
+        self._exports.forget()
+        self._try_server = host
+        self._exports.ask(host)
+
     def _close_list(self) -> None:
         self._wanted = False
         self._list.show_rows([])
@@ -270,6 +295,8 @@ class ShareField(QWidget):
     def _show_status(self) -> None:
         asking = self._exports
         self._cancel.setVisible(asking.state in {"waiting", "asking"})
+        problem = asking.result.root_problem if asking.state == "answered" else None
+        self._try.setVisible(problem is not None and problem.kind in _MOUNT_MAY_TELL)
         self._check.setEnabled(bool(split_share(self.text().strip()).host))
         tip, meaning = "", "muted"
         if asking.state == "failed" and asking.error is not None:
@@ -279,6 +306,9 @@ class ShareField(QWidget):
         elif asking.state == "asking":
             left = asking.seconds_left
             text = self.tr("Asking {server}… {seconds} s").format(server=asking.server, seconds=left)
+            if self._trying:
+                # It takes longer than the countdown, and so does the question for the right to make it.
+                text = self.tr("Waiting for the test mount of {server}…").format(server=asking.server)
         elif asking.state == "waiting":
             text = self.tr("Asking {server}…").format(server=asking.server)
         else:
