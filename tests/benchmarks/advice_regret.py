@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[2]))
 
 import lab_guest
-from advice_table import Cell, Setting, table
+from advice_table import NOISE, Cell, Setting, table
 from advice_work import SMALL_BYTES, WorkArgs
 
 from advisor.facts import payload_rate_bps
@@ -79,8 +79,8 @@ def main() -> int:
                 cells.append(Bench(guest, name, kind).cell(args.budget, args.rounds))
                 print(table(cells[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
                 Path(f"{args.out}.json").write_bytes(msgspec.json.format(msgspec.json.encode(cells)))
-                Path(f"{args.out}.md").write_text(table(cells) + "\n")
-    print(table(cells))
+                Path(f"{args.out}.md").write_text(f"{table(cells)}\n\n{NOISE}\n")
+    print(table(cells), NOISE, sep="\n\n")
     return 0
 
 
