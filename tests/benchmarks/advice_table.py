@@ -15,7 +15,7 @@ RESAMPLES = 4000
 #: The advice may stay behind the best by so much.
 GOAL = 0.95
 NOISE = (
-    "Ratios are of medians over paired rounds, with a 95 % bootstrap interval. “met, within noise” and “noise” "
+    "Ratios are of medians over rounds, with a 95 % bootstrap interval. “met, within noise” and “noise” "
     "mean that the interval holds 0.95: these cells decide nothing. The best of several noisy settings is "
     "partly the luckiest, which errs against the advice. Client, server and link share the guest's one "
     "processor: from 1 Gbit/s on its figures are the guest's, and predictions for a link are too high there."
