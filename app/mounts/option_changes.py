@@ -20,7 +20,8 @@ READ_AHEAD = "read_ahead_kb"
 _NEGOTIATED = ("addr", "clientaddr", "mountaddr", "mountvers", "mountport", "mountproto", "namlen")
 _SO_ALREADY = "It is so already."
 _NEXT_TIME = "Counts the next time it is mounted."
-_AT_START = "Counts from the next start on."
+#: Of a word for fstab: it is kept, and a live mount has no use for it.
+AT_START = "Counts from the next start on."
 
 
 def asked_before(row: Mount) -> MountOptions:
@@ -144,9 +145,9 @@ def _is_for_fstab(item: str) -> bool:
 def _takes(name: str, after: str | None, live: dict[str, str] | None) -> tuple[Takes, str]:
     option = catalogue().find(name)
     if option is None:
-        return ("boot", _AT_START) if name.startswith(("x-", "X-")) else ("mount", "")
+        return ("boot", AT_START) if name.startswith(("x-", "X-")) else ("mount", "")
     if option.scope == "fstab":
-        return "boot", _AT_START
+        return "boot", AT_START
     if live is not None and _is_in_use(option, after, live):
         return "live", _SO_ALREADY
     if live is None or option.change != "boot":

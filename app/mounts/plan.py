@@ -18,7 +18,7 @@ from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.foreign import refuse
-from app.mounts.option_changes import is_shared, option_changes, remount_words
+from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
 from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def _warnings(found: Situation) -> list[str]:
     result += _sharing_warnings(found)
     result += _kept_warnings(found)
     for change in found.changes:
-        if change.takes in {"host", "boot"} and change.note and found.is_live:
+        if change.takes in {"host", "boot"} and found.is_live and change.note and change.note != AT_START:
             result.append(f"{change.name} is not changed in the live mount. {change.note}")
     if found.args.read_ahead_kb is not None and not found.is_live and not found.args.mount:
         result.append("The read-ahead is a property of a live mount, and nothing is mounted.")

@@ -42,6 +42,14 @@ def test_each_option_takes_what_it_takes(world: World) -> None:
     assert made.changes[-1].before == "512"
 
 
+def test_words_for_fstab_are_kept_without_a_warning(world: World) -> None:
+    made = plan(world, options="vers=4.2,retry=2,nofail,x-systemd.mount-timeout=9", keeper="fstab")
+    assert {"nofail", "x-systemd.mount-timeout"} <= takes(made).keys()
+    assert [text for text in made.warnings if "not changed in the live mount" in text] == [
+        "retry is not changed in the live mount. Counts the next time it is mounted."
+    ]
+
+
 def test_every_step_has_its_command(world: World) -> None:
     made = plan(world, options="vers=4.1,nofail", mount_point=POINT, busy="lazy", keep_s=5.0)
     commands = {step.kind: step.command for step in made.steps}
