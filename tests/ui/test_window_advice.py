@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QPushButton,
+    QScrollArea,
     QTabWidget,
     QWidget,
 )
@@ -162,6 +163,12 @@ def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) ->
         box.setCurrentIndex(box.findData(data))
         box.activated.emit(box.currentIndex())
     driver.wait(lambda: driver.sees("advice-card-3com"))
+    driver.wait(lambda: driver.sees("expected-plot"))
+    area = driver.window._detail.advice.findChild(QScrollArea)
+    assert area is not None
+    page = area.widget()
+    assert page is not None
+    assert page.minimumSizeHint().width() < 680, "it has to fit a window of 1000 pixels"
     assert not driver.find(QPushButton, "use-recommended").isEnabled()
     assert "Read size" in _labels(driver)
 

@@ -10,6 +10,9 @@ from app.advice import AdviceArgs
 from app.lab.links import load_links
 from ui.advice_text import workload_names
 
+#: A field is at least so wide, letters.
+_BOX_LETTERS = 12
+
 
 class AdviceQuestion(QWidget):
     """The fields above the advice.
@@ -44,6 +47,10 @@ class AdviceQuestion(QWidget):
         if isinstance(line, QLineEdit):
             line.setPlaceholderText(self.tr("for example rate=10gbit,delay=0.1ms"))
             line.editingFinished.connect(self.changed)
+        for box in (self._workload, self._adapter, self._server_adapter, self._transport, self._link):
+            # The longest entry is wider than a small window has room for.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(_BOX_LETTERS)
         self._others: list[QWidget] = []
         self._lay_out()
         self._show_others()

@@ -120,11 +120,11 @@ class AttentionBox(QFrame):
 
 def source_button(source: str, link: str) -> QWidget:
     """Return what says where something is written; a button that opens it where it has an address."""
+    words = source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH].rstrip()}…"
     if not link.startswith("https://"):
-        label = MutedLabel(source)
+        label = MutedLabel(QCoreApplication.translate("advice", "Source: {words}").format(words=words))
         label.setToolTip(plain_tip(source))
         return label
-    words = source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH].rstrip()}…"
     button = QPushButton(QCoreApplication.translate("advice", "Source: {words} ↗").format(words=words))
     button.setFlat(True)
     button.setToolTip(plain_tip(f"{source}\n{link}"))
