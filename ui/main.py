@@ -6,10 +6,21 @@ import logging
 import signal
 import sys
 import threading
+from importlib import resources
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QLibraryInfo, QLocale, QSettings, Qt, QTimer, QTranslator
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QLibraryInfo,
+    QLocale,
+    QSettings,
+    QSize,
+    Qt,
+    QTimer,
+    QTranslator,
+)
+from PySide6.QtGui import QGuiApplication, QIcon, QImageReader, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from app.agent.server import internal_error
@@ -27,6 +38,9 @@ log = logging.getLogger("window")
 
 #: Name of the desktop file without its ending, so that Wayland shows the icon.
 DESKTOP_NAME = "org.mountwright.Mountwright"
+
+#: Pixels: window lists, task bars, task switchers.
+_ICON_SIZES = (16, 32, 64, 256)
 
 
 def open_window(lab: str | None = None) -> int:
@@ -69,12 +83,25 @@ def _make_application() -> QApplication:
     QApplication.setApplicationVersion(VERSION)
     QGuiApplication.setDesktopFileName(DESKTOP_NAME)
     app = QApplication(sys.argv[:1])
+    QGuiApplication.setWindowIcon(program_icon())
     translator = QTranslator(app)
     if translator.load(
         QLocale(), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     ):
         app.installTranslator(translator)
     return app
+
+
+def program_icon() -> QIcon:
+    """Return the program's icon: also where no desktop file tells it, as when it runs from its folder."""
+    drawing = QByteArray(resources.files("resources").joinpath("icons", f"{DESKTOP_NAME}.svg").read_bytes())
+    icon = QIcon()
+    for size in _ICON_SIZES:
+        device = QBuffer(drawing)
+        reader = QImageReader(device, QByteArray(b"svg"))
+        reader.setScaledSize(QSize(size, size))
+        icon.addPixmap(QPixmap.fromImage(reader.read()))
+    return icon
 
 
 def _stored_appearance(settings: QSettings) -> Appearance:

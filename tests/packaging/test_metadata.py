@@ -36,7 +36,7 @@ def test_policy_is_well_formed() -> None:
     check("xmllint", "--noout", "--nonet", str(PACKAGING / "mountwright.policy"))
 
 
-@pytest.mark.parametrize("icon", sorted((PACKAGING / "icons").glob("*.svg")), ids=lambda path: path.name)
+@pytest.mark.parametrize("icon", sorted((ROOT / "resources/icons").glob("*.svg")), ids=lambda path: path.name)
 def test_icons_are_named_after_the_program(icon: Path) -> None:
     check("xmllint", "--noout", "--nonet", str(icon))
     assert icon.name.startswith(APP_ID)

@@ -25,5 +25,6 @@ def test_top_level_names(names: list[str]) -> None:
 
 
 def test_data_is_in(names: list[str]) -> None:
-    assert {"resources/options.toml", "resources/links.toml"} <= set(names)
+    icon = "resources/icons/org.mountwright.Mountwright.svg"
+    assert {"resources/options.toml", "resources/links.toml", icon} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
