@@ -235,6 +235,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         count: number of the files.
         figures: over all repeats. "write" and "read" in bytes a second; of many small files also "create"
             (the call that makes one, of the timed write), "stat" and "delete" in files a second.
+        enough: what the speeds are enough for, a sentence for each use.
     """
 
     __test__ = False
@@ -255,3 +256,4 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     workload: Workload = "file"
     count: int = 1
     figures: dict[str, Figure] = {}
+    enough: list[str] = []

@@ -23,7 +23,7 @@ from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, Wor
 from app.bench.problems import not_responding
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note
-from app.bench.summary import figures, judged_reads, middle
+from app.bench.summary import figures, judged_reads, middle, uses
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
@@ -92,6 +92,7 @@ def run_test(
     read, cache = judged_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
+    found = figures(result.rounds)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
@@ -109,7 +110,8 @@ def run_test(
         notes=notes,
         workload=spec.workload,
         count=spec.count,
-        figures=figures(result.rounds),
+        figures=found,
+        enough=uses(spec, found, cached=cache is not None and cache.cached),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.analysis import interval, median, spread_is_wide
+from advisor.enough import enough_for
 from app.bench.result import Figure
 from app.bench.verdict import cache_report
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
     from advisor.facts import LinkFacts
     from app.bench.messages import Round
-    from app.bench.result import CacheReport, Transfer
+    from app.bench.result import CacheReport, TestSpec, Transfer
+
+
+#: What a virtual disk or a database writes at once, mostly.
+_SMALL_WRITE = 16 * 1024
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
@@ -64,6 +69,21 @@ def judged_reads(
             reads.append(msgspec.structs.replace(item.read, cached=report.cached))
     bad = [report for report in reports if report.cached]
     return reads, next(iter([*bad, *reports]), None)
+
+
+def uses(spec: TestSpec, found: dict[str, Figure], *, cached: bool) -> list[str]:
+    """Return what the figures are enough for; of one file its speeds, of small ones how many are flushed.
+
+    Args:
+        spec: the test.
+        found: its figures, the low ends of which count.
+        cached: whether the read cannot be believed.
+    """
+    write = found["write"].low if "write" in found else None
+    read = found["read"].low if "read" in found and not cached else None
+    if spec.workload == "files" and spec.size <= _SMALL_WRITE:
+        return enough_for(flushes=write / spec.size if write is not None else None)
+    return enough_for(read=read, write=write)
 
 
 def _figure(values: list[float]) -> Figure:

@@ -128,6 +128,8 @@ def test_text(result: TestResult) -> str:
             rows.append([name, *_transfer_cells(transfer)])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
+    if result.enough:
+        lines += ["Enough for", *(f"  {line}" for line in result.enough)]
     if result.cache is not None:
         lines.append(result.cache.note)
     return "\n".join([*lines, *result.notes])

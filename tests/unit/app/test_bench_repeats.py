@@ -21,7 +21,7 @@ from app.bench.rounds import another_fits
 from app.bench.run import look_at, run_test, wait_for_cleanups
 from app.bench.small import SmallFiles
 from app.bench.statx import ServerStat
-from app.bench.summary import figures, judged_reads, middle
+from app.bench.summary import figures, judged_reads, middle, uses
 from app.bench.verdict import cache_report
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
@@ -232,6 +232,21 @@ def test_one_read_from_the_cache_spoils_them_all() -> None:
     assert report is not None
     assert report.cached
     assert judged_reads([Round(write=transfer(1))], None) == ([], None)
+
+
+def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
+    rounds = [Round(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
+    found = figures(rounds)
+    spec = TestSpec(path="")
+    video, backup = uses(spec, found, cached=False)
+    assert "about 2 films in 4K" in video
+    assert "290 GB" in backup
+    assert uses(spec, found, cached=True) == [backup]
+    (machines,) = uses(msgspec.structs.replace(FILES, size=4096), found, cached=False)
+    assert "2441 small files" in machines
+    # Files of a megabyte say nothing of a virtual disk's small writes.
+    assert uses(msgspec.structs.replace(FILES, size=MIB), found, cached=False) == [video, backup]
+    assert uses(FILES, {}, cached=False) == []
 
 
 @pytest.mark.parametrize(("preset", "seconds"), [("quick", 15), ("normal", 60), ("thorough", 240)])

@@ -1,0 +1,63 @@
+"""What a measured speed is enough for, in plain words.
+
+Where a figure was repeated, its cautious side is to be given: the low end of its interval.
+"""
+
+from __future__ import annotations
+
+#: Bit rates of streams: streaming services ask for 15 to 25 Mbit/s in 4K and for 5 Mbit/s in HD.
+_STREAMS = (("4K", 25e6), ("HD", 5e6))
+#: A line that is full stutters: this part of it is counted on.
+_USABLE = 0.8
+_NIGHT_H = 8
+#: Small writes that are on the disk one after the other, a second: a hard disk makes one a turn, 7200 a
+#: minute.
+_HARD_DISK = 120
+_SSD = 1000
+
+
+def enough_for(
+    *, read: float | None = None, write: float | None = None, flushes: float | None = None
+) -> list[str]:
+    """Return a sentence for each use that the figures say something of.
+
+    Args:
+        read: bytes a second from the server.
+        write: bytes a second to the server, flushed.
+        flushes: small files that were made, filled and flushed one after the other, a second.
+    """
+    found: list[str] = []
+    if read is not None:
+        found.append(_video(read))
+    if write is not None:
+        found.append(_backup(write))
+    if flushes is not None:
+        found.append(_disks(flushes))
+    return found
+
+
+def _video(read: float) -> str:
+    for name, rate_bps in _STREAMS:
+        count = int(read * 8 * _USABLE / rate_bps)
+        if count:
+            many = f"about {count} films in {name} at once" if count > 1 else f"one film in {name}"
+            return f"Video: {many} ({rate_bps / 1e6:.0f} Mbit/s for each)."
+    return "Video: not even one film in HD (5 Mbit/s)."
+
+
+def _backup(write: float) -> str:
+    """Return what a night's backup can hold, decimal, as disks are sold."""
+    amount = write * 3600 * _NIGHT_H
+    unit, size = ("TB", 1e12) if amount >= 1e12 else ("GB", 1e9)
+    rounded = float(f"{amount / size:.2g}")  # 290, not 2.9e+02
+    return f"Backup: about {rounded:g} {unit} in a night of {_NIGHT_H} hours, if the files are large."
+
+
+def _disks(flushes: float) -> str:
+    if flushes >= _SSD:
+        what = "virtual disks, even of databases: as quick as a simple SSD"
+    elif flushes >= _HARD_DISK:
+        what = "virtual disks of quiet machines: between a hard disk and an SSD"
+    else:
+        what = "no virtual disks: slower than one hard disk"
+    return f"Virtual machines: {flushes:.0f} small files made and flushed a second are enough for {what}."
