@@ -10,8 +10,6 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, to_mount
 from app.advice import advise
@@ -50,7 +48,7 @@ from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
-from app.mounts.table import read_table
+from app.mounts.requested import Requested
 from app.mounts.unit_files import UnitFiles
 from app.mounts.watch import watch_table
 from app.privileged import HelperClient
@@ -111,8 +109,7 @@ class Services:
         #: The changes under way, by the id of their requests; a second one is refused.
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
-        #: Mount id to the option string asked for, of mounts made here: utab may be absent or stale.
-        self._asked: dict[int, str] = {}
+        self._requested = Requested()
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""
@@ -162,7 +159,7 @@ class Services:
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
         """Return the table; with ``watch`` send it again at each change until cancelled."""
         if args.watch:
-            watch_table(context.token, lambda table: context.emit(self._with_asked(table)))
+            watch_table(context.token, lambda _table: context.emit(self._table()))
         return self._table()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
@@ -195,7 +192,7 @@ class Services:
             context.token,
             timeout_s=args.timeout_s + 10,
         )
-        self._asked[int(answer["mount_id"])] = args.options
+        self._requested.note(int(answer["mount_id"]), args.options)
         _remember(args.share)
         mount = _find(self._table(), args.mount_point)
         return MountReport(
@@ -292,7 +289,7 @@ class Services:
         context.token.check()
         share = args.share
         if args.mount_point:
-            share = _find(read_table(), args.mount_point).share
+            share = _find(self._table(), args.mount_point).share
         link = self._lab.link() if self._lab is not None else None
         return gather_facts(share, link_override=link)
 
@@ -338,7 +335,7 @@ class Services:
 
     def _mount_afresh(self, where: Where | None, context: Context) -> None:
         """Unmount and mount again what was mounted here with the options asked for."""
-        asked = self._asked.get(where.mount_id) if where is not None else None
+        asked = self._requested.options(where.mount_id) if where is not None else None
         if where is None or asked is None:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
@@ -364,23 +361,11 @@ class Services:
             tune=self._tune,
             kept=self._kept,
             settle=lambda: wait_for_cleanups(_CLEANUP_WAIT_S),
-            note_asked=self._asked.__setitem__,
+            note_asked=self._requested.note,
         )
 
     def _table(self) -> MountTable:
-        return self._with_asked(read_table())
-
-    def _with_asked(self, table: MountTable) -> MountTable:
-        """Put what was asked for here beside what is in use."""
-        rows: list[Mount] = []
-        for row in table.mounts:
-            asked = self._asked.get(row.active.mount_id) if row.active is not None else None
-            if row.active is not None and asked is not None:
-                active = msgspec.structs.replace(row.active, requested=asked)
-                rows.append(msgspec.structs.replace(row, active=active))
-            else:
-                rows.append(row)
-        return msgspec.structs.replace(table, mounts=rows)
+        return self._requested.table()
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
         """Fail early, in seconds, where mount.nfs would take minutes to give up."""
