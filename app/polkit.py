@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -48,6 +49,12 @@ def helper_command(role: str, *, euid: int | None = None, helper: Path = INSTALL
     return [pkexec, "--disable-internal-agent", str(helper), role]
 
 
+def install_command() -> str:
+    """Return the command that installs the helper, for a shell in any folder if the program's is known."""
+    starter = Path(__file__).parents[1] / "run"
+    return f"{shlex.quote(str(starter)) if starter.is_file() else './run'} install-helper"
+
+
 def check_installed(helper: Path) -> None:
     """Check that the helper is there and that only root can change it or any folder above it.
 
@@ -61,8 +68,7 @@ def check_installed(helper: Path) -> None:
             raise AppError(
                 ErrorKind.HELPER_MISSING,
                 "The part of this program that mounts with administrator rights is not installed.",
-                hint="Run “./run install-helper” once in the program's folder, "
-                "or let an administrator do so.",
+                hint=f"Run “{install_command()}” once in a terminal, or let an administrator do so.",
                 detail=str(error),
             ) from error
         wanted = stat.S_ISREG if part == helper else stat.S_ISDIR

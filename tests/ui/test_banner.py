@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 
 from app.errors import AppError, ErrorKind
+from app.polkit import helper_command, install_command
 from ui.widgets.banner import Banner
 
 if TYPE_CHECKING:
@@ -69,3 +72,15 @@ def test_dismiss(qtbot: QtBot, banner: Banner) -> None:
 def test_a_cancellation_is_no_error(banner: Banner) -> None:
     banner.show_error(AppError(ErrorKind.CANCELLED, "Cancelled."))
     assert banner.accessibleName().startswith("Cancelled")
+
+
+def test_a_missing_helper_offers_the_command_that_installs_it(banner: Banner) -> None:
+    with pytest.raises(AppError) as caught:
+        helper_command("mount", euid=1000, helper=Path("/usr/libexec/mountwright-no-such/helper"))
+    banner.show_error(caught.value)
+    banner.show()
+    assert install_command() in banner.accessibleName()
+    button(banner, "Copy the command").click()
+    program, word = shlex.split(QGuiApplication.clipboard().text())
+    assert Path(program).is_file()
+    assert word == "install-helper"

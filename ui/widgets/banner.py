@@ -9,6 +9,7 @@ from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
+from app.polkit import install_command
 from ui import theme
 from ui.widgets.labels import enlarge, plain_label
 
@@ -102,13 +103,16 @@ class Banner(QFrame):
 
         Args:
             error: what to show.
-            action_text: of a button that offers a way on; no button if empty.
+            action_text: of a button that offers a way on; without one, an error that a command mends offers
+                the command.
             action: what it does, once.
         """
         if error.kind is ErrorKind.CANCELLED:
             self._show("info", self.tr("Cancelled"), error)
         else:
             self._show("error", self.tr("Error"), error)
+        if error.kind is ErrorKind.HELPER_MISSING and action is None:
+            action_text, action = self.tr("Copy the co&mmand"), _copy_install_command
         self._action = action
         self._action_button.setText(action_text)
         self._action_button.setVisible(action is not None)
@@ -186,3 +190,7 @@ class Banner(QFrame):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_detail"):
             self._colour()
+
+
+def _copy_install_command() -> None:
+    QGuiApplication.clipboard().setText(install_command())
