@@ -353,6 +353,7 @@ class Services:
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=find_holders,
             has_client=has_client,
+            added=added_to,
         )
 
     def _hands(self) -> Hands:

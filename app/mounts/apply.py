@@ -241,7 +241,8 @@ class Apply:
         row = self._row(self._args.mount_point)
         if row is None or row.active is None:
             return None
-        values = compare(found.options, row.active)
+        added = self._around.added(self._args.share, self._args.mount_point, now_words(found))
+        values = compare(found.options, row.active, added)
         command = mount_command(self._args.share, self._args.mount_point, now_words(found))
         return MountReport(mount=row, values=values, command=command)
 

@@ -24,6 +24,7 @@ from app.mounts.utab import plain_share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.nfsmount_conf import Added
     from app.mounts.change import ApplyArgs, Holder, OptionChange
     from app.mounts.kept import Keeping, KeptChange
     from app.mounts.model import Mount, MountTable
@@ -49,6 +50,7 @@ class Surroundings:
         check_point: share and path to what is wrong with a new mount point, None if nothing.
         holders: returns the processes that use a mount, as far as this user may see them.
         has_client: address and version to whether the kernel has a client of the server.
+        added: share, mount point and options to what nfsmount.conf adds to such a mount.
     """
 
     table: Callable[[], MountTable]
@@ -57,6 +59,7 @@ class Surroundings:
     check_point: Callable[[str, str], AppError | None]
     holders: Callable[[str], list[Holder]]
     has_client: Callable[[str, str], bool]
+    added: Callable[[str, str, MountOptions], list[Added]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

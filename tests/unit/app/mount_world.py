@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from app.errors import AppError, ErrorKind
+from app.facts.nfsmount_conf import added_to
 from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
@@ -55,6 +56,7 @@ class World:
     """
 
     def __init__(self, folder: Path, *, mounted: bool, fstab: bytes = FSTAB) -> None:
+        self.root = folder
         self.path = folder / "fstab"
         self.path.write_bytes(fstab)
         self.live: dict[str, Active] = {}
@@ -188,6 +190,7 @@ class World:
             probe=self.probe,
             check_point=lambda _share, _path: None,
             has_client=lambda _address, _version: False,
+            added=lambda share, point, options: added_to(share, point, options, str(self.root)),
             holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
         )
 

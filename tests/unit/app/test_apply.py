@@ -153,6 +153,16 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
         number += 1
 
 
+def test_what_nfsmount_conf_adds_is_named_as_the_cause(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=False)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/nfsmount.conf").write_text("[ NFSMount_Global_Options ]\nvers=4.2\n")
+    report = world.apply(ask(options="")).report
+    assert report is not None
+    notes = {value.name: value.note for value in report.values}
+    assert notes["vers"] == "Line 2 of /etc/nfsmount.conf adds “vers=4.2”."
+
+
 def test_units_change_move_and_go_back(tmp_path: Path) -> None:
     world = World(tmp_path, mounted=False)
     options = "vers=4.2,x-systemd.automount,x-systemd.idle-timeout=60,x-systemd.mount-timeout=9s,_netdev"
