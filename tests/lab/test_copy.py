@@ -264,19 +264,14 @@ def test_small_files_and_their_repeats_are_what_the_server_counted(
     link("fast-ethernet")
     mount(version)
     result = copy(lab, repeats=2, **SMALL)
-    assert result.notes == []
+    assert result.notes == []  # not even that the server was asked fewer times than there are files
     assert result.cache is not None
     assert result.cache.checked
     for transfer in transfers(result):
         assert transfer.bytes == transfer.server_bytes == 60 * 4096
     assert set(result.figures) == {"write", "read", "create", "stat", "delete"}
-    assert result.link is not None
-    assert result.link.rtt_s
     for figure in result.figures.values():
         assert len(figure.values) == 2
-    for name in ("create", "stat", "delete"):
-        # Each needs a round trip at least: the client's memory would be faster than the link.
-        assert result.figures[name].median < 1 / result.link.rtt_s
 
 
 def test_what_small_files_meet_is_told_as_for_one(
