@@ -198,10 +198,11 @@ class Catalogue:
             CatalogueError: if two options share a spelling.
         """
         self.options = tuple(options)
-        self._by_name = {option.name: option for option in options}
+        self._by_name = {option.name: option for option in self.options}
+        self._places = {option.name: place for place, option in enumerate(self.options)}
         self._words: dict[str, Option] = {}
         self._keys: dict[str, Option] = {}
-        for option in options:
+        for option in self.options:
             for word in option.all_words():
                 _put(self._words, word, option)
             for form in option.forms:
@@ -243,8 +244,7 @@ class Catalogue:
 
     def order(self, name: str) -> int:
         """Return the place of a canonical name for sorting; unknown names come last."""
-        option = self._by_name.get(name)
-        return self.options.index(option) if option else len(self.options)
+        return self._places.get(name, len(self.options))
 
 
 def _put(index: dict[str, Option], spelling: str, option: Option) -> None:

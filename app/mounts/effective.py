@@ -6,7 +6,10 @@ what mounts on Linux 6.1, 6.12 and 7.2 show.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
 from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
@@ -96,6 +99,15 @@ def differences(configured: Configured, active: Active) -> list[str]:
 
     What the kernel or the server rounds or negotiates is no difference, nor is what the kernel does not show.
     """
+    # Of thousands of mounts most have the same options: each pair is compared once.
+    alike = msgspec.structs.replace(configured, line=0, share="")
+    return list(
+        _differences(alike, msgspec.structs.replace(active, mount_id=0, device="", share="", requested=None))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
     written = MountOptions.parse(configured.options)
     if configured.fstype == "nfs4" and "vers" not in written:
         written.set("vers", "4")
@@ -117,7 +129,7 @@ def differences(configured: Configured, active: Active) -> list[str]:
         elif not _fits(option.name, wanted, found, proto):
             texts = f"“{_text(option, wanted)}”, in use is “{_text(option, found)}”"
             sentences.append(f"{configured.origin} says {texts}.")
-    return sentences
+    return tuple(sentences)
 
 
 def _unshown_default(option: Option, version: str) -> str | None:

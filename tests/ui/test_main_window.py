@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
+    QListView,
     QMessageBox,
     QPushButton,
     QScrollArea,
-    QTreeView,
     QWidget,
 )
 
@@ -215,7 +215,7 @@ def test_a_configured_mount_is_mounted_with_its_options(driver: Driver, fake: Fa
 
 def test_unmount_asks_first(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    view = driver.find(QTreeView, "mounts")
+    view = driver.find(QListView, "mounts")
     view.setFocus()
     driver.qtbot.keyClick(view, Qt.Key.Key_Delete)
     driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
@@ -277,7 +277,7 @@ def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
                 widget.parent(), QComboBox | QAbstractSpinBox
             ):
                 continue
-            if not isinstance(widget, QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox | QTreeView):
+            if not isinstance(widget, QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox | QListView):
                 continue
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             assert widget.accessibleName() or text or _buddy(driver.window, widget), widget.objectName()

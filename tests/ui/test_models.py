@@ -27,11 +27,14 @@ def table(*mounts: Mount) -> MountTable:
 
 
 def shown(model: MountsModel) -> list[tuple[str, list[Mount]]]:
-    groups = []
+    groups: list[tuple[str, list[Mount]]] = []
     for row in range(model.rowCount()):
-        parent = model.index(row, 0)
-        mounts = [model.index(r, 0, parent).data(MountRole) for r in range(model.rowCount(parent))]
-        groups.append((parent.data(), mounts))
+        mount = model.index(row).data(MountRole)
+        if mount is None:
+            groups.append((model.index(row).data(), []))
+            assert not model.flags(model.index(row)) & Qt.ItemFlag.ItemIsEnabled
+        else:
+            groups[-1][1].append(mount)
     return groups
 
 
@@ -57,6 +60,7 @@ def test_groups_by_server(qtmodeltester: ModelTester) -> None:
     qtmodeltester.check(model)
     assert shown(model) == [("nas01", [one, two]), ("zeus", [other])]
     assert model.first().data() == "/home"
+    assert model.index(0).data(StateRole) == "2 mounts"
     assert model.find("nas01:/media", "/media").data(StateRole) == "not mounted"
     assert not model.find("nas01:/media", "/elsewhere").isValid()
 

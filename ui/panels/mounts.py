@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
 
 from app.mounts.model import MountTable
 from ui.models.mounts_model import MountRole, MountsModel
@@ -33,15 +33,13 @@ class MountsPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._model = MountsModel(self)
-        self._view = QTreeView()
+        self._view = QListView()
         self._view.setObjectName("mounts")
         self._view.setAccessibleName(self.tr("Mounts"))
         self._view.setModel(self._model)
         self._view.setItemDelegate(MountDelegate(self._view))
-        self._view.setHeaderHidden(True)
-        self._view.setRootIsDecorated(False)
-        self._view.setItemsExpandable(False)
-        self._view.setIndentation(0)
+        # All rows are of one height, so that the view need not ask for each.
+        self._view.setUniformItemSizes(True)
         self._view.setMouseTracking(True)
         self._view.setFrameShape(QFrame.Shape.NoFrame)
         self._view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -105,11 +103,8 @@ class MountsPanel(QWidget):
         self._view.setUpdatesEnabled(False)
         if anew or not self._model.rowCount():
             self._model.apply_anew(shown)
-            self._view.expandAll()
         else:
             self._model.apply(shown)
-            for row in range(self._model.rowCount()):
-                self._view.expand(self._model.index(row, 0))
         self._view.setUpdatesEnabled(True)
         self._applying = False
         found, total = len(passing), len(table.mounts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -22,21 +22,13 @@ STATE_MEANING = {"mounted": "ok", "not-mounted": "muted", "not-responding": "err
 class MountDelegate(QStyledItemDelegate):
     """Paints servers as headings and mounts in two lines."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._line = 0
-        self._sizes = (QSize(), QSize())
-
     # Qt overrides
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Qt: one line for a server, two for a mount, with air around them."""
-        # The view asks this of every row, so that thousands of them are to cost little.
+        """Qt: two lines with air around them, for a server as for a mount."""
+        del index
         line = option.fontMetrics.lineSpacing()
-        if line != self._line:
-            self._line = line
-            self._sizes = (QSize(line * 8, int(line * 1.9)), QSize(line * 8, int(line * 2.9)))
-        return self._sizes[index.internalId() != 0]
+        return QSize(line * 8, int(line * 2.9))
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -45,13 +37,14 @@ class MountDelegate(QStyledItemDelegate):
         mount: Mount | None = index.data(MountRole)
         painter.save()
         if mount is None:
-            _paint_server(painter, option, str(index.data()))
+            _paint_server(painter, option, str(index.data()), str(index.data(StateRole)))
         else:
             _paint_mount(painter, option, mount, str(index.data(StateRole)))
         painter.restore()
 
 
-def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str) -> None:
+def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, count: str) -> None:
+    """Paint the heading in the lower line, near the mounts that it is for, and their number behind it."""
     rect: QRect = option.rect
     palette: QPalette = option.palette
     heading = QFont(option.font)
@@ -59,9 +52,13 @@ def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str) ->
     painter.setFont(heading)
     painter.setPen(palette.color(QPalette.ColorRole.PlaceholderText))
     metrics = QFontMetrics(heading)
-    area = rect.adjusted(metrics.averageCharWidth(), 0, -metrics.averageCharWidth(), -3)
-    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, area.width())
-    painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, text)
+    area = rect.adjusted(metrics.averageCharWidth(), 0, -metrics.averageCharWidth(), -6)
+    bottom = Qt.AlignmentFlag.AlignBottom
+    room = area.width() - QFontMetrics(option.font).horizontalAdvance(count) - 2 * metrics.averageCharWidth()
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+    painter.drawText(area, bottom | Qt.AlignmentFlag.AlignLeft, text)
+    painter.setFont(option.font)
+    painter.drawText(area, bottom | Qt.AlignmentFlag.AlignRight, count)
 
 
 def _paint_mount(painter: QPainter, option: QStyleOptionViewItem, mount: Mount, word: str) -> None:
