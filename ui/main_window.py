@@ -280,7 +280,7 @@ class MainWindow(QMainWindow):
     def _on_forgotten(self, mount_point: str, report: FstabReport) -> None:
         details = self.tr("The file as it was: {path}").format(path=report.backup)
         self._banner.show_information(
-            self.tr("{path} is taken out of fstab.").format(path=mount_point), details
+            self.tr("{path} is not kept any more.").format(path=mount_point), details
         )
         self.session.refresh()
 

@@ -147,7 +147,7 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.forget``: take the NFS entry of a mount point out of fstab; see PersistArgs."""
+    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs."""
 
     mount_point: str
     preview: bool = False

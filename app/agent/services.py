@@ -218,8 +218,8 @@ class Services:
         return self._fstab.persist(args, context.token)
 
     def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
-        """Take an entry out of fstab, or show what would be taken out."""
-        return self._fstab.forget(args, context.token)
+        """Take a mount out of fstab or out of our units, or show what would be taken out."""
+        return self._kept.forget(args, context.token)
 
     def plan(self, args: ApplyArgs, context: Context) -> Plan:
         """Return what a change of a mount would do."""

@@ -97,7 +97,9 @@ def build_parser() -> argparse.ArgumentParser:
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
 
     add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
-    add_forget(add("forget", "take a mount out of /etc/fstab, after a yes"))
+    add_forget(
+        add("forget", "take a mount out of /etc/fstab, or out of systemd units made here, after a yes")
+    )
 
     _add_test(add("test", "copy to and from a directory and measure the speed"))
 

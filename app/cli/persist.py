@@ -1,4 +1,4 @@
-"""The commands "persist" and "forget": fstab is shown as it would be, and changed after a yes."""
+"""The commands "persist" and "forget": what is kept is shown as it would be, and changed after a yes."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def _get_consent(diff: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise AppError(
             ErrorKind.USAGE,
-            "fstab is not changed without a yes, and there is no terminal to ask on.",
+            "Nothing is changed without a yes, and there is no terminal to ask on.",
             hint="Look at the change with --dry-run, then give --yes.",
         )
     print(diff, end="", file=sys.stderr)
-    print("Write this to /etc/fstab? [y/N] ", end="", file=sys.stderr, flush=True)
+    print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise AppError(ErrorKind.CANCELLED, "Nothing was written.")
 
@@ -77,9 +77,9 @@ def _get_consent(diff: str) -> None:
 def report_text(report: FstabReport) -> str:
     """Return the report for a person."""
     if not report.diff:
-        return "fstab says so already; nothing was written."
+        return "It says so already; nothing was written."
     if not report.written:
         return report.diff.rstrip("\n")
-    told = [f"Wrote: {report.line}" if report.line else "The entry was taken out of /etc/fstab."]
+    told = [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."]
     told += [f"The file as it was: {report.backup}", *report.warnings]
     return "\n".join(told)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.agent.protocol import PersistArgs
+from app.errors import AppError, ErrorKind
+from app.mounts.model import FstabReport
 from app.mounts.unit_files import Pair
 from app.privileged import explain_refusal
 from app.tasks import CancelToken
@@ -13,6 +15,7 @@ from app.tasks import CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.agent.protocol import ForgetArgs
     from app.mounts.change import ApplyArgs
     from app.mounts.persist import Persistence
     from app.mounts.unit_files import UnitFiles
@@ -113,6 +116,33 @@ class Keeping:
             undo()
 
         return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
+
+    def forget(self, args: ForgetArgs, token: CancelToken) -> FstabReport:
+        """Take a mount out of where it is kept, fstab first, or show what would be taken out.
+
+        Raises:
+            AppError: NOT_MOUNTED if it is kept nowhere; else all is as it was then.
+        """
+        try:
+            return self._fstab.forget(args, token)
+        except AppError as error:
+            units = self._units.read(args.mount_point) if error.kind is ErrorKind.NOT_MOUNTED else None
+            if units is None or not units.mount:
+                raise
+        if args.expected_sha256 and args.expected_sha256 != units.sha256:
+            raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
+        diff = self._units.diff(units, Pair("", ""), args.mount_point)
+        if args.preview:
+            return FstabReport(diff=diff, line="", sha256=units.sha256)
+        answer = self._units.put(args.mount_point, Pair("", ""), units.sha256, token)
+        return FstabReport(
+            diff=diff,
+            line="",
+            sha256=units.sha256,
+            written=True,
+            backup=str(answer["backup"]),
+            warnings=[str(text) for text in answer["warnings"]],
+        )
 
     def _moved(self, args: ApplyArgs) -> Pair | None:
         """Return the units of the old mount point, where it is another one and has some."""

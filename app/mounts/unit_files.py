@@ -127,17 +127,16 @@ class UnitFiles:
         """
         return self._helper.call("unit-write", {**_wire(args), "sha256": sha256}, token, _TIMEOUT_S)
 
-    def put(self, point: str, units: Pair, sha256: str, token: CancelToken) -> None:
-        """Let these units stand, or none, in place of those of that checksum.
+    def put(self, point: str, units: Pair, sha256: str, token: CancelToken) -> dict[str, Any]:
+        """Let these units stand, or none, in place of those of that checksum; return the helper's answer.
 
         Raises:
             AppError: they are as they were then.
         """
         if units.mount:
             wire = {**_fields(point, units), "sha256": sha256}
-            self._helper.call("unit-write", wire, token, _TIMEOUT_S)
-        else:
-            self._helper.call("unit-remove", {"target": point, "sha256": sha256}, token, _TIMEOUT_S)
+            return self._helper.call("unit-write", wire, token, _TIMEOUT_S)
+        return self._helper.call("unit-remove", {"target": point, "sha256": sha256}, token, _TIMEOUT_S)
 
     def _build(self, wire: dict[str, Any]) -> Pair:
         words = tuple(wire["options"])

@@ -36,7 +36,7 @@ class ForgetDialog(QDialog):
         self.setObjectName("forget-dialog")
         self.setWindowTitle(self.tr("Forget"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        diff = TextView(self.tr("Change of the file"), lines=14, diff=True)
+        diff = TextView(self.tr("What is taken out"), lines=14, diff=True)
         diff.setObjectName("forget-diff")
         diff.show_text(report.diff)
         warnings = Sentences("", "warn")
@@ -45,15 +45,15 @@ class ForgetDialog(QDialog):
         if active:
             consequence = self.tr("It stays mounted until it is unmounted or the computer shuts down, and "
                                   "will not be mounted again by itself.")  # fmt: skip
-        do = QPushButton(self.tr("&Write to fstab"))
+        do = QPushButton(self.tr("&Forget it"))
         do.setObjectName("forget-do")
         do.clicked.connect(self._on_do)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
-        layout.addWidget(heading(self.tr("Take {path} out of fstab?").format(path=mount_point), scale=1.3))
+        layout.addWidget(heading(self.tr("Stop keeping {path}?").format(path=mount_point), scale=1.3))
         layout.addWidget(plain_label(consequence, wrap=True))
-        layout.addWidget(plain_label(self.tr("A copy of the file as it is now is kept."), wrap=True))
+        layout.addWidget(plain_label(self.tr("A copy as it is now is kept."), wrap=True))
         layout.addWidget(diff)
         layout.addWidget(warnings)
         add_buttons(self, layout, self.tr("&Cancel"), [do], None)

@@ -83,7 +83,7 @@ class DetailPanel(QWidget):
         self._mount_button = _button(self.tr("&Mount"), "mount", self._on_mount_clicked)
         self._apply_button = _button(self.tr("&Apply…"), "apply", self._on_apply_clicked)
         self._forget_button = _button(self.tr("&Forget…"), "forget", self._on_forget_clicked)
-        self._forget_button.setToolTip(self.tr("Take it out of fstab."))
+        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
         self._import_button = _button(self.tr("&Import into fstab…"), "import", self._on_import_clicked)
         self._unmount_button = _button(self.tr("&Unmount…"), "unmount", self.ask_unmount)
         self._busy_bar = QProgressBar()
@@ -370,7 +370,7 @@ class DetailPanel(QWidget):
         self._mount_button.setEnabled(not self.busy and self.settings.complete)
         self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
         self._apply_button.setEnabled(not self.busy and self.settings.complete)
-        self._forget_button.setVisible(mount is not None and _keeper(mount.configured) == "fstab")
+        self._forget_button.setVisible(mount is not None and _keeper(mount.configured) != "nowhere")
         self._forget_button.setEnabled(not self.busy)
         foreign = mount is not None and mount.configured is not None and not mount.configured.ours
         self._import_button.setVisible(foreign)

@@ -66,4 +66,4 @@ def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: str, *, 
         with pytest.raises(AppError) as caught:
             run("persist", "nas:/a", "/mnt/a")
         assert caught.value.kind is ErrorKind.CANCELLED
-    assert screen.getvalue() == "+nas:/a\nWrite this to /etc/fstab? [y/N] "
+    assert screen.getvalue() == "+nas:/a\nWrite this? [y/N] "

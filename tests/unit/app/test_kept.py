@@ -1,0 +1,80 @@
+"""Taking a mount out of where it is kept: fstab first, else units of our own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.agent.protocol import ForgetArgs
+from app.errors import AppError, ErrorKind
+from app.helper import unit_text
+from app.helper.options import load
+from app.mounts.kept import Keeping
+from app.mounts.unit_files import UnitFiles
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.mounts.model import FstabReport
+
+_POINT = "/srv/a b"
+
+
+class NoFstab:
+    """An fstab without an entry."""
+
+    def forget(self, args: ForgetArgs, _token: CancelToken) -> FstabReport:
+        raise AppError(ErrorKind.NOT_MOUNTED, f"fstab has no NFS entry for {args.mount_point}.")
+
+
+class Remover:
+    """The helper's unit-remove, on a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def call(self, verb: str, args: dict[str, Any], _token: CancelToken, _timeout_s: float) -> dict[str, Any]:
+        self.calls.append((verb, args))
+        for path in self.folder.iterdir():
+            path.unlink()
+        return {"backup": "/backup", "warnings": ["Reload it."]}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> tuple[Keeping, Remover]:
+    wanted = unit_text.Wanted("nas:/a b", _POINT, ("hard",), True, 600)
+    units = unit_text.build(wanted, load())
+    for name, text in zip(
+        (unit_text.name(_POINT), unit_text.name(_POINT, "automount")),
+        (units.mount, units.automount),
+        strict=True,
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    remover = Remover(tmp_path)
+    return Keeping(NoFstab(), UnitFiles(remover, str(tmp_path))), remover  # type: ignore[arg-type]
+
+
+def test_units_are_shown_and_then_removed(kept: tuple[Keeping, Remover]) -> None:
+    keeping, remover = kept
+    shown = keeping.forget(ForgetArgs(mount_point=_POINT, preview=True), CancelToken())
+    assert shown.diff.count("\n-[") >= 4
+    assert not shown.written
+    assert remover.calls == []
+    args = ForgetArgs(mount_point=_POINT, expected_sha256=shown.sha256)
+    done = keeping.forget(args, CancelToken())
+    assert (done.written, done.backup, done.warnings) == (True, "/backup", ["Reload it."])
+    assert remover.calls == [("unit-remove", {"target": _POINT, "sha256": shown.sha256})]
+    with pytest.raises(AppError) as gone:
+        keeping.forget(args, CancelToken())
+    assert gone.value.kind is ErrorKind.NOT_MOUNTED
+
+
+def test_units_that_changed_meanwhile_stay(kept: tuple[Keeping, Remover]) -> None:
+    keeping, remover = kept
+    with pytest.raises(AppError) as changed:
+        keeping.forget(ForgetArgs(mount_point=_POINT, expected_sha256="0" * 64), CancelToken())
+    assert changed.value.kind is ErrorKind.FSTAB_CHANGED
+    assert remover.calls == []
