@@ -24,6 +24,7 @@ from app.discovery.model import (
     ServersResult,
 )
 from app.errors import AppError, ErrorKind
+from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
 from app.mounts.model import FstabReport, MountReport, MountTable
 
@@ -315,6 +316,7 @@ VERBS: dict[str, Verb] = {
     "discover.probe": Verb(ProbeArgs, ProbeResult),
     "facts.get": Verb(FactsArgs, Facts),
     "advice.get": Verb(AdviceArgs, AdviceResult),
+    "tunables.get": Verb(TunablesArgs, TunablesResult),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),
     "test.plan": Verb(TestPlanArgs, TestPlan),
     "test.run": Verb(TestSpec, TestResult, TestEvent),

@@ -36,6 +36,7 @@ from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
+from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
 from app.mounts.apply import Apply
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
@@ -129,6 +130,7 @@ class Services:
             "discover.probe": self.probe_server,
             "facts.get": self.get_facts,
             "advice.get": self.get_advice,
+            "tunables.get": self.get_tunables,
             "stats.watch": self.watch_stats,
             "test.plan": self.plan_test,
             "test.run": self.run_test,
@@ -299,6 +301,11 @@ class Services:
         mount = _find(self._table(), args.mount_point) if args.mount_point else None
         link = self._lab.link() if self._lab is not None else None
         return advise(args, lambda share: gather_facts(share, link_override=link), mount)
+
+    def get_tunables(self, args: TunablesArgs, _context: Context) -> TunablesResult:
+        """Return what stands beside the mount options."""
+        live = _find(self._table(), args.mount_point).active if args.mount_point else None
+        return read_tunables(live.device if live is not None else "")
 
     def watch_stats(self, args: WatchArgs, context: Context) -> Empty:
         """Send rates until cancelled."""

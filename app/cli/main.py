@@ -29,6 +29,8 @@ from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
 from app.cli.test import plan_text, planned, test_spec
 from app.cli.text import facts_text, mounts_text, report_text, test_text
+from app.cli.tunables import query as tunables_query
+from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError
@@ -178,6 +180,11 @@ def _apply(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else apply_text(result)
 
 
+def _tunables(host: Host, args: argparse.Namespace) -> str:
+    result = ask(host, "tunables.get", tunables_query(args))
+    return _json(result) if args.json else tunables_text(result)
+
+
 def _watch(host: Host, args: argparse.Namespace) -> str:
     """Print lines until Ctrl-C, or as many as asked for; nothing is left to print at the end."""
     text = WatchText(operations=args.operations)
@@ -282,4 +289,5 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "apply": _apply,
     "test": _test,
     "watch": _watch,
+    "tunables": _tunables,
 }

@@ -13,6 +13,7 @@ from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
 from app.cli.lint import add_arguments as add_lint
 from app.cli.persist import add_forget, add_persist
+from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
 from app.units import format_size, parse_size
 from app.version import VERSION
@@ -77,6 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     facts.add_argument("where", nargs="?", default="", metavar="SHARE|MOUNTPOINT")
 
     add_advise(add("advise", "recommend options for a mount, with reasons"))
+
+    add_tunables(add("tunables", "show what stands beside the mount options: readahead, slot tables, …"))
 
     add_watch(add("watch", "show what a mount does, once a second"))
 

@@ -1,0 +1,50 @@
+"""``mountwright tunables``: what stands beside the mount options, and how to change it now and to last."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from advisor.tunables import tunables
+from app.facts.tunables import TunablesArgs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.tunables import Tunable
+    from app.facts.tunables import TunableNow, TunablesResult
+
+_WIDTH = 100
+_HEEDED = {"live": "heeded at once", "mount": "heeded by mounts made afterwards"}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of tunables."""
+    command.add_argument(
+        "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="show those of this mount too"
+    )
+
+
+def query(args: argparse.Namespace) -> TunablesArgs:
+    """Return what the agent is asked."""
+    return TunablesArgs(mount_point=args.mount_point)
+
+
+def tunables_text(result: TunablesResult) -> str:
+    """Return the values for people."""
+    return "\n".join("\n".join([*_lines(tunables()[now.name], now), ""]) for now in result.values).rstrip()
+
+
+def _lines(tunable: Tunable, now: TunableNow) -> list[str]:
+    value = f"unknown: {now.why}" if now.value is None else f"{now.value} {tunable.unit}".rstrip()
+    default = tunable.default_note or ("" if tunable.default is None else str(tunable.default))
+    whose = "this mount" if tunable.scope == "mount" else "the whole computer"
+    lines = [f"{tunable.label} ({tunable.name}): {value}"]
+    lines += textwrap.wrap(tunable.help, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    lines.append(f"  Default: {default or 'unknown'}. Of {whose}, {_HEEDED[tunable.change]}.")
+    example = now.value if now.value is not None else str(tunable.default or "VALUE")
+    lines.append(f"  Now:    echo {example} | sudo tee {now.path}")
+    if tunable.keep:
+        kept = tunable.kept_by(example).replace("\n", "; ")
+        lines.append(f"  Lasting: in {tunable.keep}: {kept}")
+    return lines

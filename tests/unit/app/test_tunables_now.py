@@ -1,0 +1,42 @@
+"""What stands beside a mount's options, as it is now."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor.tunables import tunables
+from app.cli.main import main
+from app.facts.tunables import read_tunables
+
+
+def test_values_are_read_and_missing_ones_say_why(tmp_path: Path) -> None:
+    path = tmp_path / "sys/class/bdi/0:47"
+    path.mkdir(parents=True)
+    (path / "read_ahead_kb").write_text("1024\n", encoding="ascii")
+    found = {now.name: now for now in read_tunables("0:47", str(tmp_path)).values}
+    assert list(found) == list(tunables())
+    assert found["read_ahead_kb"].value == "1024"
+    assert found["read_ahead_kb"].path == "/sys/class/bdi/0:47/read_ahead_kb"
+    slots = found["tcp_max_slot_table_entries"]
+    assert slots.value is None
+    assert "module" in slots.why
+
+
+def test_without_a_mount_only_the_host_s(tmp_path: Path) -> None:
+    names = [now.name for now in read_tunables(root=str(tmp_path)).values]
+    assert names == [name for name, tunable in tunables().items() if tunable.scope == "host"]
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tunables"]) == 0
+    out = capsys.readouterr().out
+    assert "Requests at once at most (TCP)" in out
+    assert "/etc/modprobe.d/mountwright.conf" in out
+    assert main(["tunables", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["values"]
+
+
+def test_a_mount_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tunables", "/nowhere"]) == 1
+    assert "/nowhere" in capsys.readouterr().err
