@@ -126,7 +126,7 @@ class MountsModel(QAbstractListModel):
             "mounted": self.tr("mounted"),
             "not-mounted": self.tr("not mounted"),
             "not-responding": self.tr("not responding"),
-            "differs": self.tr("mounted, differs from what is configured"),
+            "differs": self.tr("mounted, differs"),
         }[mount.state]
 
     # Qt overrides
