@@ -289,21 +289,18 @@ def _recommendation(
 
 
 def _lost(vote: _Vote, winner: _Vote) -> NotRecommended:
-    return NotRecommended(
-        option=vote.option,
-        value=vote.value,
-        reason=f"{vote.rule.reason} The {winner.rule.layer} outranks that: {winner.rule.reason}",
-        source=vote.rule.source,
-        link=vote.rule.link,
-        rule=vote.name,
-    )
+    return _turned_down(vote, f"The {winner.rule.layer} outranks that: {winner.rule.reason}")
 
 
 def _refuted(vote: _Vote, finding: Measured) -> NotRecommended:
+    return _turned_down(vote, f"Your own measurement says otherwise: {finding.text}")
+
+
+def _turned_down(vote: _Vote, why: str) -> NotRecommended:
     return NotRecommended(
         option=vote.option,
         value=vote.value,
-        reason=f"{vote.rule.reason} Your own measurement says otherwise: {finding.text}",
+        reason=f"{vote.rule.reason} {why}",
         source=vote.rule.source,
         link=vote.rule.link,
         rule=vote.name,

@@ -15,6 +15,7 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from app.units import format_size
 from ui import theme
+from ui.plots.axes import colour_axes
 
 if TYPE_CHECKING:
     from advisor.curve import Curve
@@ -106,13 +107,7 @@ class ExpectedPlot(QWidget):
 
     def _colour(self) -> None:
         colours = theme.colours_of(self)
-        self._plot.setBackground(colours.base)
-        for side in ("left", "bottom"):
-            axis = self._item.getAxis(side)
-            axis.setPen(pg.mkPen(colours.border))
-            axis.setTextPen(pg.mkPen(colours.muted))
-            axis.setTickFont(self.font())
-            axis.label.setFont(self.font())
+        colour_axes(self._plot, pg, colours, self.font())
         line = colours.write if self._curve is not None and self._curve.over == "wsize" else colours.read
         self._line.setPen(pg.mkPen(line, width=2))
         self._band.setBrush(pg.mkBrush(theme.blend(line, colours.base, _BAND)))

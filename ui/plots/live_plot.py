@@ -17,6 +17,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from ui import theme
+from ui.plots.axes import colour_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,13 +175,7 @@ class LivePlot(QWidget):
 
     def _colour(self) -> None:
         colours = theme.colours_of(self)
-        self._plot.setBackground(colours.base)
-        for side in ("left", "bottom"):
-            axis = self._item.getAxis(side)
-            axis.setPen(pg.mkPen(colours.border))
-            axis.setTextPen(pg.mkPen(colours.muted))
-            axis.setTickFont(self.font())
-            axis.label.setFont(self.font())
+        colour_axes(self._plot, pg, colours, self.font())
         self._curves["write"].setPen(pg.mkPen(colours.write, width=1))
         self._curves["read"].setPen(pg.mkPen(colours.read, width=1))
         self._limit.setPen(pg.mkPen(colours.ok, width=1))
