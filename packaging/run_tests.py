@@ -150,7 +150,11 @@ def side_by_side(options: list[str], newer: dict[str, str], *, lab: bool) -> lis
             for path in (ROOT / "tests/lab").glob("test_*.py")
             if str(path.relative_to(ROOT)) not in _SPEEDS
         )
-        steps[:0] = [pytest_step("lab", python_of("test"), others, options)]
+        python = python_of("test")
+        steps[:0] = [
+            pytest_step("lab", python, others, options),
+            pytest_step("visual", python, ["tests/visual"], options),
+        ]
     steps[2:2] = [pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options)]
     steps += [
         without_qt(),
@@ -172,10 +176,7 @@ def alone(options: list[str]) -> tuple[list[Step], Counts]:
         wanted = os.environ.get("CI", "") not in ("", "0", "false")
         return [], Counts(failed=1) if wanted else Counts(skipped=1)
     python = python_of("test")
-    return [
-        pytest_step("lab, speeds", python, [*_SPEEDS], options),
-        pytest_step("visual", python, ["tests/visual"], options),
-    ], Counts()
+    return [pytest_step("lab, speeds", python, [*_SPEEDS], options)], Counts()
 
 
 def set_up_newer() -> dict[str, str]:
