@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, to_mount
 from app.advice import advise
+from app.agent.measuring import Measuring
 from app.agent.protocol import (
     PROTOCOL,
     Empty,
@@ -27,8 +28,7 @@ from app.agent.protocol import (
     UnmountResult,
     WatchArgs,
 )
-from app.bench.plan import plan_test
-from app.bench.run import look_at, run_test, wait_for_cleanups
+from app.bench.cleanup import wait_for_cleanups
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from advisor.share import Share
     from app.advice import AdviceArgs, AdviceResult
     from app.agent.server import Context, Handler
-    from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
-    from app.bench.where import Where
     from app.discovery.model import (
         ExportsArgs,
         ExportsResult,
@@ -111,6 +109,7 @@ class Services:
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
         self._requested = Requested()
+        self._measuring = Measuring(self._requested, self._lab_link, self._mount_again)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""
@@ -132,8 +131,7 @@ class Services:
             "advice.get": self.get_advice,
             "tunables.get": self.get_tunables,
             "stats.watch": self.watch_stats,
-            "test.plan": self.plan_test,
-            "test.run": self.run_test,
+            **self._measuring.handlers(),
         }
 
     def close(self) -> None:
@@ -155,7 +153,7 @@ class Services:
             uid=os.geteuid(),
             lab=self._lab is not None,
             share=self._lab.share if self._lab else "",
-            link=self._lab.link() if self._lab else None,
+            link=self._lab_link(),
         )
 
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
@@ -292,14 +290,13 @@ class Services:
         share = args.share
         if args.mount_point:
             share = _find(self._table(), args.mount_point).share
-        link = self._lab.link() if self._lab is not None else None
-        return gather_facts(share, link_override=link)
+        return gather_facts(share, link_override=self._lab_link())
 
     def get_advice(self, args: AdviceArgs, context: Context) -> AdviceResult:
         """Return what to change on a mount and why; also for a machine that is described by hand."""
         context.token.check()
         mount = _find(self._table(), args.mount_point) if args.mount_point else None
-        link = self._lab.link() if self._lab is not None else None
+        link = self._lab_link()
         return advise(args, lambda share: gather_facts(share, link_override=link), mount)
 
     def get_tunables(self, args: TunablesArgs, _context: Context) -> TunablesResult:
@@ -316,41 +313,12 @@ class Services:
         watch(args.mount_point, args.interval_s, context.token, emit)
         return Empty()
 
-    def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
-        """Say what a test will copy and how long it will take; with a preset, choose it."""
-        looked = look_at(args.spec, context.token)
-        link = self._lab.link() if self._lab is not None else None
-        if link is None and looked.where is not None and looked.where.nfs:
-            link = gather_facts(looked.where.share).link
-        return plan_test(args, looked.free, link)
+    def _lab_link(self) -> LinkFacts | None:
+        return self._lab.link() if self._lab is not None else None
 
-    def run_test(self, args: TestSpec, context: Context) -> TestResult:
-        """Run a copy test in a worker process."""
-        link = self._lab.link() if self._lab is not None else None
-
-        if args.cache == "fresh-mount" and self._lab is None:
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                "A mount of this computer is not mounted afresh for a test: it may be in use.",
-                hint="Choose another way to keep the cache out of the read.",
-            )
-
-        def remount(where: Where | None) -> None:
-            self._mount_afresh(where, context)
-
-        return run_test(args, context.token, context.emit, link=link, table=self._table, remount=remount)
-
-    def _mount_afresh(self, where: Where | None, context: Context) -> None:
-        """Unmount and mount again what was mounted here with the options asked for."""
-        asked = self._requested.options(where.mount_id) if where is not None else None
-        if where is None or asked is None:
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                "Only an NFS mount that was made here can be mounted afresh for the read.",
-                hint="Choose another way to keep the cache out of the read.",
-            )
-        self.unmount(UnmountArgs(mount_point=where.mount_point), context)
-        self.mount(MountArgs(share=where.share, mount_point=where.mount_point, options=asked), context)
+    def _mount_again(self, share: str, mount_point: str, options: str, context: Context) -> None:
+        self.unmount(UnmountArgs(mount_point=mount_point), context)
+        self.mount(MountArgs(share=share, mount_point=mount_point, options=options), context)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(

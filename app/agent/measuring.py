@@ -1,0 +1,79 @@
+"""The agent's verbs that measure: what a test would do, and the test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.bench.plan import plan_test
+from app.bench.run import look_at, run_test
+from app.errors import AppError, ErrorKind
+from app.facts.gather import gather_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.facts import LinkFacts
+    from app.agent.server import Context, Handler
+    from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
+    from app.bench.where import Where
+    from app.mounts.requested import Requested
+
+
+class Measuring:
+    """The measuring verbs of one host; methods take (args, context) and return the verb's result."""
+
+    def __init__(
+        self,
+        requested: Requested,
+        lab_link: Callable[[], LinkFacts | None],
+        mount_again: Callable[[str, str, str, Context], None],
+    ) -> None:
+        """Create it.
+
+        Args:
+            requested: the mounts with the options that were asked for.
+            lab_link: returns the link that the lab emulates now, None on any other host.
+            mount_again: unmounts and mounts (share, mount point, options, context).
+        """
+        self._requested = requested
+        self._lab_link = lab_link
+        self._mount_again = mount_again
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return this part of the agent's verb table."""
+        return {"test.plan": self.plan_test, "test.run": self.run_test}
+
+    def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
+        """Say what a test will copy and how long it will take; with a preset, choose it."""
+        looked = look_at(args.spec, context.token)
+        link = self._lab_link()
+        if link is None and looked.where is not None and looked.where.nfs:
+            link = gather_facts(looked.where.share).link
+        return plan_test(args, looked.free, link)
+
+    def run_test(self, args: TestSpec, context: Context) -> TestResult:
+        """Run a copy test in a worker process."""
+        link = self._lab_link()
+        if args.cache == "fresh-mount" and link is None:
+            raise AppError(
+                ErrorKind.UNAVAILABLE,
+                "A mount of this computer is not mounted afresh for a test: it may be in use.",
+                hint="Choose another way to keep the cache out of the read.",
+            )
+
+        def remount(where: Where | None) -> None:
+            self._mount_afresh(where, context)
+
+        table = self._requested.table
+        return run_test(args, context.token, context.emit, link=link, table=table, remount=remount)
+
+    def _mount_afresh(self, where: Where | None, context: Context) -> None:
+        """Unmount and mount again what was mounted here with the options asked for."""
+        asked = self._requested.options(where.mount_id) if where is not None else None
+        if where is None or asked is None:
+            raise AppError(
+                ErrorKind.UNAVAILABLE,
+                "Only an NFS mount that was made here can be mounted afresh for the read.",
+                hint="Choose another way to keep the cache out of the read.",
+            )
+        self._mount_again(where.share, where.mount_point, asked, context)
