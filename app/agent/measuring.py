@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.bench.plan import plan_test
 from app.bench.run import look_at, run_test
 from app.errors import AppError, ErrorKind
-from app.facts.gather import gather_facts
+from app.facts.gather import link_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,8 @@ class Measuring:
         looked = look_at(args.spec, context.token)
         link = self._lab_link()
         if link is None and looked.where is not None and looked.where.nfs:
-            link = gather_facts(looked.where.share).link
+            address, port = looked.where.server
+            link = link_to(address, port) if address else None
         return plan_test(args, looked.free, link)
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:

@@ -25,6 +25,7 @@ from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note
 from app.bench.summary import figures, judged_reads, middle, uses
 from app.errors import AppError, ErrorKind
+from app.facts.gather import link_to
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
 from app.process import kill_group, start, wait
@@ -68,7 +69,8 @@ def run_test(
         spec: the test; a relative path or a symbolic link is resolved by the worker.
         token: ends the test within 200 ms; the test's files are removed in the background then.
         emit: gets phases and samples, on this thread.
-        link: what is known of the way to the server; a read faster than it is flagged.
+        link: the emulated link, None to find out about the way to the server. A read faster than the link
+            can be is flagged.
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
@@ -89,6 +91,7 @@ def run_test(
     nfs = where is not None and where.nfs
     if not nfs:
         notes.insert(0, _UNCHECKED)
+    link = _find_link(where, link)
     read, cache = judged_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
@@ -113,6 +116,12 @@ def run_test(
         figures=found,
         enough=uses(spec, found, cached=cache is not None and cache.cached),
     )
+
+
+def _find_link(where: Where | None, override: LinkFacts | None) -> LinkFacts | None:
+    """Return the way to the server as it is now that nothing is copied, measured in a second at most."""
+    address, port = where.server if where is not None and where.nfs else ("", 0)
+    return link_to(address, port, override=override) if address else override
 
 
 def look_at(spec: TestSpec, token: CancelToken) -> WorkerResult:

@@ -12,13 +12,15 @@ from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
 from app.facts.offers import VersionQuestion
-from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
+from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
 from app.facts.server import identified, mounts_of
 from app.mounts.probe import resolve
 
 _BUDGET_S = 2.7
 #: The name service gets this much of it, so that something is left for the server.
 _RESOLVE_S = 1.4
+#: What the round trips to a server that is known to answer may take.
+_LINK_S = 1.0
 
 
 def gather_facts(
@@ -69,6 +71,22 @@ def gather_facts(
         link=_link(route, trip, link_override),
         server=question.answer(server),
     )
+
+
+def link_to(
+    address: str, port: int = NFS_PORT, *, override: LinkFacts | None = None, seconds: float = _LINK_S
+) -> LinkFacts:
+    """Return what is known of the way to an address; nobody is asked but the kernel and that port.
+
+    Args:
+        address: of the server, as the kernel prints it.
+        port: TCP port that the round trips are measured with.
+        override: as for :func:`gather_facts`.
+        seconds: for all of them; a server that is silent costs no more.
+    """
+    route = find_route(address)
+    trip = measure_round_trip(address, seconds if route else 0.0, port=port)
+    return _link(route, trip, override, port)
 
 
 def _host(share: str) -> tuple[str, str]:
@@ -129,10 +147,12 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
     )
 
 
-def _link(route: Route | None, trip: RoundTrip, override: LinkFacts | None) -> LinkFacts:
+def _link(
+    route: Route | None, trip: RoundTrip, override: LinkFacts | None, port: int = NFS_PORT
+) -> LinkFacts:
     if trip.times:
-        rtt_source = f"median of {len(trip.times)} TCP connections to port 2049"
-        p95_source = f"slowest of {len(trip.times)} TCP connections to port 2049"
+        rtt_source = f"median of {len(trip.times)} TCP connections to port {port}"
+        p95_source = f"slowest of {len(trip.times)} TCP connections to port {port}"
     else:
         rtt_source = p95_source = "the server does not answer"
     if override is not None:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from advisor.facts import LinkFacts
 from app.agent.client import AgentClient
 from app.agent.server import AgentServer, Context
 from app.bench import cleanup, run, worker
 from app.bench.files import MARKER, PREFIX, own_marker
-from app.bench.messages import WorkerJob
+from app.bench.messages import WorkerJob, WorkerResult
 from app.bench.meter import Progress
 from app.bench.result import TestEvent, TestResult, TestSpec
 from app.bench.run import run_test, wait_for_cleanups
+from app.bench.where import Where
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
@@ -419,3 +421,44 @@ def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
 
     with pytest.raises(AppError, match="not what was written"):
         in_two_stages(tmp_path, remount)
+
+
+def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def link_to(address: str, port: int, *, override: LinkFacts | None) -> LinkFacts:
+        assert override is None
+        asked.append((address, port))
+        return LinkFacts(name="eth0", rate_bps=1e6)
+
+    def find_mount(_fd: int) -> Where:
+        options = "rw,vers=4.2,addr=192.0.2.7,port=2050"
+        return Where(
+            mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options=options
+        )
+
+    monkeypatch.setattr(run, "link_to", link_to)
+    real = run._Run.result
+
+    def on_nfs(self: run._Run) -> WorkerResult:
+        done = real(self)
+        rounds = [
+            msgspec.structs.replace(
+                item, read=msgspec.structs.replace(item.read, server_bytes=item.read.bytes)
+            )
+            for item in done.rounds
+            if item.read is not None
+        ]
+        return msgspec.structs.replace(done, where=find_mount(0), rounds=rounds)
+
+    monkeypatch.setattr(run._Run, "result", on_nfs)
+    result, _ = do(tmp_path, direction="read")
+    assert asked == [("192.0.2.7", 2050)]
+    assert result.link == LinkFacts(name="eth0", rate_bps=1e6)
+    assert result.cache is not None
+    assert result.cache.cached
+    assert result.read is not None
+    assert result.read.cached
+    assert any("faster than the link" in note for note in result.notes)

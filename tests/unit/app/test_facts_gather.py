@@ -15,7 +15,7 @@ from app.discovery.model import ProbeResult, VersionOffer
 from app.discovery.probe import VERSIONS
 from app.errors import AppError, ErrorKind
 from app.facts import gather, offers, route
-from app.facts.gather import gather_facts
+from app.facts.gather import gather_facts, link_to
 from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
 from app.tasks import CancelToken
 
@@ -210,6 +210,20 @@ def test_a_server_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 TCP connections" in facts.link.sources["rtt_s"]
     assert explained(facts.link)
     assert set(facts.server.sources) == {f.name for f in fields(ServerFacts)} - {"sources"}
+
+
+def test_the_way_to_an_address_is_told_without_asking_a_name_service() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+        link = link_to("127.0.0.1", port)
+        assert (link.interface, link.kind) == ("lo", "loopback")
+        assert link.rtt_s is not None
+        assert f"TCP connections to port {port}" in link.sources["rtt_s"]
+        assert explained(link)
+        emulated = link_to("127.0.0.1", port, override=LinkFacts(name="wan", rate_bps=1e7, emulated=True))
+    assert (emulated.name, emulated.rate_bps) == ("wan", 1e7)
+    assert emulated.rtt_s is not None
+    assert link_to("127.0.0.1", port, seconds=0.2).rtt_s is not None  # a refusal is an answer too
 
 
 def test_a_server_that_is_silent_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
