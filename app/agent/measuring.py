@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.bench.environment import read_ahead_of, with_environment
 from app.bench.plan import plan_test
 from app.bench.run import look_at, run_test
 from app.errors import AppError, ErrorKind
@@ -66,7 +67,8 @@ class Measuring:
             self._mount_afresh(where, context)
 
         table = self._requested.table
-        return run_test(args, context.token, context.emit, link=link, table=table, remount=remount)
+        result = run_test(args, context.token, context.emit, link=link, table=table, remount=remount)
+        return with_environment(result, read_ahead_of(result, table()))
 
     def _mount_afresh(self, where: Where | None, context: Context) -> None:
         """Unmount and mount again what was mounted here with the options asked for."""

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
+from app.bench.environment import Environment  # noqa: TC001 - likewise
 
 Phase = Literal["prepare", "write", "fsync", "close", "drop-cache", "read", "stat", "delete", "clean-up"]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
@@ -236,6 +237,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         figures: over all repeats. "write" and "read" in bytes a second; of many small files also "create"
             (the call that makes one, of the timed write), "stat" and "delete" in files a second.
         enough: what the speeds are enough for, a sentence for each use.
+        environment: the host that ran it, its link and its server; None if nobody asked.
     """
 
     __test__ = False
@@ -257,3 +259,4 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     figures: dict[str, Figure] = {}
     enough: list[str] = []
+    environment: Environment | None = None

@@ -1,0 +1,145 @@
+"""Where a test ran: what has to be known of both computers and the way between to compare it with another."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from advisor.facts import ClientFacts
+    from app.bench.result import TestResult
+    from app.mounts.model import Mount, MountTable
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """The host that ran a test, its link and its server; what is not known is None.
+
+    Attributes:
+        host: name of the host that ran the test.
+        system: the distribution, as os-release names it.
+        kernel: release, as uname says it.
+        nfs_utils: version of mount.nfs.
+        program: version of this program.
+        memory_bytes: of the host.
+        interface: network interface that leads to the server.
+        adapter: vendor and model of the network card.
+        driver: its kernel driver.
+        rate_bps: line rate towards the host, bits per second.
+        duplex: full or half.
+        mtu: bytes.
+        rtt_s: median round trip to the server, measured after the test.
+        emulated_link: name of the lab's link, None on a real one.
+        server: its name, as the share spells it.
+        server_address: in use.
+        server_kind: an id of resources/servers.toml.
+        server_implementation: what an NFS 4.1 server calls itself.
+        nfs_version: in use.
+        read_ahead_kb: of the mount.
+    """
+
+    host: str | None = None
+    system: str | None = None
+    kernel: str | None = None
+    nfs_utils: str | None = None
+    program: str | None = None
+    memory_bytes: int | None = None
+    interface: str | None = None
+    adapter: str | None = None
+    driver: str | None = None
+    rate_bps: float | None = None
+    duplex: str | None = None
+    mtu: int | None = None
+    rtt_s: float | None = None
+    emulated_link: str | None = None
+    server: str | None = None
+    server_address: str | None = None
+    server_kind: str | None = None
+    server_implementation: str | None = None
+    nfs_version: str | None = None
+    read_ahead_kb: int | None = None
+
+
+def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> TestResult:
+    """Return the result with the environment of this host, asked after the test so that it disturbs nothing.
+
+    Nothing on NFS is touched and no server is asked: the way to it is in the result. The first time takes
+    about 50 ms (mount.nfs says its version), each further one 1 ms.
+
+    Args:
+        result: of a test that ran on this host.
+        read_ahead_kb: of the mount, if it is known.
+    """
+    # Imported here: the worker of a test reads results too, and has no use for facts.
+    from advisor.facts import ServerFacts
+    from advisor.share import Share, ShareError
+    from app.facts.server import identified, mounts_of
+
+    client, link = _client(), result.link
+    server = ServerFacts()
+    if result.share:
+        try:
+            share = Share.parse(result.share)
+            server = identified(ServerFacts(name=share.host), share.export, mounts_of(share.host))
+        except ShareError:  # a name that only the kernel accepts
+            pass
+    return msgspec.structs.replace(
+        result,
+        environment=Environment(
+            host=client.hostname or None,
+            system=_system(),
+            kernel=client.kernel or None,
+            nfs_utils=client.nfs_utils,
+            program=VERSION,
+            memory_bytes=client.memory_bytes,
+            interface=link.interface if link else None,
+            adapter=link.adapter if link else None,
+            driver=link.driver if link else None,
+            rate_bps=link.rate_bps if link else None,
+            duplex=link.duplex if link else None,
+            mtu=link.mtu if link else None,
+            rtt_s=link.rtt_s if link else None,
+            emulated_link=link.name if link and link.emulated else None,
+            server=server.name or None,
+            server_address=result.effective.get("addr"),
+            server_kind=server.kind,
+            server_implementation=server.implementation,
+            nfs_version=result.effective.get("vers"),
+            read_ahead_kb=read_ahead_kb,
+        ),
+    )
+
+
+def read_ahead_of(result: TestResult, table: MountTable) -> int | None:
+    """Return the readahead of the mount that a test ran on, KiB, None if it is not known.
+
+    Args:
+        result: of the test.
+        table: the mounts of its host, read after it.
+    """
+
+    def holds(mount: Mount) -> bool:
+        point = mount.mount_point.rstrip("/")
+        return mount.share == result.share and (result.path == point or result.path.startswith(point + "/"))
+
+    found = [mount for mount in table.mounts if mount.active is not None and holds(mount)]
+    nearest = max(found, key=lambda mount: len(mount.mount_point), default=None)
+    return nearest.active.read_ahead_kb if nearest is not None and nearest.active is not None else None
+
+
+@cache
+def _client() -> ClientFacts:
+    from app.facts.client import client_facts
+
+    return client_facts()
+
+
+def _system() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
