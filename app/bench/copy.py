@@ -31,10 +31,10 @@ class Copier(Workload):
 
     def write(self) -> Transfer:
         """Write the file and measure it; see the base class for the errors."""
-        fd = self._directory.create(os.O_SYNC if self._spec.sync else 0)
+        fd = self._open_to_write(os.O_SYNC if self._spec.sync else 0)
         try:
             t0 = self._meter.begin("write", "write")
-            write_blocks(fd, self._pool, self._spec.size, self._progress)
+            self._put(fd)
             t1 = time.monotonic()
             self._meter.phase("write", "fsync")
             os.fsync(fd)
@@ -77,7 +77,7 @@ class Copier(Workload):
             buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
             t0 = self._meter.begin("read", "read")
             with memoryview(buffer) as view:
-                read_blocks(fd, self._pool, self._spec.size, view, self._progress)
+                self._get(fd, view)
             t1 = time.monotonic()
             self._meter.phase("read", "close")
         except BaseException:
@@ -88,6 +88,15 @@ class Copier(Workload):
         buffer.close()
         added, samples = self._meter.finish()
         return self._transfer("read", (t1 - t0, 0.0, t2 - t1), added, samples)
+
+    def _open_to_write(self, flags: int) -> int:
+        return self._directory.create(flags)
+
+    def _put(self, fd: int) -> None:
+        write_blocks(fd, self._pool, self._spec.size, self._progress)
+
+    def _get(self, fd: int, view: memoryview) -> None:
+        read_blocks(fd, self._pool, self._spec.size, view, self._progress)
 
     def _drop_cache(self) -> None:
         fd = self._directory.open()
@@ -175,14 +184,15 @@ def read_blocks(
 def _check(pool: DataPool, data: memoryview, position: int, size: int, first: int) -> None:
     """Look at what was read at a position: is it the file's length, and are its first bytes right?"""
     if not data or position + len(data) > size:
-        raise _other_file(f"read {position + len(data)} bytes of {size}")
+        raise other_file(f"read {position + len(data)} bytes of {size}")
     index, offset = divmod(position, pool.block_size)
     start = data[: min(_CHECK_BYTES, pool.block_size - offset)]
     if not pool.matches(first + index, offset, start):
-        raise _other_file(f"the bytes at {position} differ")
+        raise other_file(f"the bytes at {position} differ")
 
 
-def _other_file(detail: str) -> AppError:
+def other_file(detail: str) -> AppError:
+    """Return the error of a file that is not what was written."""
     return AppError(
         ErrorKind.IO,
         "The test file read back is not what was written.",

@@ -32,14 +32,21 @@ class Progress:
         bytes: bytes that calls of the present transfer have returned for.
         steps: operations done that move no bytes.
         stopped: set when the transfer is to end at the next block.
+        parts: of the streams that move bytes for it at the same time.
     """
 
-    __slots__ = ("bytes", "steps", "stopped")
+    __slots__ = ("bytes", "parts", "steps", "stopped")
 
     def __init__(self) -> None:
         self.bytes = 0
         self.steps = 0
         self.stopped = False
+        self.parts: list[Progress] = []
+
+    @property
+    def moved(self) -> int:
+        """Bytes of the transfer and of its parts."""
+        return self.bytes + sum(part.bytes for part in self.parts)
 
 
 class Meter:
@@ -129,7 +136,7 @@ class Meter:
     def _take(self, look: Look, t_s: float) -> None:
         added, step = look.since(self._base), look.since(self._last)
         self._last = look
-        done = self.progress.bytes
+        done = self.progress.moved
         if self._way == "read":
             server, ops, rtt_ms = added.server_read, step.read_ops, step.read_rtt_ms
         else:
@@ -153,7 +160,7 @@ class Meter:
         now = time.monotonic()
         # Time-outs and retransmissions also grow while the server is dead.
         served = (look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes)
-        state = (served, self.progress.bytes, self.progress.steps, self._phase)
+        state = (served, self.progress.moved, self.progress.steps, self._phase)
         if now - self._alive_at >= _ALIVE_INTERVAL_S and (state != self._moved or not self.probe.nfs):
             self._alive_at, self._moved = now, state
             self._send(WorkerMessage(alive=True))

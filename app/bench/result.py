@@ -12,8 +12,8 @@ from app.bench.environment import Environment  # noqa: TC001 - likewise
 Phase = Literal["prepare", "write", "fsync", "close", "drop-cache", "read", "stat", "delete", "clean-up"]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
-#: One file, or many small ones.
-Workload = Literal["file", "files"]
+#: One file, many small ones, one file whose blocks are in random order, or several files at once.
+Workload = Literal["file", "files", "random", "streams"]
 #: What a test is made to last about: 15 seconds, one minute, four minutes.
 Preset = Literal["quick", "normal", "thorough"]
 
@@ -33,7 +33,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         block_size: bytes of each read or write call.
         cache: how the client's cache is kept out of the read.
         sync: open the file with O_SYNC.
-        workload: one file, or many small ones.
+        workload: one file, many small ones, one in random order, or several at once.
         count: number of the files; 1 for one file.
         repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
         seconds: no further repeat begins that would probably end later than this; None for no limit.

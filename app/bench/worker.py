@@ -21,8 +21,10 @@ from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResu
 from app.bench.meter import Meter, Progress
 from app.bench.probe import Probe
 from app.bench.problems import explain
+from app.bench.records import RandomRecords
 from app.bench.rounds import counted, cut_note, run_rounds
 from app.bench.small import MAX_COUNT, SmallFiles
+from app.bench.streams import MAX_STREAMS, Streams
 from app.bench.where import find_mount, printable
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
@@ -37,6 +39,8 @@ _LAST_BREATH_S = 20.0
 MIN_BLOCK_SIZE = 512
 MAX_BLOCK_SIZE = 256 * 2**20
 MAX_REPEATS = 1000
+_KINDS = {"files": SmallFiles, "random": RandomRecords, "streams": Streams}
+_MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS}
 
 
 def main() -> int:
@@ -122,8 +126,9 @@ def check_spec(job: WorkerJob) -> None:
         raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
     if not MIN_BLOCK_SIZE <= spec.block_size <= MAX_BLOCK_SIZE:
         raise AppError(ErrorKind.USAGE, "The block size must be between 512 bytes and 256 MiB.")
-    if not 1 <= spec.count <= (MAX_COUNT if spec.workload == "files" else 1):
-        raise AppError(ErrorKind.USAGE, f"The number of small files must be between 1 and {MAX_COUNT}.")
+    most = _MOST_FILES.get(spec.workload, 1)
+    if not 1 <= spec.count <= most:
+        raise AppError(ErrorKind.USAGE, f"The number of files must be between 1 and {most} for this test.")
     if not 1 <= spec.repeats <= MAX_REPEATS:
         raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
     if not job.run.isalnum():
@@ -134,7 +139,7 @@ def _copy(
     job: WorkerJob, path: str, where: Where | None, meter: Meter, directory: TestDirectory
 ) -> WorkerResult:
     spec = job.spec
-    kind = SmallFiles if spec.workload == "files" else Copier
+    kind = _KINDS.get(spec.workload, Copier)
     meter.start()
     try:
         workload = kind(spec, directory, DataPool(spec.block_size, job.run), meter)
