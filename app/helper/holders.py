@@ -28,22 +28,22 @@ def find(path: str) -> list[dict[str, object]]:
         # Without its owner it has ended meanwhile.
         with contextlib.suppress(OSError, ValueError):
             if use:
-                found.append({"pid": pid, "uid": real_uid(pid), "command": _command(pid), "use": use})
+                found.append({"pid": pid, "uid": real_user(pid)[0], "command": _command(pid), "use": use})
     return found
 
 
-def real_uid(pid: int) -> int:
-    """Return whose process it is.
+def real_user(pid: int) -> tuple[int, tuple[int, ...]]:
+    """Return whose process it is, and its supplementary groups.
 
     Raises:
         OSError: if there is no such process.
         ValueError: if it has just ended.
     """
     with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"Uid:"):
-                return int(line.split()[1])
-    raise ValueError("the process is gone")
+        fields = {line.partition(b":")[0]: line.split()[1:] for line in file}
+    if b"Uid" not in fields:
+        raise ValueError("the process is gone")
+    return int(fields[b"Uid"][0]), tuple(map(int, fields.get(b"Groups", [])))
 
 
 def _use(pid: int, path: str) -> str:

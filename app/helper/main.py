@@ -17,7 +17,7 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
-from app.helper.holders import real_uid
+from app.helper.holders import real_user
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
 from app.helper.verbs import ROLES
@@ -53,8 +53,10 @@ def main(argv: list[str]) -> int:
     if os.geteuid() != 0:
         return _stop(EX_NOPERM, "it must run as root")
     try:
+        limits = tuple((limit, resource.getrlimit(limit)) for limit in _LIMITS)
+        nice = os.getpriority(os.PRIO_PROCESS, 0)
         wakeup = _shed()
-        caller = _caller(os.environ.get("PKEXEC_UID"))
+        caller = _caller(os.environ.get("PKEXEC_UID"))._replace(limits=limits, nice=nice)
         os.environ.clear()
         _check_pipes()
     except (OSError, ValueError, KeyError) as error:
@@ -121,15 +123,15 @@ def _caller(pkexec_uid: str | None) -> Caller:
         ValueError: if what the launcher says and the parent do not agree.
         KeyError: if there is no such user.
     """
-    parent = real_uid(os.getppid())
+    parent, groups = real_user(os.getppid())
     if pkexec_uid is None:
         if parent != 0:
             raise ValueError("the caller is neither root nor known through pkexec")
-        return Caller(0, 0)
+        return Caller(0, 0, groups)
     if not pkexec_uid.isascii() or not pkexec_uid.isdigit() or int(pkexec_uid) != parent:
         raise ValueError("the caller is not the one that pkexec names")
     user = pwd.getpwuid(parent)
-    return Caller(user.pw_uid, user.pw_gid)
+    return Caller(user.pw_uid, user.pw_gid, groups)
 
 
 def _check_pipes() -> None:
@@ -181,8 +183,11 @@ def _tune_role(_caller: Caller) -> dict[str, Handler]:
     return {"tune": tune}
 
 
-def _no_verbs(_caller: Caller) -> dict[str, Handler]:
-    return {}
+def _bench_role(caller: Caller) -> dict[str, Handler]:
+    from app.helper.bench import Bench
+
+    bench = Bench(caller)
+    return {"open": bench.open, "run": bench.run, "close": bench.close}
 
 
-_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _no_verbs, "tune": _tune_role}
+_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _bench_role, "tune": _tune_role}

@@ -7,14 +7,47 @@ from typing import TYPE_CHECKING
 
 from app.helper import children, table, unmounting
 from app.helper.errors import Refusal
+from app.helper.options import ALWAYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.helper.children import Waiter
+    from app.helper.options import Catalogue
 
 #: It is run itself, not mount(8): one process instead of two, and its own text and exit code.
 MOUNT_NFS = ("/usr/sbin/mount.nfs", "/sbin/mount.nfs")
+
+MIN_DEADLINE_MS, MAX_DEADLINE_MS = 500, 150_000
+
+
+def words_for(catalogue: Catalogue, asked: list[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return all the words for mount.nfs, and notes on what became of those asked for.
+
+    Raises:
+        Refusal: with code option-invalid.
+    """
+    notes: list[str] = []
+    if "bg" in asked:
+        # A mount.nfs in the background would outlive its deadline and mount at any later time.
+        asked = [word for word in asked if word != "bg"]
+        notes.append("foreground")
+    built = catalogue.build(asked)
+    if not any(word.startswith("retry=") for word in built):
+        # By default mount.nfs tries for two minutes and says why only at their end.
+        built = (*built, "retry=0")
+    return (*built, *ALWAYS), notes
+
+
+def deadline_s(value: object) -> float:
+    """Return a time limit given in milliseconds, in seconds.
+
+    Raises:
+        Refusal: with code usage.
+    """
+    if type(value) is not int or not MIN_DEADLINE_MS <= value <= MAX_DEADLINE_MS:
+        raise Refusal("usage", "The time limit is out of range.")
+    return value / 1000
 
 
 def command(share: str, path: str, options: Sequence[str]) -> list[str]:

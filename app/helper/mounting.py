@@ -18,13 +18,11 @@ from app.helper import (
     validate,
 )
 from app.helper.errors import Refusal
-from app.helper.options import ALWAYS, Catalogue, load
+from app.helper.options import Catalogue, load
 
 if TYPE_CHECKING:
     from app.helper.children import Waiter
     from app.helper.targets import Caller
-
-MIN_DEADLINE_MS, MAX_DEADLINE_MS = 500, 150_000
 
 
 class Mounting:
@@ -43,8 +41,8 @@ class Mounting:
         share = validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
         words = list(cast("list[str]", args["options"]))
-        options, notes = self._options(words)
-        deadline_s = _deadline(args["timeout_ms"])
+        options, notes = mount_nfs.words_for(self._load(), words)
+        deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         argv = mount_nfs.command(share, path, options)
         targets.permit_mount(self._caller, share, path)
         before = table.read()
@@ -70,8 +68,8 @@ class Mounting:
             Refusal: as in :meth:`mount`.
         """
         share = validate.share(str(args["share"]))
-        options, notes = self._options(list(cast("list[str]", args["options"])))
-        deadline_s = _deadline(args["timeout_ms"])
+        options, notes = mount_nfs.words_for(self._load(), list(cast("list[str]", args["options"])))
+        deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
         reader = self._caller if args.get("names") is True else None
@@ -86,24 +84,12 @@ class Mounting:
         row = self._own_row(args)
         words = list(cast("list[str]", args["options"]))
         wanted = remounting.Wanted.read(words, self._load())
-        return remounting.change(row, wanted, _deadline(args["timeout_ms"]), waiter)
+        return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
 
     def _load(self) -> Catalogue:
         if self._catalogue is None:
             self._catalogue = load()
         return self._catalogue
-
-    def _options(self, words: list[str]) -> tuple[tuple[str, ...], list[str]]:
-        notes: list[str] = []
-        if "bg" in words:
-            # A mount.nfs in the background would outlive its deadline and mount at any later time.
-            words = [word for word in words if word != "bg"]
-            notes.append("foreground")
-        built = self._load().build(words)
-        if not any(word.startswith("retry=") for word in built):
-            # By default mount.nfs tries for two minutes and says why only at their end.
-            built = (*built, "retry=0")
-        return (*built, *ALWAYS), notes
 
     def unmount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Unmount the topmost NFS mount at ``target``, with ``force`` or ``lazy`` if asked.
@@ -119,7 +105,7 @@ class Mounting:
         flags = (unmounting.MNT_FORCE if args["force"] is True else 0) | (
             unmounting.MNT_DETACH if args["lazy"] is True else 0
         )
-        unmounting.remove(row, flags, _deadline(args["timeout_ms"]), waiter)
+        unmounting.remove(row, flags, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         rows = table.read()
         if table.at(rows, path) is None:
             utab.forget(path)
@@ -142,12 +128,6 @@ class Mounting:
             raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
         targets.permit_unmount(self._caller, path)
         return row
-
-
-def _deadline(value: object) -> float:
-    if not isinstance(value, int) or not MIN_DEADLINE_MS <= value <= MAX_DEADLINE_MS:
-        raise Refusal("usage", "The time limit is out of range.")
-    return value / 1000
 
 
 def _is_free(rows: list[table.Row], path: str) -> bool:

@@ -9,12 +9,14 @@ nothing is made for it, so nothing is left.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import re
 import select
 import signal
+import socket
 import time
 from typing import TYPE_CHECKING, cast
 
@@ -22,7 +24,7 @@ from app.helper import children, mount_nfs, table, targets, unmounting
 from app.helper.errors import Refusal, body, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from app.helper.children import Waiter
     from app.helper.targets import Caller
@@ -36,6 +38,66 @@ _GRACE_S = 8.0
 _MAX_ANSWER = 1 << 20
 #: Entries of a root directory that are looked at; a pseudo root has a few.
 _MAX_NAMES = 500
+
+
+class Apart:
+    """A child in namespaces of its own, and a line to it: JSON, one object a line, either way.
+
+    Args:
+        work: what its first process does, given the descriptor of its end of the line. It is to stop and
+            clear up when the line ends.
+
+    Raises:
+        OSError: if no process can be made.
+    """
+
+    def __init__(self, work: Callable[[int], None]) -> None:
+        targets.make_own_root()
+        self._line, theirs = socket.socketpair()
+        number = theirs.fileno()
+        try:
+            self._child = children.Disposable(lambda: _apart(work, number), keep=(number,))
+        finally:
+            theirs.close()
+
+    def say(self, message: dict[str, object]) -> None:
+        """Send a line; a child that has gone does not get it, and will not answer."""
+        with contextlib.suppress(OSError):
+            tell(self._line.fileno(), message)
+
+    def hear(self, deadline_s: float, waiter: Waiter) -> dict[str, object] | None:
+        """Return what it answers, None if it has gone without an answer.
+
+        Raises:
+            Refusal: as it answers; or unavailable without the right to make namespaces; or mount-failed if
+                it is late, cancelled if the waiter is. It clears up then.
+        """
+        line = self._line.fileno()
+        data, whole = _listen(line, time.monotonic() + deadline_s + _GRACE_S, waiter)
+        if not whole:
+            # Cancelled or late: it is told to clear up, by the end of the line.
+            self._line.shutdown(socket.SHUT_WR)
+            data += _listen(line, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
+        if waiter.cancelled:
+            raise Refusal("cancelled", "Cancelled.")
+        if data.endswith(b"\n"):
+            return _read(data)
+        if not whole:
+            timed_out: dict[str, object] = {"exit_code": None, "timed_out": True}
+            raise Refusal("mount-failed", "The test mount did not end in time.", data=timed_out)
+        status = self._child.status() if children.wait_quietly(self._child.pidfd, _GRACE_S) else 0
+        if status:
+            raise Refusal(
+                "unavailable", "A private test mount cannot be made here.", detail=os.strerror(status)
+            )
+        return None
+
+    def end(self, patience_s: float = _GRACE_S) -> bool:
+        """End it, if it has not ended by itself soon after the end of the line; return whether it had."""
+        self._line.close()
+        ended = children.wait_quietly(self._child.pidfd, patience_s)
+        self._child.dispose()
+        return ended
 
 
 def mount_once(
@@ -53,31 +115,14 @@ def mount_once(
     Raises:
         Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
     """
-    targets.make_own_root()
-    control_reader, control = os.pipe2(os.O_CLOEXEC)
-    answers, writer = os.pipe2(os.O_CLOEXEC)
+    child = Apart(lambda line: tell(line, _attempt(argv, deadline_s, Remote(line), reader)))
     try:
-        child = children.Disposable(
-            lambda: _apart(argv, deadline_s, control_reader, writer, reader), keep=(control_reader, writer)
-        )
+        answer = child.hear(deadline_s, waiter)
     finally:
-        os.close(control_reader)
-        os.close(writer)
-    try:
-        data, whole = _listen(answers, time.monotonic() + deadline_s + _GRACE_S, waiter)
-        os.close(control)
-        control = -1
-        if not whole:
-            # Cancelled or late: it is told to clear up, by the end of its control pipe.
-            data += _listen(answers, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
-        children.wait_quietly(child.pidfd, _GRACE_S)
-        status = child.status()
-    finally:
-        child.dispose()
-        os.close(answers)
-        if control >= 0:
-            os.close(control)
-    return _answer(data, status, cancelled=waiter.cancelled)
+        child.end()
+    if answer is None:
+        raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
+    return answer
 
 
 def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
@@ -86,7 +131,7 @@ def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
     while not data.endswith(b"\n"):
         left = end - time.monotonic()
         ready = waiter.wait({reader}, max(0.0, left))
-        chunk = os.read(reader, 1 << 16) if reader in ready else b""
+        chunk = receive(reader) if reader in ready else b""
         if reader in ready and not chunk:
             return data, True
         data += chunk
@@ -95,16 +140,15 @@ def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
     return data, True
 
 
-def _answer(data: bytes, status: int | None, *, cancelled: bool) -> dict[str, object]:
-    if cancelled:
-        raise Refusal("cancelled", "Cancelled.")
-    if not data.endswith(b"\n"):
-        if status:
-            raise Refusal(
-                "unavailable", "A private test mount cannot be made here.", detail=os.strerror(status)
-            )
-        timed_out: dict[str, object] = {"exit_code": None, "timed_out": True}
-        raise Refusal("mount-failed", "The test mount did not end in time.", data=timed_out)
+def receive(line: int) -> bytes:
+    """Return what came, nothing if the other end has gone."""
+    try:
+        return os.read(line, 1 << 16)
+    except OSError:
+        return b""
+
+
+def _read(data: bytes) -> dict[str, object]:
     answer = cast("dict[str, dict[str, object]]", json.loads(data))
     error = answer.get("error")
     if error is not None:
@@ -113,8 +157,8 @@ def _answer(data: bytes, status: int | None, *, cancelled: bool) -> dict[str, ob
     return answer["ok"]
 
 
-def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int, reader: Caller | None) -> int:
-    """Leave the helper's namespaces, and do the rest in a child; return an errno."""
+def _apart(work: Callable[[int], None], line: int) -> int:
+    """Leave the helper's namespaces, and do the work in a child; return an errno."""
     signal.set_wakeup_fd(-1)
     for _standard in range(3):
         os.open("/dev/null", os.O_RDWR)
@@ -126,14 +170,14 @@ def _apart(argv: Sequence[str], deadline_s: float, control: int, writer: int, re
     pid = os.fork()
     if pid == 0:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        _tell(writer, _attempt(argv, deadline_s, _Remote(control), reader))
+        work(line)
         os._exit(0)
-    os.close(writer)
+    os.close(line)
     os.waitpid(pid, 0)
     return 0
 
 
-class _Remote:
+class Remote:
     """A Waiter that is cancelled by the end of a pipe: of the helper's word, or of the helper."""
 
     def __init__(self, control: int) -> None:
@@ -148,13 +192,13 @@ class _Remote:
 
 
 def _attempt(
-    argv: Sequence[str], deadline_s: float, waiter: _Remote, reader: Caller | None
+    argv: Sequence[str], deadline_s: float, waiter: Remote, reader: Caller | None
 ) -> dict[str, object]:
     before = table.read()
     try:
         row, text = mount_nfs.run(argv, targets.OWN_ROOT, before, deadline_s, waiter)
         try:
-            found = _look(row, before)
+            found = look(row, before)
             if reader is not None:
                 found |= _names(reader)
         finally:
@@ -164,13 +208,14 @@ def _attempt(
     return {"ok": {**found, "text": text}}
 
 
-def _look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
+def look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
+    """Return what is in use of a mount; ``before`` is the table without it."""
     words = row.super_options.split(",")
     return {
         "fstype": row.fstype, "source": row.source, "options": row.super_options,
         "mount_options": ",".join(row.options),
         "version": next((word[5:] for word in words if word.startswith("vers=")), ""),
-        "nconnect": _connections(row.mount_point), "read_ahead_kb": _read_ahead_kb(row.device),
+        "nconnect": _connections(row.mount_point), "read_ahead_kb": read_ahead_kb(row.device),
         "shared": any(other.device == row.device for other in before),
     }  # fmt: skip
 
@@ -198,7 +243,8 @@ def _names(reader: Caller) -> dict[str, object]:
     return {"names": sorted(names), "names_whole": whole, "names_error": problem}
 
 
-def _tell(writer: int, answer: dict[str, object]) -> None:
+def tell(writer: int, answer: dict[str, object]) -> None:
+    """Send a line."""
     data = json.dumps(answer).encode("ascii") + b"\n"
     while data:
         data = data[os.write(writer, data) :]
@@ -218,7 +264,7 @@ def _connections(path: str) -> int:
     return count
 
 
-def _read_ahead_kb(device: str) -> int | None:
+def read_ahead_kb(device: str) -> int | None:
     """Return the readahead of a device (major:minor), KiB; None if the kernel does not tell."""
     try:
         with open(f"/sys/class/bdi/{device}/read_ahead_kb", "rb") as file:  # noqa: PTH123

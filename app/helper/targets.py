@@ -42,10 +42,13 @@ _FOREIGN = frozenset({"nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "af
 
 
 class Caller(NamedTuple):
-    """Who asked: the user of the process that started the helper. Root has uid 0."""
+    """Who asked: the user of the process that started the helper, and what it may use. Root has uid 0."""
 
     uid: int
     gid: int
+    groups: tuple[int, ...] = ()
+    limits: tuple[tuple[int, tuple[int, int]], ...] = ()
+    nice: int = 0
 
 
 def read_fstab(path: str = FSTAB) -> set[tuple[str, str]]:

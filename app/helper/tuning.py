@@ -37,7 +37,7 @@ def tune(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
     wanted = _sunrpc(cast("dict[str, object]", args["sunrpc"]))
     kilobytes = cast("int", args["read_ahead_kb"])
     if kilobytes != -1:
-        _check("read_ahead_kb", kilobytes, 0, MAX_READ_AHEAD_KB)
+        check("read_ahead_kb", kilobytes, 0, MAX_READ_AHEAD_KB)
         path = validate.target(str(args["target"]))
         row = table.at(table.read(), path)
         if row is None or row.fstype not in table.NFS_TYPES:
@@ -48,7 +48,7 @@ def tune(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
     before = {file: _get(file) for file in wanted}
     try:
         for file, number in wanted.items():
-            _set(file, number)
+            put(file, number)
     except OSError as error:
         _put_back(before)
         raise _unavailable(error) from error
@@ -60,11 +60,16 @@ def _sunrpc(numbers: dict[str, object]) -> dict[str, int]:
     for name, number in numbers.items():
         if name not in SUNRPC:
             raise Refusal("option-invalid", "There is no such number to tune.")
-        _check(name, number, *SUNRPC[name])
+        check(name, number, *SUNRPC[name])
     return {f"{SYSCTL}/{name}": cast("int", number) for name, number in numbers.items()}
 
 
-def _check(name: str, number: object, minimum: int, maximum: int) -> None:
+def check(name: str, number: object, minimum: int, maximum: int) -> None:
+    """Check that it is a number in the range.
+
+    Raises:
+        Refusal: with code option-invalid.
+    """
     if type(number) is not int or not minimum <= number <= maximum:
         raise Refusal("option-invalid", f"“{name}” takes a number from {minimum} to {maximum}.")
 
@@ -77,7 +82,12 @@ def _get(file: str) -> int:
         raise _unavailable(error) from error
 
 
-def _set(file: str, number: int) -> None:
+def put(file: str, number: int) -> None:
+    """Write a number to a file of the kernel's.
+
+    Raises:
+        OSError: if it refuses.
+    """
     fd = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, b"%d\n" % number)
@@ -88,7 +98,7 @@ def _set(file: str, number: int) -> None:
 def _put_back(before: dict[str, int]) -> None:
     for file, number in before.items():
         try:
-            _set(file, number)
+            put(file, number)
         except OSError:
             continue
 

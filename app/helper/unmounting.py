@@ -34,7 +34,7 @@ class Deaf:
         return set(select.select([*fds], [], [], timeout_s)[0])
 
 
-def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> None:
+def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> bool:
     """Unmount the row's mount in a disposable child and wait until the table says that it is gone.
 
     Args:
@@ -43,17 +43,20 @@ def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> Non
         deadline_s: how long to wait for it.
         waiter: waits, and can cancel.
 
+    Returns:
+        whether the call itself came back, after its farewell to the server.
+
     Raises:
         Refusal: it is still there then.
     """
     path = os.fsencode(row.mount_point)
-    child = children.Disposable(lambda: _umount2(path, flags | _UMOUNT_NOFOLLOW))
+    child = children.Disposable(lambda: umount2(path, flags))
     end = time.monotonic() + deadline_s
     status: int | None = None
     try:
-        while _is_there(row):
+        while is_there(row):
             status = child.status() if status is None else status
-            if status is not None and _is_there(row):
+            if status is not None and is_there(row):
                 raise _not_removed(row, status)
             if waiter.cancelled:
                 raise Refusal("cancelled", "Cancelled.")
@@ -63,13 +66,13 @@ def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> Non
                 )
             waiter.wait({child.pidfd}, _POLL_S)
         # What was written is flushed after the mount has left the table: a live server gets its time.
-        if status is None:
-            children.wait_quietly(child.pidfd, 0.5 if flags else FAREWELL_S)
+        return status is not None or children.wait_quietly(child.pidfd, 0.5 if flags else FAREWELL_S)
     finally:
         child.dispose()
 
 
-def _is_there(row: table.Row) -> bool:
+def is_there(row: table.Row) -> bool:
+    """Whether the table still has the mount."""
     return any(now.mount_id == row.mount_id and now.device == row.device for now in table.read())
 
 
@@ -90,6 +93,7 @@ def in_use(path: str, message: str) -> Refusal:
     return Refusal("busy", message, detail="\n".join(detail), data={"holders": found})
 
 
-def _umount2(path: bytes, flags: int) -> int:
+def umount2(path: bytes, flags: int) -> int:
+    """Unmount, in a child that may never come back; return an errno."""
     libc = ctypes.CDLL(None, use_errno=True)
-    return 0 if libc.umount2(path, flags) == 0 else ctypes.get_errno()
+    return 0 if libc.umount2(path, flags | _UMOUNT_NOFOLLOW) == 0 else ctypes.get_errno()

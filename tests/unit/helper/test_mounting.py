@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import children, mount_nfs, mounting, table
+from app.helper import children, mount_nfs, table
 from app.helper.errors import Refusal
-from app.helper.mounting import Mounting
-from app.helper.options import ALWAYS
-from app.helper.targets import Caller
+from app.helper.options import ALWAYS, load
 
 ROOT = Path(__file__).parents[3]
 SH = "/bin/sh"
@@ -105,10 +103,10 @@ def test_a_disposable_child_that_hangs_is_disposed_of():
 
 
 def test_the_words_for_mount_nfs():
-    built, notes = Mounting(Caller(0, 0))._options(["vers=4.2", "bg", "_netdev", "noac"])
+    built, notes = mount_nfs.words_for(load(), ["vers=4.2", "bg", "_netdev", "noac"])
     assert built == ("vers=4.2", "noac", "retry=0", *ALWAYS)
     assert notes == ["foreground"]
-    built, notes = Mounting(Caller(0, 0))._options(["retry=1", "nosuid"])
+    built, notes = mount_nfs.words_for(load(), ["retry=1", "nosuid"])
     assert built == ("retry=1", *ALWAYS)
     assert notes == []
 
@@ -116,7 +114,7 @@ def test_the_words_for_mount_nfs():
 @pytest.mark.parametrize("value", [0, 499, 150_001, True, "1000", None, 1.5])
 def test_a_time_limit_is_in_range(value):
     with pytest.raises(Refusal):
-        mounting._deadline(value)
+        mount_nfs.deadline_s(value)
 
 
 def row(mount_id, options, fstype="nfs4"):

@@ -60,13 +60,6 @@ def test_hello():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@as_root
-def test_the_last_role_has_its_place():
-    answers, done = ask([("hello", {}), mount()], "bench")
-    assert [answer["error"]["code"] for answer in answers] == ["unavailable"] * 2
-    assert done.returncode == 0
-
-
 #: The worst parent: everything that exec hands on is bad.
 SPOIL = """
 import os, resource, signal, sys
@@ -199,6 +192,26 @@ def test_bad_mounts_are_refused_and_leave_nothing(change, code):
         ("persist", "unit-write", {"idle_s": True}, "usage"),
         ("persist", "unit-remove", {"target": "/mnt/../etc"}, "mount-point-invalid"),
         ("persist", "unit-remove", {"target": "/mnt/mountwright-nothing"}, "not-mounted"),
+        ("bench", "open", {"share": "nas"}, "share-invalid"),
+        ("bench", "open", {"options": ["suid"]}, "option-invalid"),
+        ("bench", "open", {"options": ["sharecache,suid"]}, "option-invalid"),
+        ("bench", "open", {"read_ahead_kb": -2}, "option-invalid"),
+        ("bench", "open", {"read_ahead_kb": 1 << 20}, "option-invalid"),
+        ("bench", "open", {"timeout_ms": 0}, "usage"),
+        ("bench", "open", {"target": "/mnt/x"}, "usage"),
+        ("bench", "run", {}, "not-mounted"),
+        ("bench", "run", {"argv": []}, "usage"),
+        ("bench", "run", {"argv": ["python3"]}, "usage"),
+        ("bench", "run", {"argv": ["/bin/true", "a\0b"]}, "usage"),
+        ("bench", "run", {"argv": ["/bin/true", 1]}, "usage"),
+        ("bench", "run", {"argv": ["/bin/true"] * 65}, "usage"),
+        ("bench", "run", {"socket": "run/x"}, "usage"),
+        ("bench", "run", {"socket": "/run/" + "x" * 103}, "usage"),
+        ("bench", "run", {"uid": 0}, "usage"),
+        ("bench", "close", {}, "not-mounted"),
+        ("bench", "close", {"timeout_ms": -1}, "usage"),
+        ("bench", "mount", {}, "usage"),
+        ("mount", "run", {}, "usage"),
         ("tune", "tune", {}, "usage"),
         ("tune", "tune", {"sunrpc": {"../kernel/panic": 1}}, "option-invalid"),
         ("tune", "tune", {"target": "/proc", "read_ahead_kb": 1}, "not-mounted"),
@@ -209,6 +222,9 @@ def test_bad_mounts_are_refused_and_leave_nothing(change, code):
 def test_bad_requests_of_the_other_verbs_are_refused(role, verb, args, code):
     plain = {
         "try": {"share": "127.0.0.1:/x", "options": [], "timeout_ms": 1000},
+        "open": {"share": "127.0.0.1:/x", "options": [], "timeout_ms": 1000},
+        "run": {"argv": ["/bin/true"], "socket": "/run/x"},
+        "close": {"timeout_ms": 1000},
         "remount": {"options": ["ro"], "timeout_ms": 1000},
         "unit-write": {"share": "nas:/x", "target": "/mnt/mountwright-test", "options": [],
                        "automount": True, "sha256": "wrong"},
@@ -315,7 +331,9 @@ def test_a_role_s_process_loads_little(role):
 
 def test_it_stays_small_and_plain():
     text = {path.name: path.read_text() for path in sources()}
-    assert sum(code_lines(content) for content in text.values()) <= 2500
+    # The limit that counts is the one above, of what runs as root at a time. All roles together had 2,500
+    # until the fourth, private test mounts with the caller's workers in them, which has 300 of its own.
+    assert sum(code_lines(content) for content in text.values()) <= 2750
     for name, content in text.items():
         for word in ("shell=True", "os.system", "pickle", "eval(", "exec(", "tempfile", "popen("):
             assert word not in content, f"{name}: {word}"

@@ -76,14 +76,14 @@ def test_no_name_from_outside_reaches_a_path(numbers):
 
 
 def test_a_number_that_the_kernel_refuses_takes_the_others_back(kernel, monkeypatch):
-    real = tuning._set
+    real = tuning.put
 
     def refuse(file, number):
         if file.endswith("tcp_max_slot_table_entries") and number == 7:
             raise OSError(22, "Invalid argument")
         real(file, number)
 
-    monkeypatch.setattr(tuning, "_set", refuse)
+    monkeypatch.setattr(tuning, "put", refuse)
     with pytest.raises(Refusal) as caught:
         tune(tcp_slot_table_entries=64, tcp_max_slot_table_entries=7)
     assert caught.value.code == "unavailable"

@@ -1,0 +1,144 @@
+"""The verbs of the bench role: open a private test mount, run the caller's workers in it, close it.
+
+"The helper runs no program that the caller names" holds for root. A worker is the caller's own program, and
+it is executed only after the child has become the caller for good: with the caller's user, group and
+supplementary groups (all of real, effective and saved), resource limits and niceness, with no_new_privs (no
+set-user-id program raises it again), an empty environment and no descriptor but its connection. It can do
+nothing that the caller could not do by starting the same program, save see one mount more; that mount has
+nosuid and nodev, and the helper validated it like any other. It lives in the process namespace of the mount,
+so that it ends with it, whatever it forked.
+
+It talks through a Unix socket on which the caller listens. The worker connects after it has become the
+caller: a socket that the caller may not reach is not reached.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import TYPE_CHECKING, cast
+
+from app.helper import keeper, mount_nfs, private, targets, tuning, unmounting, validate
+from app.helper.errors import Refusal
+from app.helper.options import Catalogue, load
+
+if TYPE_CHECKING:
+    from app.helper.children import Waiter
+    from app.helper.targets import Caller
+
+#: Longest path of a Unix socket (unix(7)), its end not counted.
+_MAX_SOCKET = 107
+_MAX_ARGUMENTS, _MAX_ARGUMENT = 64, 4096
+#: A fork in the namespace.
+_RUN_S = 10.0
+_SHARING = frozenset({"sharecache", "nosharecache"})
+#: For clearing up when the helper is to end.
+_END_S = 20.0
+
+
+class Bench:
+    """Carries out the verbs for one caller; one mount at a time."""
+
+    def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
+        self._caller = caller
+        self._catalogue = catalogue
+        self._mount: private.Apart | None = None
+        # However the session ends, what is open is closed. Forked children end without this.
+        atexit.register(self.end)
+
+    def open(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
+        """Mount ``share`` with ``options``, of a superblock of its own, where only workers see it.
+
+        Returns:
+            as of :func:`app.helper.private.mount_once`, and ``path`` in the namespace, ``joined`` (the
+            connections are those of an earlier mount, which decided their number), ``mount_ms``,
+            ``command`` and ``notes``.
+
+        Raises:
+            Refusal: nothing is mounted then.
+        """
+        if self._mount is not None:
+            raise Refusal("usage", "A test mount is open already.")
+        share = validate.share(str(args["share"]))
+        # A shared superblock would hand the values of this test to the person's own mount, or the reverse.
+        words = [word for word in cast("list[str]", args["options"]) if word not in _SHARING]
+        if self._catalogue is None:
+            self._catalogue = load()
+        options, notes = mount_nfs.words_for(self._catalogue, [*words, "nosharecache"])
+        read_ahead_kb = cast("int", args["read_ahead_kb"])
+        if read_ahead_kb != -1:
+            tuning.check("read_ahead_kb", read_ahead_kb, 0, tuning.MAX_READ_AHEAD_KB)
+        deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
+        # Without a note in /run/mount/utab, which all namespaces share.
+        argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
+        plan = keeper.Plan(argv, deadline_s, read_ahead_kb, self._caller)
+        mount = private.Apart(lambda line: keeper.keep(line, plan))
+        answer = None
+        try:
+            answer = mount.hear(deadline_s, waiter)
+        finally:
+            if answer is None:
+                mount.end()
+        if answer is None:
+            raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
+        self._mount = mount
+        return {**answer, "path": targets.OWN_ROOT, "command": argv, "notes": notes}
+
+    def run(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
+        """Start ``argv`` as the caller, connected to ``socket`` twice: input and output, then errors.
+
+        Raises:
+            Refusal: not-mounted, or usage.
+        """
+        argv, path = cast("list[str]", args["argv"]), str(args["socket"])
+        if not argv or len(argv) > _MAX_ARGUMENTS or not argv[0].startswith("/"):
+            raise Refusal("usage", "The command is not one.")
+        if any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv):
+            raise Refusal("usage", "The command is not one.")
+        if not path.startswith("/") or validate.has_control(path) or len(os.fsencode(path)) > _MAX_SOCKET:
+            raise Refusal("usage", "The socket's path is not one.")
+        if self._mount is None:
+            raise Refusal("not-mounted", "No test mount is open.")
+        self._mount.say({"run": argv, "socket": path})
+        answer = self._mount.hear(_RUN_S, waiter)
+        if answer is None:
+            self._forget()
+            raise Refusal("not-mounted", "The test mount is gone.")
+        return answer
+
+    def close(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
+        """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
+
+        Returns:
+            ``sync_ms`` and ``unmount_ms``, None for what did not end by itself in half the time; ``gone``:
+            it has left the table of mounts; ``ended``: so have its processes; ``read_ahead_kb`` at the end.
+
+        Raises:
+            Refusal: not-mounted, or usage.
+        """
+        deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
+        if self._mount is None:
+            raise Refusal("not-mounted", "No test mount is open.")
+        return self._close(deadline_s)
+
+    def end(self) -> None:
+        """Close what is open when the helper ends."""
+        if self._mount is not None:
+            self._close(_END_S)
+
+    def _close(self, deadline_s: float) -> dict[str, object]:
+        mount, nothing = self._mount, {"sync_ms": None, "unmount_ms": None, "read_ahead_kb": None}
+        answer: dict[str, object] | None = None
+        late = False
+        if mount is not None:
+            mount.say({"close": deadline_s})
+            try:
+                answer = mount.hear(deadline_s, unmounting.Deaf())
+            except Refusal:
+                late = True
+        # A mount whose processes have all gone has gone with them.
+        return {**nothing, "gone": not late, **(answer or {}), "ended": self._forget()}
+
+    def _forget(self) -> bool:
+        mount, self._mount = self._mount, None
+        return mount is None or mount.end(keeper.FAREWELL_S)
