@@ -21,7 +21,8 @@ class LinkFacts:
         driver: kernel driver of the interface.
         bus: pci, usb, isa, pcmcia or virtual.
         bus_id: vendor:device in hex for PCI and USB, the PNP id for ISA.
-        rate_bps: line rate, bits per second.
+        rate_bps: line rate towards this client, bits per second.
+        up_bps: line rate towards the server, as far as it is known; rate_bps is taken for it if not.
         duplex: full or half.
         mtu: bytes.
         rtt_s: median round-trip time to the server.
@@ -48,6 +49,7 @@ class LinkFacts:
     bus: str | None = None
     bus_id: str | None = None
     rate_bps: float | None = None
+    up_bps: float | None = None
     duplex: str | None = None
     mtu: int | None = None
     rtt_s: float | None = None

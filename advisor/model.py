@@ -101,6 +101,10 @@ class Prediction:
     limit: str
     error: float
 
+    def holds(self, bytes_per_s: float) -> bool:
+        """Return whether a measured speed is as near as the error says."""
+        return abs(bytes_per_s - self.bytes_per_s) <= self.error * self.bytes_per_s
+
 
 def predict(
     options: MountOptions,

@@ -63,7 +63,9 @@ def _link_rows(link: LinkFacts) -> list[FactText]:
         "rtt_s": "" if link.rtt_s is None else format_duration(link.rtt_s),
     }
     via = ", ".join(link.via or ())
-    values |= {name: text for name, text in (("loss", loss), ("via", via)) if text}
+    # Only where it is another one.
+    up = "" if link.up_bps is None or link.up_bps == link.rate_bps else format_rate(link.up_bps)
+    values |= {name: text for name, text in (("up_bps", up), ("loss", loss), ("via", via)) if text}
     rows = _texts(values, _link_labels(), link.sources)
     if link.emulated:
         rows.insert(0, FactText(_tr("Link"), _tr("{name}, emulated").format(name=link.name), _tr("the lab")))
@@ -93,7 +95,8 @@ def _link_labels() -> dict[str, str]:
     return {
         "interface": _tr("Interface"), "kind": _tr("Kind of link"), "adapter": _tr("Adapter"),
         "driver": _tr("Driver"), "bus": _tr("Bus"), "bus_id": _tr("Adapter's id"), "rate_bps": _tr("Speed"),
-        "duplex": _tr("Duplex"), "mtu": _tr("MTU"), "rtt_s": _tr("Round trip"),
+        "up_bps": _tr("Speed towards the server"), "duplex": _tr("Duplex"), "mtu": _tr("MTU"),
+        "rtt_s": _tr("Round trip"),
         "rtt_p95_s": _tr("Slow round trips"), "jitter_s": _tr("Variation of the round trip"),
         "loss": _tr("Lost packets"), "via": _tr("Goes through"), "members": _tr("Ports in use together"),
         "path_mtu": _tr("MTU of the whole way"), "receive_ring": _tr("Receive ring"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from app.cli.test import figures_lines
+from app.cli.test import bottleneck_lines, figures_lines
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def link_text(link: LinkFacts) -> str:
     """Return the link in one line."""
     parts = [part for part in (link.adapter or link.interface or link.name,) if part]
     if link.rate_bps:
-        parts.append(format_rate(link.rate_bps))
+        up = "" if link.up_bps is None or link.up_bps == link.rate_bps else f", {format_rate(link.up_bps)} up"
+        parts.append(format_rate(link.rate_bps) + up)
     if link.rtt_s is not None:
         parts.append(f"round trip {format_duration(link.rtt_s)}")
     if link.loss:
@@ -130,6 +131,8 @@ def test_text(result: TestResult) -> str:
     lines += figures_lines(result)
     if result.enough:
         lines += ["Enough for", *(f"  {line}" for line in result.enough)]
+    if result.bottleneck is not None:
+        lines += bottleneck_lines(result.bottleneck)
     if result.cache is not None:
         lines.append(result.cache.note)
     return "\n".join([*lines, *result.notes])

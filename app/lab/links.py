@@ -53,14 +53,10 @@ class Link:
     def facts(self) -> LinkFacts:
         """Return what the advisor is told of this link: the emulated figures, the card it stands for."""
         emulated = "emulated by netem"
-        sources = dict.fromkeys(("rate_bps", "rtt_s", "jitter_s", "loss"), emulated)
+        sources = dict.fromkeys(("rate_bps", "up_bps", "rtt_s", "jitter_s", "loss"), emulated)
         sources |= dict.fromkeys(self.stands_for, f"what the lab's link “{self.name}” stands for")
         sources["mtu"] = "set on the lab's interface"
         sources["rtt_s"] = "emulated by netem: twice the delay, without the time to send"
-        if self.up_bps != self.rate_bps:
-            sources["rate_bps"] = (
-                f"emulated by netem towards the client; {self.up_bps:.0f} towards the server"
-            )
         if self.stands_for.get("duplex") == "half":
             sources["duplex"] += "; the emulation carries both directions at once"
         return LinkFacts(
@@ -75,7 +71,8 @@ class Link:
                 product=self.stands_for.get("adapter", ""), driver=self.stands_for.get("driver", "")
             ),
             duplex=self.stands_for.get("duplex", "full"),
-            rate_bps=max(self.rate_bps, self.up_bps),
+            rate_bps=self.rate_bps,
+            up_bps=self.up_bps,
             mtu=self.mtu,
             rtt_s=2 * self.delay_s,
             jitter_s=self.jitter_s,
