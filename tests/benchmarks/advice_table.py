@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import random
+import dataclasses
 import statistics
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
-from advisor.model import Prediction  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.analysis import interval, median
+from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
+from advisor.options import MountOptions
 from app.units import format_speed
 
-RESAMPLES = 4000
 #: The advice may stay behind the best by so much.
 GOAL = 0.95
-NOISE = (
-    "Ratios are of medians over rounds, with a 95 % bootstrap interval. “met, within noise” and “noise” "
-    "mean that the interval holds 0.95: these cells decide nothing. The best of several noisy settings is "
-    "partly the luckiest, which errs against the advice. Client, server and link share the guest's one "
-    "processor: from 1 Gbit/s on its figures are the guest's, and predictions for a link are too high there."
+#: Less than this is no difference: so much two runs of one setting differ on a quiet link.
+SAME = 0.99
+NOTE = (
+    "Ratios are medians over the rounds of the ratio within a round, with the interval of the sign test "
+    "(at least 95 %). The best is the best other setting of the sweep, chosen before these rounds: above 1 "
+    "the advice is faster than all that was swept. “met, within noise” and “noise” mean that the interval "
+    "holds 0.95: the cell decides nothing. Client, server and link share the guest's one processor: from "
+    "1 Gbit/s on the figures are the guest's rather than the link's."
 )
+WORKS = ("read", "write", "small")
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,79 +61,173 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(words) or "defaults"
 
 
+class Ratio(NamedTuple):
+    """A ratio's median over rounds, and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return it with its interval."""
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One link and kind of work: bytes per second by setting, round by round."""
+    """One link and kind of work: bytes per second by setting, round by round, and of the sweep before."""
 
     link: str
     kind: str
     amount: int
     files: int
+    block: int
     swept: int
     advised: Setting
     best: Setting
-    defaults: Setting
+    facts: Facts
     speeds: dict[str, list[float]]
-    sweep: dict[str, float]
-    predicted: dict[str, Prediction | None]
+    sweep: dict[str, list[float]]
 
-    def ratio(self, one: Setting, other: Setting) -> tuple[float, float, float]:
-        """Return the ratio of medians of two settings and its 95 % bootstrap interval over rounds."""
-        pairs = list(zip(self.speeds[str(one)], self.speeds[str(other)], strict=True))
-        chance = random.Random(1)
-        ratios = sorted(_ratio(chance.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
-        return _ratio(pairs), ratios[int(0.025 * RESAMPLES)], ratios[int(0.975 * RESAMPLES) - 1]
+    def ratio(self, other: Setting) -> Ratio:
+        """Return the advised settings' speed over another's."""
+        pairs = zip(self.speeds[str(self.advised)], self.speeds[str(other)], strict=True)
+        ratios = [ours / theirs for ours, theirs in pairs]
+        low, high, _confidence = interval(ratios)
+        return Ratio(median(ratios), low, high)
+
+    def decided(self) -> bool:
+        """Whether more rounds would bring nothing."""
+        best, defaults = self.ratio(self.best), self.ratio(Setting())
+        return not best.low < GOAL <= best.high and (defaults.high < 1 or defaults.low >= SAME)
 
     def verdict(self) -> str:
         """Return what the cell says of the advice."""
-        ratio, low, high = self.ratio(self.advised, self.best)
-        behind, _, at_most = self.ratio(self.advised, self.defaults)
-        if self.advised != self.defaults and at_most < 1:
-            return f"slower than the defaults ({behind:.2f})"
-        if ratio >= GOAL:
-            return "met" if low >= GOAL else "met, within noise"
-        return "noise" if high >= GOAL else "missed"
+        best, defaults = self.ratio(self.best), self.ratio(Setting())
+        if defaults.high < SAME:
+            return "slower than the defaults"
+        if best.value >= GOAL:
+            return "met" if best.low >= GOAL else "met, within noise"
+        return "noise" if best.high >= GOAL else "missed"
+
+    def predicted(self, setting: Setting) -> Prediction | None:
+        """Return the model's word for this work; for small files what is written and read, one by one."""
+        ways = _WAYS[self.kind]
+        read_ahead = DEFAULT_READ_AHEAD if setting.read_ahead_kb is None else setting.read_ahead_kb * 1024
+        parts = [
+            predict(
+                MountOptions.parse(setting.options), self.facts,
+                Work(direction=way, length=self.amount // len(ways), files=self.files or 1, block=self.block),
+                read_ahead=read_ahead,
+            )
+            for way in ways
+        ]  # fmt: skip
+        known = [part for part in parts if part is not None]
+        if len(known) < len(ways):
+            return None
+        seconds = sum(part.seconds for part in known)
+        return Prediction(
+            seconds=seconds, bytes_per_s=self.amount / seconds, limit=known[0].limit,
+            error=max(part.error for part in known),
+        )  # fmt: skip
+
+
+_WAYS: dict[str, tuple[Direction, ...]] = {
+    "read": ("read",), "write": ("write",), "small": ("write", "read")
+}  # fmt: skip
+Cells = dict[tuple[str, str], Cell]
+
+
+def read_cells(out: str) -> Cells:
+    """Return the cells of OUT.json, none if there is no such file."""
+    path = Path(f"{out}.json")
+    found = msgspec.json.decode(path.read_bytes(), type=list[Cell]) if path.exists() else []
+    return {(cell.link, cell.kind): cell for cell in found}
+
+
+def write_cells(cells: Cells, out: str, order: list[str]) -> None:
+    """Write OUT.json and OUT.md."""
+    found = _ordered(cells, order)
+    Path(f"{out}.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+    Path(f"{out}.md").write_text(f"{table(found)}\n\n{NOTE}\n", encoding="utf-8")
 
 
 def table(cells: list[Cell]) -> str:
     """Return the cells as Markdown."""
     titles = (
-        "link", "work", "advised", "median", "of the defaults", "of the best", "best", "verdict",
-        "predicted: defaults", "advised",
+        "link", "work", "advised", "median", "of the defaults", "of the best other", "which is", "rounds",
+        "verdict", "predicted: defaults", "advised",
     )  # fmt: skip
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for cell in cells:
-        speed = statistics.median(cell.speeds[str(cell.advised)])
+        speeds = cell.speeds[str(cell.advised)]
         words: list[Any] = [
-            cell.link, _work(cell), cell.advised, format_speed(speed),
-            _interval(cell.ratio(cell.advised, cell.defaults)),
-            _interval(cell.ratio(cell.advised, cell.best)), f"{cell.best} (of {cell.swept})", cell.verdict(),
-            _prediction(cell, cell.defaults), _prediction(cell, cell.advised),
+            cell.link, f"{cell.files} small files" if cell.files else f"{cell.kind} {_mebibytes(cell)}",
+            cell.advised, format_speed(statistics.median(speeds)),
+            "the same" if cell.advised == Setting() else cell.ratio(Setting()), cell.ratio(cell.best),
+            f"{cell.best} (of {cell.swept})", len(speeds), cell.verdict(), _prediction(cell, Setting()),
+            _prediction(cell, cell.advised),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(str(word) for word in words)} |")
     return "\n".join(lines)
 
 
-def _work(cell: Cell) -> str:
-    return f"{cell.files} small files" if cell.files else f"{cell.kind} {cell.amount / 2**20:.1f} MiB"
+def recorded(cells: Cells, order: list[str]) -> str:
+    """Return what was measured in rounds, as tests/data/advice/measured.toml has it."""
+    lines = [
+        "# Speeds that tests/benchmarks/advice_regret.py measured in the lab, to compare the model with: the",
+        "# facts of the link, the work, and for each setting the median, lowest and highest of all its runs",
+        "# in bytes per second. Written by the benchmark's --record.",
+    ]
+    for cell in _ordered(cells, order):
+        link, client = cell.facts.link, cell.facts.client
+        if link is None:
+            continue
+        known = {
+            name: value
+            for name, value in dataclasses.asdict(link).items()
+            if name in {"rate_bps", "up_bps", "rtt_s", "loss", "jitter_s", "mtu"} and value is not None
+        }
+        lines += [
+            "", "[[cell]]", f'link = "{cell.link}"', f'work = "{cell.kind}"', f"bytes = {cell.amount}",
+            f"files = {cell.files}", f"block = {cell.block}",
+            f"facts = {{ {', '.join(f'{name} = {_figure(value)}' for name, value in known.items())} }}",
+            f"tcp_window_bytes = {client.tcp_window_bytes}", "measured = [",
+        ]  # fmt: skip
+        settings = dict.fromkeys((Setting(), cell.advised, cell.best))
+        for setting in settings:
+            runs = cell.speeds[str(setting)]
+            figures = ", ".join(f"{value:.0f}" for value in (median(runs), min(runs), max(runs)))
+            lines.append(
+                f'    {{ options = "{setting.options}", read_ahead_kb = {setting.read_ahead_kb or 128}, '
+                f"speed = [{figures}], runs = {len(runs)} }},"
+            )
+        lines.append("]")
+    return "\n".join(lines) + "\n"
 
 
-def _prediction(cell: Cell, setting: Setting) -> str:
-    """Return predicted and measured speed, and whether the one is within its stated error of the other."""
-    predicted = cell.predicted[str(setting)]
-    measured = statistics.median(cell.speeds[str(setting)])
-    if predicted is None:
-        return "unknown"
-    off = predicted.bytes_per_s / measured - 1
-    within = "within" if abs(off) <= predicted.error else "**beyond**"
-    return (
-        f"{format_speed(predicted.bytes_per_s)}, {off * 100:+.0f} %, {within} {predicted.error * 100:.0f} %"
+def _ordered(cells: Cells, order: list[str]) -> list[Cell]:
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(
+        cells.values(), key=lambda cell: (places.get(cell.link, len(order)), WORKS.index(cell.kind))
     )
 
 
-def _ratio(pairs: list[tuple[float, float]]) -> float:
-    return statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
+def _mebibytes(cell: Cell) -> str:
+    return f"{cell.amount / 2**20:.1f} MiB"
 
 
-def _interval(figures: tuple[float, float, float]) -> str:
-    ratio, low, high = figures
-    return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
+def _figure(value: float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _prediction(cell: Cell, setting: Setting) -> str:
+    """Return the predicted speed, and whether the measured one is within its stated error of it."""
+    predicted = cell.predicted(setting)
+    if predicted is None:
+        return "unknown"
+    measured = statistics.median(cell.speeds[str(setting)])
+    off = predicted.bytes_per_s / measured - 1
+    within = "within" if predicted.holds(measured) else "**beyond**"
+    return (
+        f"{format_speed(predicted.bytes_per_s)}, {off * 100:+.0f} %, {within} {predicted.error * 100:.0f} %"
+    )

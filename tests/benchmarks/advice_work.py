@@ -2,7 +2,7 @@
 
 The loops are those of our copy engine, in the agent's own process: starting a program takes the guest as long
 as some of the work does. What is read was put on the server's disk by the server itself, so that a slow link
-carries only what is measured.
+carries only what is measured. The mount is made here, too: the helper's start takes the guest as long again.
 """
 
 from __future__ import annotations
@@ -18,21 +18,30 @@ import msgspec
 from app.bench.copy import read_blocks, write_blocks
 from app.bench.data import DataPool
 from app.bench.meter import Progress
+from app.lab.programs import run_program
+from app.lab.syscalls import unmount
 
 if TYPE_CHECKING:
     from app.lab.hosts import ServerHost
 
 #: The server's own path of the export.
 EXPORT = Path("/srv/lab/export")
+POINT = Path("/mnt/benchmark")
 SOURCE, TARGET = "advice-source", "advice-target"
 SMALL_BYTES = 4096
 
 
 class WorkArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do: place the server's files, or read, write, or copy small files both ways at ``path``."""
+    """What to do: place the server's files, or mount and read, write, or copy small files both ways.
+
+    Attributes:
+        share: to mount, with ``options`` and ``read_ahead_kb``; None leaves the kernel's.
+    """
 
     kind: Literal["place", "read", "write", "small"]
-    path: str = ""
+    share: str = ""
+    options: str = ""
+    read_ahead_kb: int | None = None
     size: int = 0
     files: int = 0
     block_size: int = 2**17
@@ -53,10 +62,17 @@ def work(server: ServerHost, args: WorkArgs) -> Worked:
         if args.kind == "place":
             server.run(lambda: _place(args, pool))
             return Worked(seconds=0.0, connections=0, read_ahead_kb=0)
-        seconds = _WAYS[args.kind](args, pool)
-        return Worked(
-            seconds=seconds, connections=_connections(args.path), read_ahead_kb=_read_ahead_kb(args.path)
-        )
+        POINT.mkdir(exist_ok=True)
+        run_program("mount.nfs", args.share, str(POINT), "-o", args.options or "rw")
+        try:
+            if args.read_ahead_kb is not None:
+                _read_ahead().write_text(str(args.read_ahead_kb), encoding="ascii")
+            seconds = _WAYS[args.kind](args, pool)
+            return Worked(
+                seconds=seconds, connections=_connections(), read_ahead_kb=int(_read_ahead().read_text())
+            )
+        finally:
+            unmount(str(POINT))
     finally:
         pool.close()
 
@@ -81,7 +97,7 @@ def _write(path: Path, size: int, pool: DataPool) -> None:
 
 
 def _timed_write(args: WorkArgs, pool: DataPool) -> float:
-    path = Path(args.path, TARGET)
+    path = POINT / TARGET
     begun = time.monotonic()
     _write(path, args.size, pool)
     seconds = time.monotonic() - begun
@@ -92,7 +108,7 @@ def _timed_write(args: WorkArgs, pool: DataPool) -> float:
 def _timed_read(args: WorkArgs, pool: DataPool) -> float:
     buffer = mmap.mmap(-1, args.block_size)
     begun = time.monotonic()
-    fd = os.open(Path(args.path, "data"), os.O_RDONLY)
+    fd = os.open(POINT / "data", os.O_RDONLY)
     try:
         with memoryview(buffer) as view:
             read_blocks(fd, pool, args.size, view, Progress())
@@ -105,7 +121,7 @@ def _timed_read(args: WorkArgs, pool: DataPool) -> float:
 
 def _timed_small(args: WorkArgs, pool: DataPool) -> float:
     """Write so many small files into a new directory, then read as many others, one after the other."""
-    source, target = Path(args.path, SOURCE), Path(args.path, TARGET)
+    source, target = POINT / SOURCE, POINT / TARGET
     begun = time.monotonic()
     target.mkdir()
     for number in range(args.files):
@@ -129,16 +145,16 @@ def clear(server: ServerHost) -> None:
     server.run(remove)
 
 
-def _connections(path: str) -> int:
+def _connections() -> int:
     """Return how many transports the kernel lists for the mount (mountstats)."""
     text = Path("/proc/self/mountstats").read_text(encoding="ascii", errors="replace")
-    block = text.partition(f" mounted on {path} ")[2].partition("\ndevice ")[0]
+    block = text.partition(f" mounted on {POINT} ")[2].partition("\ndevice ")[0]
     return block.count("\n\txprt:")
 
 
-def _read_ahead_kb(path: str) -> int:
-    device = Path(path).stat().st_dev
-    return int(Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb").read_text())
+def _read_ahead() -> Path:
+    device = POINT.stat().st_dev
+    return Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
 
 
 _WAYS = {"read": _timed_read, "write": _timed_write, "small": _timed_small}
