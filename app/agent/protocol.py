@@ -250,6 +250,42 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
     transports: list[ConnectionRate] = []
 
 
+class SpeedsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``stats.speeds``: how busy each mount is, one event an interval, until cancelled."""
+
+    interval_s: float = 1.0
+
+
+class MountSpeed(msgspec.Struct, frozen=True, kw_only=True):
+    """How busy one mount was.
+
+    Attributes:
+        read_bytes_per_s: payload from the server.
+        write_bytes_per_s: payload to the server.
+        transfers_per_s: READ, READ_PLUS and WRITE requests.
+        rtt_s: their mean round trip, None if there was none.
+        timeouts: their major time-outs in the interval.
+    """
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    transfers_per_s: float
+    rtt_s: float | None
+    timeouts: int
+
+
+class SpeedsSample(msgspec.Struct, frozen=True, kw_only=True):
+    """All mounts over one interval.
+
+    Attributes:
+        t_s: seconds since the watch began (monotonic).
+        mounts: by mount point; one that did nothing is not among them.
+    """
+
+    t_s: float
+    mounts: dict[str, MountSpeed]
+
+
 class CancelArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``cancel``: ends the request of this id, which answers with an error of kind "cancelled"."""
 
@@ -274,7 +310,8 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
             export-secure (version 4's root, for privileged ports only), export-none (withdrawn),
-            fill (leave ``bytes`` free on the export), unfill.
+            fill (leave ``bytes`` free on the export), unfill, disk-slow (an empty disk that takes its
+            time to write; to be mounted afresh), disk-quick.
         bytes: for fill.
     """
 
@@ -318,6 +355,7 @@ VERBS: dict[str, Verb] = {
     "advice.get": Verb(AdviceArgs, AdviceResult),
     "tunables.get": Verb(TunablesArgs, TunablesResult),
     "stats.watch": Verb(WatchArgs, Empty, StatsSample),
+    "stats.speeds": Verb(SpeedsArgs, Empty, SpeedsSample),
     "test.plan": Verb(TestPlanArgs, TestPlan),
     "test.run": Verb(TestSpec, TestResult, TestEvent),
     "cancel": Verb(CancelArgs, CancelResult),

@@ -23,6 +23,7 @@ from app.agent.protocol import (
     ListArgs,
     MountArgs,
     PersistArgs,
+    SpeedsArgs,
     StatsSample,
     UnmountArgs,
     UnmountResult,
@@ -54,6 +55,7 @@ from app.mounts.unit_files import UnitFiles
 from app.mounts.watch import watch_table
 from app.privileged import HelperClient
 from app.process import find_program
+from app.stats.overview import watch_speeds
 from app.stats.watch import watch
 from app.version import VERSION
 
@@ -131,6 +133,7 @@ class Services:
             "advice.get": self.get_advice,
             "tunables.get": self.get_tunables,
             "stats.watch": self.watch_stats,
+            "stats.speeds": self.watch_speeds,
             **self._measuring.handlers(),
         }
 
@@ -311,6 +314,11 @@ class Services:
             context.emit(sample)
 
         watch(args.mount_point, args.interval_s, context.token, emit)
+        return Empty()
+
+    def watch_speeds(self, args: SpeedsArgs, context: Context) -> Empty:
+        """Send the speeds of all mounts until cancelled."""
+        watch_speeds(args.interval_s, context.token, context.emit)
         return Empty()
 
     def _lab_link(self) -> LinkFacts | None:
