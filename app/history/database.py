@@ -1,0 +1,305 @@
+"""The file of the history: opened, brought up to date, or set aside if it is damaged; never overwritten.
+
+Several programs may have it open at once (the window and the command line): SQLite's own locks order them. An
+object may be used from any thread, one at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import sqlite3
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import AppError, ErrorKind
+from app.history.schema import APPLICATION_ID, MIGRATIONS
+from app.mounts import mountinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+log = logging.getLogger("history")
+
+#: How long a writer waits for another one. A test's result takes milliseconds.
+_BUSY_S = 10.0
+#: Where SQLite's write-ahead log, which is shared memory, does not work (sqlite.org/wal.html).
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"})
+_TABLES = frozenset({"runs", "bodies"})
+_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def default_path() -> Path:
+    """Return where the history is (XDG Base Directory Specification: a relative path is ignored)."""
+    folder = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if not folder.is_absolute():
+        folder = Path(os.environ.get("HOME", "/")) / ".local/share"
+    return folder / "mountwright/history.sqlite"
+
+
+class _DamagedError(Exception):
+    """The file is no history of ours, or not a whole one."""
+
+
+class Database:
+    """One open file.
+
+    Attributes:
+        path: of the file.
+        read_only: a newer program made it: nothing is written.
+        messages: what a person should know of it, one sentence each.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open it, or make it.
+
+        Raises:
+            AppError: IO, NO_SPACE, PERMISSION or BUSY if that is not possible.
+        """
+        self.path = path
+        self.read_only = False
+        self.messages: list[str] = []
+        self._lock = threading.RLock()
+        self._connection = self._open()
+
+    def close(self) -> None:
+        """Close it; later uses fail."""
+        with self._lock:
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """Give the connection for queries.
+
+        Raises:
+            AppError: as for :meth:`writing`.
+        """
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise self._failure(error) from error
+
+    @contextlib.contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """Give the connection inside a transaction, which is undone if the body raises.
+
+        Raises:
+            AppError: UNAVAILABLE if a newer program made the file; BUSY if another one writes for too long;
+                NO_SPACE, PERMISSION or IO if the disk refuses. A damaged file is set aside and a new one is
+                begun before IO is raised.
+        """
+        with self._lock:
+            if self.read_only:
+                raise AppError(
+                    ErrorKind.UNAVAILABLE,
+                    "The history was written by a newer version of this program: nothing is added to it.",
+                    hint="Use the newer version.",
+                )
+            try:
+                with _transaction(self._connection):
+                    yield self._connection
+            except sqlite3.Error as error:
+                raise self._failure(error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            # Only the person may read where they mount from.
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except PermissionError:
+            if not self.path.is_file():
+                raise _cannot_open(self.path, "it may not be made there") from None
+        except OSError as error:
+            raise _cannot_open(self.path, error.strerror or "it cannot be made") from error
+        try:
+            return self._connect()
+        except _DamagedError as error:
+            return self._begin_anew(str(error))
+
+    def _begin_anew(self, why: str) -> sqlite3.Connection:
+        """Set a damaged file aside, unless another program has done so meanwhile, and begin a new one."""
+        try:
+            with self.path.with_name(self.path.name + ".lock").open("w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                with contextlib.suppress(_DamagedError):
+                    return self._connect(thorough=True)
+                aside = _set_aside(self.path)
+                text = f"The history was damaged ({why}). It is kept as {aside}, and a new one was begun."
+                self.messages.append(text)
+                log.info("%s", text)
+                return self._connect()
+        except (OSError, _DamagedError) as error:
+            raise _cannot_open(self.path, f"it is damaged and cannot be set aside: {error}") from error
+
+    def _connect(self, *, thorough: bool = False) -> sqlite3.Connection:
+        """Open the file as it is; ``thorough`` reads all of it, which takes a second for 500 MB.
+
+        Raises:
+            _DamagedError: if it is not a history, or not a whole one.
+            AppError: if it cannot be used.
+        """
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            version = self._version(connection, thorough=thorough)
+            self.read_only = version > len(MIGRATIONS)
+            if self.read_only:
+                connection.execute("PRAGMA query_only = ON")
+                self.messages.append(
+                    "The history was written by a newer version of this program: it can be read, not changed."
+                )
+                return connection
+            mode = "DELETE" if _on_network(self.path) else "WAL"
+            if not _read_only_file(self.path):
+                connection.execute(f"PRAGMA journal_mode = {mode}")
+                connection.execute(
+                    "PRAGMA synchronous = FULL"
+                )  # one commit a test: not even the last is lost
+                _migrate(connection)
+        except _DamagedError:
+            connection.close()
+            raise
+        except sqlite3.Error as error:
+            connection.close()
+            if _code(error) in _DAMAGED:
+                raise _DamagedError(str(error)) from error
+            raise _told(error, self.path) from error
+        return connection
+
+    def _version(self, connection: sqlite3.Connection, *, thorough: bool) -> int:
+        """Return the version of the tables.
+
+        Raises:
+            _DamagedError: if they are not those of a history.
+        """
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        tables = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        if not tables and not version and not owner:
+            return 0
+        if owner != APPLICATION_ID:
+            raise _DamagedError("it is another program's")
+        if not tables >= _TABLES:
+            raise _DamagedError("tables are missing")
+        if thorough and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise _DamagedError("its check failed")
+        return version
+
+    def _failure(self, error: sqlite3.Error) -> AppError:
+        """Return the error for a person; a damaged file makes place for a new one first."""
+        if _code(error) not in _DAMAGED:
+            return _told(error, self.path)
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        known = len(self.messages)
+        self._connection = self._begin_anew(str(error))
+        return AppError(
+            ErrorKind.IO,
+            "The history turned out to be damaged.",
+            hint=" ".join(self.messages[known:]) or "Try it again.",
+            detail=str(error),
+        )
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # some failures have rolled back already
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to date in one transaction; of two programs the second finds it done."""
+    if int(connection.execute("PRAGMA user_version").fetchone()[0]) == len(MIGRATIONS):
+        return
+    with _transaction(connection):
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        for script in MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename the file and its logs to a name that is free; return it."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    number = 0
+    while True:
+        aside = path.with_name(f"{path.stem}-damaged-{stamp}{f'-{number}' if number else ''}{path.suffix}")
+        if not aside.exists():
+            break
+        number += 1
+    for tail in ("-wal", "-shm", "-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + tail).rename(aside.with_name(aside.name + tail))
+    path.rename(aside)
+    return aside
+
+
+def _on_network(path: Path) -> bool:
+    """Return whether the file's folder is on another computer's disk, by the mount table alone."""
+    try:
+        row = mountinfo.read().mount_of_path(str(path.parent))
+    except OSError:
+        return True
+    return row is None or row.fstype in _NETWORK
+
+
+def _read_only_file(path: Path) -> bool:
+    return not os.access(path, os.W_OK)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return the primary result code, 0 if the error is not SQLite's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _told(error: sqlite3.Error, path: Path) -> AppError:
+    """Return the error for a person."""
+    code = _code(error)
+    if code in _LOCKED:
+        return AppError(
+            ErrorKind.BUSY,
+            f"Another program holds the history for more than {_BUSY_S:g} seconds.",
+            hint=f"It is {path}. Close what has it open, and try it again.",
+            detail=str(error),
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return AppError(
+            ErrorKind.NO_SPACE,
+            "The disk of the history is full.",
+            hint=f"Make place on the disk of {path}.",
+            detail=str(error),
+        )
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        return AppError(
+            ErrorKind.PERMISSION,
+            "The history may not be written.",
+            hint=f"It is {path}. It should be yours; perhaps root made it.",
+            detail=str(error),
+        )
+    return AppError(ErrorKind.IO, "The history cannot be used.", hint=f"It is {path}.", detail=str(error))
+
+
+def _cannot_open(path: Path, why: str) -> AppError:
+    return AppError(
+        ErrorKind.IO,
+        f"The history {path} cannot be opened: {why}.",
+        hint="Without it tests work, but are not kept.",
+    )

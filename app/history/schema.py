@@ -1,0 +1,47 @@
+"""The database's tables. A version that was published is never changed: a further one follows it."""
+
+from __future__ import annotations
+
+#: "MWht": tells the history from another program's database (PRAGMA application_id).
+APPLICATION_ID = 0x4D576874
+
+#: The script of each version makes it from the one before; ``PRAGMA user_version`` counts them.
+MIGRATIONS: tuple[str, ...] = (
+    # 1: runs. What lists show and filter by is in "runs", whose rows are short; the rest is packed beside it.
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        uid TEXT NOT NULL UNIQUE,
+        started REAL NOT NULL,
+        started_at TEXT NOT NULL,
+        host TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        server TEXT NOT NULL,
+        share TEXT NOT NULL,
+        path TEXT NOT NULL,
+        nfs INTEGER NOT NULL,
+        link TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        repeats INTEGER NOT NULL,
+        write REAL,
+        read REAL,
+        read_cached INTEGER NOT NULL,
+        options TEXT NOT NULL,
+        requested TEXT NOT NULL,
+        tags TEXT NOT NULL,
+        note TEXT NOT NULL,
+        baseline INTEGER NOT NULL,
+        search TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX runs_started ON runs (started DESC, id DESC);
+    CREATE INDEX runs_share ON runs (share, started DESC, id DESC);
+    CREATE UNIQUE INDEX runs_baseline ON runs (share, link, kind) WHERE baseline;
+    CREATE TABLE bodies (
+        run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        body BLOB NOT NULL,
+        samples BLOB NOT NULL
+    ) STRICT;
+    """,
+)

@@ -1,0 +1,394 @@
+"""The history: runs are added, found, tagged, compared with a baseline, and deleted with a way back.
+
+Every method may be called from any thread, blocks for milliseconds (up to ten seconds while another program
+writes), and raises AppError as app.history.database.Database says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
+from app.history.database import Database, default_path
+from app.history.model import (
+    Filter,
+    Row,
+    Run,
+    Values,
+    link_name,
+    option_string,
+    read_is_cached,
+    started,
+    subject,
+)
+from app.history.packing import pack, unpack
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from app.bench.result import TestResult
+
+_COLUMNS = Row.__struct_fields__
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names are ours
+_FLAGS = frozenset({"nfs", "read_cached", "baseline"})
+
+
+class HistoryStore:
+    """The person's history."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Self:
+        """Open it, or begin it.
+
+        Args:
+            path: of the file; the person's own history if None.
+
+        Raises:
+            AppError: if that is not possible.
+        """
+        return cls(Database(path if path is not None else default_path()))
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close it; later uses fail."""
+        self._database.close()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether a newer program made it: nothing can be changed."""
+        return self._database.read_only
+
+    @property
+    def messages(self) -> list[str]:
+        """What a person should know of the file, one sentence each: damaged and set aside, or too new."""
+        return list(self._database.messages)
+
+    # Runs
+
+    def add(self, run: Run) -> int:
+        """Keep a run; return its number. One that is there already (by its uid) is left as it is.
+
+        A run that was deleted comes back with its old number, tags and note.
+
+        Raises:
+            AppError: USAGE if the result's time is none, and as the module says.
+        """
+        columns = _columns(run)
+        body, samples = pack(run.result)
+        with self._database.writing() as connection:
+            known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
+            if known is not None:
+                return int(known[0])
+            if run.baseline:
+                _clear_baseline(connection, columns)
+            free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
+            columns["id"] = run.id if free else None
+            names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+            found = connection.execute(
+                f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
+                tuple(columns.values()),
+            )
+            number = int(found.lastrowid or 0)
+            connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (number, body, samples))
+        return number
+
+    def find(self, wanted: Filter | None = None) -> list[Row]:
+        """Return the rows that the filter lets through, newest first."""
+        wanted = wanted or Filter()
+        where, values = _where(wanted)
+        query = f"{_SELECT}{where} ORDER BY started DESC, id DESC LIMIT ? OFFSET ?"
+        with self._database.reading() as connection:
+            found = connection.execute(query, (*values, wanted.limit, wanted.offset)).fetchall()
+        return [_row(values) for values in found]
+
+    def count(self, wanted: Filter | None = None) -> int:
+        """Return how many the filter lets through, its limit and offset left out."""
+        where, values = _where(wanted or Filter())
+        with self._database.reading() as connection:
+            query = f"SELECT count(*) FROM runs{where}"  # noqa: S608 - made of our own words
+            return int(connection.execute(query, values).fetchone()[0])
+
+    def get(self, number: int) -> Run:
+        """Return a run with everything measured.
+
+        Raises:
+            AppError: USAGE if there is none of this number; IO if what is stored cannot be read.
+        """
+        with self._database.reading() as connection:
+            return _get(connection, number)
+
+    def known(self, uid: str) -> int | None:
+        """Return the number of the run with this uid, or None."""
+        with self._database.reading() as connection:
+            found = connection.execute("SELECT id FROM runs WHERE uid = ?", (uid,)).fetchone()
+        return int(found[0]) if found else None
+
+    def values(self) -> Values:
+        """Return what there is to filter by."""
+        with self._database.reading() as connection:
+            shares, servers, hosts, kinds = (
+                [str(value) for (value,) in connection.execute(
+                    f"SELECT DISTINCT {name} FROM runs WHERE {name} != '' ORDER BY {name}"  # noqa: S608
+                )]
+                for name in ("share", "server", "host", "kind")
+            )  # fmt: skip
+            tags = {
+                tag
+                for (text,) in connection.execute("SELECT DISTINCT tags FROM runs")
+                for tag in text.split()
+            }
+        return Values(shares=shares, servers=servers, hosts=hosts, tags=sorted(tags), kinds=kinds)
+
+    def tag(self, numbers: Iterable[int], add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
+        """Give runs tags and take some from them; a tag is one word.
+
+        Raises:
+            AppError: USAGE if a tag is not one word, or there is no such run; else as the module says.
+        """
+        add, remove = [clean_tag(tag) for tag in add], set(remove)
+        with self._database.writing() as connection:
+            for number in numbers:
+                row = _row_of(connection, number)
+                tags = tuple(sorted((set(row.tags) | set(add)) - remove))
+                _update(connection, msgspec.structs.replace(row, tags=tags))
+
+    def note(self, number: int, text: str) -> None:
+        """Write the note of a run, "" for none.
+
+        Raises:
+            AppError: USAGE if there is no such run; else as the module says.
+        """
+        with self._database.writing() as connection:
+            row = _row_of(connection, number)
+            _update(connection, msgspec.structs.replace(row, note=text.strip()))
+
+    def delete(self, numbers: Iterable[int]) -> list[Run]:
+        """Take runs out; return them, to be added again if that was a mistake.
+
+        Raises:
+            AppError: USAGE if there is no such run, and then none is taken out; else as the module says.
+        """
+        with self._database.writing() as connection:
+            runs = [_get(connection, number) for number in dict.fromkeys(numbers)]
+            connection.executemany("DELETE FROM runs WHERE id = ?", [(run.id,) for run in runs])
+        return runs
+
+    # Baselines: one for each share, what is copied, and link of the lab
+
+    def set_baseline(self, number: int) -> None:
+        """Let later tests of the same share, kind and link be compared with this one.
+
+        Raises:
+            AppError: USAGE if there is no such run; else as the module says.
+        """
+        with self._database.writing() as connection:
+            row = _row_of(connection, number)
+            _clear_baseline(connection, {"share": row.share, "link": row.link, "kind": row.kind})
+            connection.execute("UPDATE runs SET baseline = 1 WHERE id = ?", (number,))
+
+    def clear_baseline(self, number: int) -> None:
+        """Let it be a run as any other.
+
+        Raises:
+            AppError: USAGE if there is no such run; else as the module says.
+        """
+        with self._database.writing() as connection:
+            _row_of(connection, number)
+            connection.execute("UPDATE runs SET baseline = 0 WHERE id = ?", (number,))
+
+    def baseline(self, share: str, kind: str = "file", link: str = "") -> Run | None:
+        """Return what tests of a share are compared with, None if nothing was chosen.
+
+        Args:
+            share: or the path, of what is not NFS.
+            kind: what is copied.
+            link: name of the lab's link.
+        """
+        query = "SELECT id FROM runs WHERE share = ? AND kind = ? AND link = ? AND baseline"
+        with self._database.reading() as connection:
+            found = connection.execute(query, (share, kind, link)).fetchone()
+            return _get(connection, int(found[0])) if found else None
+
+    def baseline_for(self, result: TestResult) -> Run | None:
+        """Return what this test is to be compared with, None if nothing was chosen."""
+        return self.baseline(subject(result), result.workload, link_name(result))
+
+
+def clean_tag(tag: str) -> str:
+    """Return a tag as it is kept.
+
+    Raises:
+        AppError: USAGE if it is not one word.
+    """
+    tag = tag.strip()
+    if not tag or not tag.isprintable() or any(sign.isspace() or sign == "," for sign in tag):
+        raise AppError(
+            ErrorKind.USAGE, f"“{tag}” is not a tag.", hint="A tag is one word, such as before-upgrade."
+        )
+    return tag
+
+
+def content_uid(result: TestResult) -> str:
+    """Return a name that this result has wherever it is stored: a digest of it, the samples left out."""
+    bare = {
+        name: msgspec.structs.replace(transfer, samples=[])
+        for name in ("write", "read")
+        if (transfer := getattr(result, name)) is not None
+    }
+    packed = msgspec.json.encode(msgspec.structs.replace(result, **bare), order="deterministic")
+    return hashlib.sha256(packed).hexdigest()[:32]
+
+
+def _columns(run: Run) -> dict[str, Any]:
+    """Return the searchable columns of a run."""
+    result = run.result
+    try:
+        moment = started(result)
+    except ValueError as error:
+        raise AppError(
+            ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)
+        ) from error
+    transfer = result.write or result.read
+    columns: dict[str, Any] = {
+        "uid": run.uid or content_uid(result),
+        "started": moment,
+        "started_at": result.started_at,
+        "host": (result.environment.host if result.environment else None) or "",
+        "origin": run.origin,
+        "server": _server(result),
+        "share": subject(result),
+        "path": result.path,
+        "nfs": result.nfs,
+        "link": link_name(result),
+        "kind": result.workload,
+        "size": transfer.bytes if transfer is not None else 0,
+        "count": result.count,
+        "repeats": max((len(figure.values) for figure in result.figures.values()), default=1),
+        "write": _speed(result, "write"),
+        "read": _speed(result, "read"),
+        "read_cached": read_is_cached(result),
+        "options": option_string(result.effective),
+        "requested": option_string(result.requested),
+        "tags": _joined(run.tags),
+        "note": run.note,
+        "baseline": run.baseline,
+    }
+    return columns | {"search": _search(columns)}
+
+
+def _server(result: TestResult) -> str:
+    try:
+        return Share.parse(result.share).host if result.share else ""
+    except ShareError:
+        return ""
+
+
+def _speed(result: TestResult, way: str) -> float | None:
+    figure, transfer = result.figures.get(way), getattr(result, way)
+    return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
+
+
+def _joined(tags: Sequence[str]) -> str:
+    """Return tags with a blank on both sides of each, so that one can be looked for."""
+    return "".join(f" {tag}" for tag in sorted({clean_tag(tag) for tag in tags})) + (" " if tags else "")
+
+
+def _search(columns: dict[str, Any]) -> str:
+    names = ("share", "host", "path", "link", "options", "requested", "tags", "note", "origin")
+    return "\n".join(str(columns[name]) for name in names if columns[name]).casefold()
+
+
+def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
+    """Return the condition and its values."""
+    parts: list[tuple[str, Any]] = [
+        (f"{name} = ?", value)
+        for name in ("share", "server", "host", "link", "kind")
+        if (value := getattr(wanted, name))
+    ]
+    if wanted.tag:
+        parts.append(("instr(tags, ?)", f" {wanted.tag} "))
+    if wanted.since is not None:
+        parts.append(("started >= ?", wanted.since.timestamp()))
+    if wanted.until is not None:
+        parts.append(("started < ?", wanted.until.timestamp()))
+    if wanted.baseline:
+        parts.append(("baseline = ?", 1))
+    parts += [("instr(search, ?)", word.casefold()) for word in wanted.text.split()]
+    if not parts:
+        return "", ()
+    return f" WHERE {' AND '.join(part for part, _ in parts)}", tuple(value for _, value in parts)
+
+
+def _row(values: Sequence[Any]) -> Row:
+    found: dict[str, Any] = dict(zip(_COLUMNS, values, strict=True))
+    for name in _FLAGS:
+        found[name] = bool(found[name])
+    found["tags"] = tuple(found["tags"].split())
+    return Row(**found)
+
+
+def _row_of(connection: sqlite3.Connection, number: int) -> Row:
+    found = connection.execute(f"{_SELECT} WHERE id = ?", (number,)).fetchone()
+    if found is None:
+        raise AppError(
+            ErrorKind.USAGE, f"There is no run {number} in the history.", hint="“history” lists them."
+        )
+    return _row(found)
+
+
+def _get(connection: sqlite3.Connection, number: int) -> Run:
+    row = _row_of(connection, number)
+    packed = connection.execute("SELECT body, samples FROM bodies WHERE run = ?", (number,)).fetchone()
+    try:
+        result = unpack(*packed or (b"", b""))
+    except ValueError as error:
+        raise AppError(
+            ErrorKind.IO,
+            f"What was measured in run {number} cannot be read.",
+            hint="A newer version of this program may have written it.",
+            detail=str(error),
+        ) from error
+    return Run(
+        result=result, id=row.id, uid=row.uid, origin=row.origin, tags=row.tags, note=row.note,
+        baseline=row.baseline,
+    )  # fmt: skip
+
+
+def _update(connection: sqlite3.Connection, row: Row) -> None:
+    """Write what the person says of a run."""
+    tags = _joined(row.tags)
+    search = _search(msgspec.structs.asdict(row) | {"tags": tags})
+    connection.execute(
+        "UPDATE runs SET tags = ?, note = ?, search = ? WHERE id = ?", (tags, row.note, search, row.id)
+    )
+
+
+def _clear_baseline(connection: sqlite3.Connection, columns: dict[str, Any]) -> None:
+    connection.execute(
+        "UPDATE runs SET baseline = 0 WHERE share = ? AND link = ? AND kind = ? AND baseline",
+        (columns["share"], columns["link"], columns["kind"]),
+    )
