@@ -87,8 +87,8 @@ class HelperClient:
             timeout_s: how long to wait for the answer, authorisation not counted.
 
         Returns:
-            the helper's answer; for ``mount`` and ``try`` with ``output``, the lines to show a person; for
-            ``holders`` with the ``user`` of each.
+            the helper's answer; for ``mount``, ``try`` and ``open`` with ``output``, the lines to show a
+            person; for ``holders`` with the ``user`` of each.
 
         Raises:
             AppError: with a message for a person.
@@ -257,7 +257,7 @@ class _Connection:
 def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
     wire = dict(args)
-    if verb in {"mount", "unmount", "try", "remount"}:
+    if verb in {"mount", "unmount", "try", "remount", "open", "close"}:
         limit_s = float(wire.pop("timeout_s", min(_DEADLINE_S, timeout_s)))
         wire["timeout_ms"] = min(150_000, max(500, int(limit_s * 1000)))
     if isinstance(wire.get("options"), str):
@@ -277,7 +277,7 @@ def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: Cancel
     if not isinstance(result, dict):
         raise _failed("The helper gave an answer that cannot be read.", str(answer)[:1000])
     found = cast("dict[str, Any]", result)
-    if verb in {"mount", "try"}:
+    if verb in {"mount", "try", "open"}:
         notes = [_FOREGROUND] if "foreground" in found.get("notes", []) else []
         found["output"] = "\n".join([str(found.get("text", "")).strip(), *notes]).strip()
     if verb == "holders":

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,28 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEVNULL = subprocess.DEVNULL
 PIPE = subprocess.PIPE
 TimeoutExpired = subprocess.TimeoutExpired
+
+
+class Child(Protocol):
+    """A process that leads a group of its own; its pipes are None where it has none."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> Any:
+        """Takes bytes."""
+
+    @property
+    def stdout(self) -> Any:
+        """Gives bytes."""
+
+    @property
+    def stderr(self) -> Any:
+        """Gives bytes."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raise TimeoutExpired if it still runs after so many seconds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +121,13 @@ def start(
     )  # fmt: skip
 
 
-def kill_group(child: subprocess.Popen[bytes], signal_number: int = signal.SIGKILL) -> None:
+def kill_group(child: Child, signal_number: int = signal.SIGKILL) -> None:
     """Send a signal to the child's whole group; a group that is gone is fine."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal_number)
 
 
-def wait(child: subprocess.Popen[bytes], timeout: float) -> int | None:
+def wait(child: Child, timeout: float) -> int | None:
     """Wait for a child to end; return its exit status, or None if it still runs after this many seconds."""
     try:
         return child.wait(timeout)

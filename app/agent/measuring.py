@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from app.bench.environment import read_ahead_of, with_environment
 from app.bench.plan import plan_test
+from app.bench.private_mount import PrivateMount
 from app.bench.run import look_at, run_test
 from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
+from app.privileged import HelperClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,14 +41,23 @@ class Measuring:
         self._requested = requested
         self._lab_link = lab_link
         self._mount_again = mount_again
+        self._bench = HelperClient("bench")
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
         return {"test.plan": self.plan_test, "test.run": self.run_test}
 
+    def close(self) -> None:
+        """End the helper."""
+        self._bench.close()
+
     def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
         """Say what a test will copy and how long it will take; with a preset, choose it."""
-        looked = look_at(args.spec, context.token)
+        if args.spec.share:
+            with self._mounted(args.spec, context) as mount:
+                looked = mount.look_at(args.spec, context.token)
+        else:
+            looked = look_at(args.spec, context.token)
         link = self._lab_link()
         if link is None and looked.where is not None and looked.where.nfs:
             address, port = looked.where.server
@@ -56,6 +67,10 @@ class Measuring:
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
         link = self._lab_link()
+        if args.share:
+            with self._mounted(args, context) as mount:
+                result = mount.run_test(args, context.token, context.emit, link)
+            return with_environment(result, mount.read_ahead_kb)
         if args.cache == "fresh-mount" and link is None:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
@@ -69,6 +84,10 @@ class Measuring:
         table = self._requested.table
         result = run_test(args, context.token, context.emit, link=link, table=table, remount=remount)
         return with_environment(result, read_ahead_of(result, table()))
+
+    def _mounted(self, spec: TestSpec, context: Context) -> PrivateMount:
+        """Mount the share of a test where only the test sees it."""
+        return PrivateMount.open(spec.share, spec.options, token=context.token, helper=self._bench)
 
     def _mount_afresh(self, where: Where | None, context: Context) -> None:
         """Unmount and mount again what was mounted here with the options asked for."""

@@ -144,6 +144,7 @@ class Services:
         wait_for_cleanups(_CLEANUP_WAIT_S)
         self._helper.close()
         self._tune.close()
+        self._measuring.close()
         self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 import threading
 import time
@@ -11,11 +12,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.bench.cleaner import DONE
+from app.bench.files import PREFIX
 from app.bench.messages import CleanJob
-from app.process import DEVNULL, kill_group, start, wait
+from app.errors import AppError
+from app.process import kill_group, start, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from app.process import Child
 
 log = logging.getLogger("bench")
 
@@ -44,24 +50,40 @@ def in_background(name: str, work: Callable[[], None]) -> None:
     thread.start()
 
 
-def clean(path: str, run: str, files: int = 1) -> None:
+def clean(path: str, run: str, files: int = 1, launch: Callable[..., Child] | None = None) -> None:
     """Remove a run's files in a child and wait for it; a child that hangs is killed at its deadline.
 
     Args:
         path: the directory that was tested.
         run: name of the run.
         files: how many it may have.
+        launch: starts the child, where the directory is seen; by default as any.
     """
     deadline_s = _DEADLINE_S + int(files * _FILE_S)
-    child = start([sys.executable, "-P", "-m", "app.bench.cleaner"], stdout=DEVNULL)
-    if child.stdin is None:
-        raise AssertionError("started with a pipe")
-    with contextlib.suppress(BrokenPipeError), child.stdin:  # one that died at once shows in its status
-        child.stdin.write(msgspec.json.encode(CleanJob(path=path, run=run, deadline_s=deadline_s)) + b"\n")
-    code = wait(child, deadline_s + _GRACE_S)
+    try:
+        child = _begin(launch)
+    except (AppError, OSError) as error:
+        _warn(path, run, str(error))
+        return
+    # One that died at once shows in its words.
+    with contextlib.suppress(BrokenPipeError), contextlib.closing(child.stdin) as pipe:
+        pipe.write(msgspec.json.encode(CleanJob(path=path, run=run, deadline_s=deadline_s)) + b"\n")
+    wait(child, deadline_s + _GRACE_S)
     kill_group(child)
-    if code != 0:
-        log.warning("the test files of a killed run could not be removed from %s", path)
+    if child.stderr is not None:
+        child.stderr.close()
+    with child.stdout as output:
+        os.set_blocking(output.fileno(), False)  # one that hangs holds it open
+        if DONE not in (output.read(len(DONE)) or b""):
+            _warn(path, run, "")
+
+
+def _begin(launch: Callable[..., Child] | None) -> Child:
+    return (launch or start)([sys.executable, "-P", "-m", "app.bench.cleaner"])
+
+
+def _warn(path: str, run: str, why: str) -> None:
+    log.warning("the test files of a killed run could not be removed: %s%s in %s %s", PREFIX, run, path, why)
 
 
 def wait_for_cleanups(timeout: float) -> bool:
@@ -75,7 +97,8 @@ def wait_for_cleanups(timeout: float) -> bool:
     """
     end = time.monotonic() + timeout
     with _lock:
-        threads = list(_running)
+        # Work of its own may wait for the others.
+        threads = [thread for thread in _running if thread is not threading.current_thread()]
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     return not any(thread.is_alive() for thread in threads)

@@ -57,7 +57,7 @@ def new_run_id() -> str:
 
 def own_marker(run: str, pid: int | None = None) -> Marker:
     """Return the marker of a process, by default of this one."""
-    pid = os.getpid() if pid is None else pid
+    pid = _own_pid() if pid is None else pid
     return Marker(run=run, host=_host(), boot=_boot(), pid=pid, started=_start_ticks(pid) or 0)
 
 
@@ -285,12 +285,22 @@ def _read_marker(directory_fd: int) -> Marker | None:
 
 def _host() -> str:
     # Two containers may share name and machine id; their process numbers then mean nothing to each other.
+    # Each has a /proc of its own. A worker in a private mount has the one of its host, and with it the
+    # host's numbers, whatever set of process numbers it is in itself.
     machine = _read_line("/etc/machine-id")
     try:
-        namespace = str(Path("/proc/self/ns/pid").readlink())
+        numbers = Path("/proc").stat().st_dev
     except OSError:
-        namespace = ""
-    return f"{os.uname().nodename} {machine} {namespace}"
+        numbers = 0
+    return f"{os.uname().nodename} {machine} {numbers}"
+
+
+def _own_pid() -> int:
+    """Return the number of this process as /proc has it."""
+    try:
+        return int(Path("/proc/self").readlink().name)
+    except OSError:
+        return os.getpid()
 
 
 def _boot() -> str:

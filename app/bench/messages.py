@@ -26,11 +26,13 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
         spec: the test.
         run: name of the run, from which the name of its directory and the contents of its file come.
         stage: of the test.
+        owner: process that answers for files that are kept for the next stage.
     """
 
     spec: TestSpec
     run: str
     stage: Stage = "whole"
+    owner: int = 0
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     """One copy test.
 
     Attributes:
-        path: the directory whose file system is tested; it need not be NFS.
+        path: the directory whose file system is tested; it need not be NFS. With a share it is one below the
+            share's root, "" for the root.
         direction: to the server (write), from it (read), or both.
         size: bytes of the file, or of each of the files.
         block_size: bytes of each read or write call.
@@ -36,6 +37,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         workload: one file, many small ones, one in random order, or several at once.
         count: number of the files; 1 for one file.
         repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
+        share: a share (server:/export) to be mounted for the test alone, where nobody else sees it.
+        options: mount options of the share, as after ``mount -o``.
         seconds: no further repeat begins that would probably end later than this; None for no limit.
     """
 
@@ -51,6 +54,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     count: int = 1
     repeats: int = 1
     seconds: float | None = None
+    share: str = ""
+    options: str = ""
 
     @property
     def total(self) -> int:
@@ -219,7 +224,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     """A finished test.
 
     Attributes:
-        path: the directory tested.
+        path: the directory tested; of a share mounted for the test, the one below its root.
         nfs: whether it is on NFS.
         share: server:/export, or None.
         started_at: UTC, ISO 8601.

@@ -28,7 +28,7 @@ from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
-from app.process import kill_group, start, wait
+from app.process import PIPE, kill_group, start, wait
 from app.tasks import CancelledError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from app.bench.result import TestSpec
     from app.bench.where import Where
     from app.mounts.model import MountTable
+    from app.process import Child
     from app.tasks import CancelToken
 
 __all__ = ["look_at", "run_test", "wait_for_cleanups"]
@@ -62,6 +63,7 @@ def run_test(
     link: LinkFacts | None = None,
     table: Callable[[], MountTable] = read_table,
     remount: Callable[[Where | None], None] | None = None,
+    launch: Callable[..., Child] | None = None,
 ) -> TestResult:
     """Run a copy test in a worker process.
 
@@ -74,6 +76,7 @@ def run_test(
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
+        launch: starts the processes of the test, where its directory is seen; by default as any.
 
     Raises:
         AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
@@ -83,9 +86,9 @@ def run_test(
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
-        result = _staged_rounds(spec, token, emit, remount)
+        result = _staged_rounds(spec, token, emit, remount, launch)
     else:
-        result = _Run(spec, token, emit).result()
+        result = _Run(spec, token, emit, launch=launch).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
@@ -124,7 +127,9 @@ def _find_link(where: Where | None, override: LinkFacts | None) -> LinkFacts | N
     return link_to(address, port, override=override) if address else override
 
 
-def look_at(spec: TestSpec, token: CancelToken) -> WorkerResult:
+def look_at(
+    spec: TestSpec, token: CancelToken, *, launch: Callable[..., Child] | None = None
+) -> WorkerResult:
     """Return where the directory of a test is and what is free there, asked by a worker that may hang.
 
     Raises:
@@ -132,7 +137,7 @@ def look_at(spec: TestSpec, token: CancelToken) -> WorkerResult:
         CancelledError: when the token is set.
     """
     token.check()
-    return _Run(spec, token, lambda _event: None, stage="look").result()
+    return _Run(spec, token, lambda _event: None, stage="look", launch=launch).result()
 
 
 def _staged_rounds(
@@ -140,12 +145,13 @@ def _staged_rounds(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[Where | None], None],
+    launch: Callable[..., Child] | None,
 ) -> WorkerResult:
     """Repeat a test whose file system is mounted afresh in each round."""
     done: list[WorkerResult] = []
     began = time.monotonic()
     while not done or another_fits(spec, len(done), time.monotonic() - began):
-        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount))
+        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount, launch))
     notes = [note for result in done for note in result.notes]
     return msgspec.structs.replace(
         done[-1],
@@ -164,9 +170,10 @@ def _in_two_stages(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[Where | None], None],
+    launch: Callable[..., Child] | None,
 ) -> WorkerResult:
     """Write with one worker, have the file system mounted afresh, read with another."""
-    first = _Run(spec, token, emit, stage="keep")
+    first = _Run(spec, token, emit, stage="keep", launch=launch)
     written = first.result()
     try:
         emit(TestEvent(direction="read", phase="drop-cache"))
@@ -176,7 +183,7 @@ def _in_two_stages(
     except BaseException:
         first.abandon()
         raise
-    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id).result()
+    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id, launch=launch).result()
     both = [
         msgspec.structs.replace(back, write=to.write, rates=to.rates | back.rates)
         for to, back in zip(written.rounds, read.rounds, strict=True)
@@ -205,6 +212,7 @@ class _Run:
         *,
         stage: Stage = "whole",
         run_id: str | None = None,
+        launch: Callable[..., Child] | None = None,
     ) -> None:
         self.run_id = run_id or new_run_id()
         self._stage: Stage = stage
@@ -216,14 +224,8 @@ class _Run:
         self._tidy = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
-        self._stderr_read, stderr_write = os.pipe()
-        try:
-            self._child = start([sys.executable, "-P", "-m", "app.bench.worker"], stderr=stderr_write)
-        except BaseException:
-            os.close(self._stderr_read)
-            raise
-        finally:
-            os.close(stderr_write)
+        self._launch = launch
+        self._child: Child = (launch or start)([sys.executable, "-P", "-m", "app.bench.worker"], stderr=PIPE)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:
@@ -240,10 +242,9 @@ class _Run:
         in_background("bench-clean", self._clean)
 
     def _send_job(self) -> None:
-        line = msgspec.json.encode(WorkerJob(spec=self._spec, run=self.run_id, stage=self._stage)) + b"\n"
-        if self._child.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
-                self._child.stdin.write(line)
+        job = WorkerJob(spec=self._spec, run=self.run_id, stage=self._stage, owner=os.getpid())
+        with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
+            self._child.stdin.write(msgspec.json.encode(job) + b"\n")
 
     def _relay(self) -> WorkerResult:
         last_sign = time.monotonic()
@@ -281,10 +282,9 @@ class _Run:
             kill_group(child, signal.SIGTERM)
             wait(child, _TERM_S)
             kill_group(child)
-        if child.stdin is not None:
-            with contextlib.suppress(OSError):
-                child.stdin.close()
-        os.close(self._stderr_read)
+        with contextlib.suppress(OSError):
+            child.stdin.close()
+        child.stderr.close()
         in_background("bench-clean", self._reap if self._tidy else self._clean)
 
     def _reap(self) -> None:
@@ -294,14 +294,15 @@ class _Run:
     def _clean(self) -> None:
         # Until the killed worker is really gone, it may still make or hold files.
         wait(self._child, _REAP_S)
-        clean(self._spec.path, self.run_id, self._spec.count)
+        clean(self._spec.path, self.run_id, self._spec.count, self._launch)
 
     def _death(self) -> AppError:
         """Return the error of a worker that ended without a last line."""
         code = wait(self._child, _TERM_S)
-        os.set_blocking(self._stderr_read, False)
+        errors = self._child.stderr.fileno()
+        os.set_blocking(errors, False)
         try:
-            text = os.read(self._stderr_read, _STDERR_LIMIT).decode(errors="replace")
+            text = os.read(errors, _STDERR_LIMIT).decode(errors="replace")
         except BlockingIOError:
             text = ""
         if code is not None and code < 0:
@@ -309,16 +310,13 @@ class _Run:
             hint = "Out of memory? Try a smaller block size; the kernel's log (dmesg) tells."
         else:
             how = "broke off"
-            hint = "This is a bug. Please report it with the details."
+            hint = "If nobody ended it, this is a bug. Please report it with the details."
         return AppError(ErrorKind.IO, f"The process that ran the test {how}.", hint=hint, detail=text)
 
     def _read_messages(self) -> None:
         decoder = msgspec.json.Decoder(WorkerMessage)
-        stream = self._child.stdout
-        if stream is None:
-            raise AssertionError("started with a pipe")
         # The pipe is unbuffered, and a raw stream would read lines byte by byte.
-        with io.BufferedReader(cast("io.RawIOBase", stream)) as lines:
+        with io.BufferedReader(cast("io.RawIOBase", self._child.stdout)) as lines:
             for line in lines:
                 try:
                     self._messages.put(decoder.decode(line))

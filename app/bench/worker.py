@@ -106,7 +106,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
             result = _copy(job, path, where, Meter(Probe(where), progress, send), directory)
             if job.stage == "keep":
                 # The agent's process answers for it from here on: the next stage, or its cleaner.
-                directory.keep(os.getppid())
+                directory.keep(job.owner)
             doing = "removing the test file"
     except OSError as error:
         raise explain(error, doing, printable(spec.path)) from error

@@ -23,7 +23,7 @@ from app.helper.errors import Refusal
 from app.helper.options import Catalogue, load
 
 if TYPE_CHECKING:
-    from app.helper.children import Waiter
+    from app.helper.session import Session
     from app.helper.targets import Caller
 
 #: Longest path of a Unix socket (unix(7)), its end not counted.
@@ -46,7 +46,7 @@ class Bench:
         # However the session ends, what is open is closed. Forked children end without this.
         atexit.register(self.end)
 
-    def open(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
+    def open(self, args: dict[str, object], session: Session) -> dict[str, object]:
         """Mount ``share`` with ``options``, of a superblock of its own, where only workers see it.
 
         Returns:
@@ -75,16 +75,16 @@ class Bench:
         mount = private.Apart(lambda line: keeper.keep(line, plan))
         answer = None
         try:
-            answer = mount.hear(deadline_s, waiter)
+            answer = mount.hear(deadline_s, session)
         finally:
             if answer is None:
                 mount.end()
         if answer is None:
             raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
-        self._mount = mount
+        self._mount, session.holds = mount, True
         return {**answer, "path": targets.OWN_ROOT, "command": argv, "notes": notes}
 
-    def run(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
+    def run(self, args: dict[str, object], _session: Session) -> dict[str, object]:
         """Start ``argv`` as the caller, connected to ``socket`` twice: input and output, then errors.
 
         Raises:
@@ -100,13 +100,18 @@ class Bench:
         if self._mount is None:
             raise Refusal("not-mounted", "No test mount is open.")
         self._mount.say({"run": argv, "socket": path})
-        answer = self._mount.hear(_RUN_S, waiter)
+        answer = None
+        try:
+            # Not to be interrupted: to cancel it would be to close the mount.
+            answer = self._mount.hear(_RUN_S, unmounting.Deaf())
+        finally:
+            if answer is None:
+                self._forget()
         if answer is None:
-            self._forget()
             raise Refusal("not-mounted", "The test mount is gone.")
         return answer
 
-    def close(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
+    def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
         """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
 
         Returns:
@@ -119,6 +124,7 @@ class Bench:
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         if self._mount is None:
             raise Refusal("not-mounted", "No test mount is open.")
+        session.holds = False
         return self._close(deadline_s)
 
     def end(self) -> None:

@@ -64,7 +64,8 @@ def keep(line: int, plan: Plan) -> None:
     closing: float | None = None
     try:
         mount.set_read_ahead()
-        found = {**private.look(row, before), "joined": _joined(clients, _clients())}
+        found = {**private.look(row, before), "joined": _joined(clients, _clients()),
+                 "mount_id": row.mount_id, "device": row.device}  # fmt: skip
         private.tell(line, {"ok": {**found, "text": text, "mount_ms": mount_ms}})
         closing = mount.serve(line)
     finally:

@@ -78,6 +78,8 @@ class Session:
         self._cancelled = False
         self._ended = False
         self._restarts = False
+        #: Set by a handler while something is open that must not end for want of requests.
+        self.holds = False
 
     @property
     def cancelled(self) -> bool:
@@ -97,7 +99,12 @@ class Session:
             if self._buffer and time.monotonic() - self._begun > LINE_S:
                 self._fail(None, Refusal("protocol", "A line has no end."))
                 return 65
-            if self._restarts and not self._buffer and time.monotonic() - idle_since > self._idle_s:
+            if (
+                self._restarts
+                and not self.holds
+                and not self._buffer
+                and time.monotonic() - idle_since > self._idle_s
+            ):
                 # The peer may have sent a request this moment: this tells it that it was not read.
                 self._send({"event": "idle-exit"})
                 return 0

@@ -1,0 +1,378 @@
+"""A mount for a test, seen by its worker alone: opened by the helper in a namespace of its own.
+
+It has a superblock of its own (nosharecache), so that its options are really its own and what it caches is
+forgotten with it. Connections belong to the kernel's client of a server and version, whoever mounted first:
+where such a client was there before, this mount has its number of connections, and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import msgspec
+
+from advisor.options import to_mount
+from app.bench.cleanup import in_background, wait_for_cleanups
+from app.bench.run import look_at, run_test
+from app.errors import AppError, ErrorKind
+from app.mounts.asked import parse_options, parse_share
+from app.mounts.effective import effective_values
+from app.mounts.model import Active, Mount, MountTable
+from app.privileged import HelperClient
+from app.process import TimeoutExpired
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from advisor.facts import LinkFacts
+    from app.bench.messages import WorkerResult
+    from app.bench.result import TestEvent, TestResult, TestSpec
+    from app.bench.where import Where
+
+log = logging.getLogger("bench")
+
+TIMEOUT_S = 20.0
+#: Test files of a cancelled test are removed before their mount goes.
+_CLEANUP_WAIT_S = 10.0
+#: For a worker to connect; and beside a deadline of the helper's own.
+_CONNECT_S = 15.0
+_GRACE_S = 15.0
+
+
+class Closing(NamedTuple):
+    """How a private mount went.
+
+    Attributes:
+        sync_s: seconds of writing back what was still in memory; None if that failed or was given up.
+        unmount_s: seconds of unmounting, the farewell to the server included; None likewise.
+        gone: whether it has left the table of mounts.
+    """
+
+    sync_s: float | None
+    unmount_s: float | None
+    gone: bool
+
+
+class PrivateMount:
+    """An open private mount; a context manager that closes it. Make one with :meth:`open`.
+
+    Attributes:
+        share: server:/export as asked for.
+        options: as asked for.
+        path: where its workers find it.
+        effective: option name to value in use.
+        version: of NFS, as the kernel shows it ("4.2").
+        connections: of the mount.
+        shared: it joined a superblock or a client that was there before, whose values it has.
+        mount_s: how long mounting took, in seconds.
+        read_ahead_kb: in use, None if the kernel does not tell.
+    """
+
+    def __init__(self, share: str, options: str, read_ahead_kb: int | None, timeout_s: float) -> None:
+        self.share = share
+        self.options = options
+        self._asked_read_ahead_kb = read_ahead_kb
+        self._timeout_s = timeout_s
+        self._helper = HelperClient("bench")
+        self._own_helper = True
+        self._active: Active | None = None
+
+    @classmethod
+    def open(
+        cls,
+        share: str,
+        options: str,
+        *,
+        token: CancelToken,
+        read_ahead_kb: int | None = None,
+        timeout_s: float = TIMEOUT_S,
+        helper: HelperClient | None = None,
+    ) -> Self:
+        """Mount a share.
+
+        Args:
+            share: server:/export.
+            options: as after ``mount -o``.
+            token: cancels it.
+            read_ahead_kb: readahead to set, None to leave it.
+            timeout_s: seconds that mounting may take.
+            helper: of the role "bench", for several mounts after each other with one authorisation; by
+                default the mount has its own.
+
+        Raises:
+            AppError: as for a mount; nothing is mounted then.
+        """
+        parse_share(share)
+        parse_options(options)
+        mount = cls(share, options, read_ahead_kb, timeout_s)
+        if helper is not None:
+            mount._helper, mount._own_helper = helper, False
+        try:
+            mount._open(token)
+        except BaseException:
+            mount._let_go()
+            raise
+        return mount
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif isinstance(error, CancelledError):
+            self.abandon()
+        else:
+            with contextlib.suppress(AppError):
+                self.close()
+
+    def run_test(
+        self,
+        spec: TestSpec,
+        token: CancelToken,
+        emit: Callable[[TestEvent], None],
+        link: LinkFacts | None = None,
+    ) -> TestResult:
+        """Run a test in the mount, as the user; its path is taken below the mount's root.
+
+        Raises:
+            AppError: as :func:`app.bench.run.run_test`.
+        """
+
+        def remount(_where: Where | None) -> None:
+            self.close_mount()
+            self._open(token)
+
+        result = run_test(
+            self._placed(spec),
+            token,
+            emit,
+            link=link,
+            table=self._table,
+            remount=remount,
+            launch=self.launch,
+        )
+        notes = [*result.notes, *self._notes()]
+        return msgspec.structs.replace(result, path=spec.path, notes=notes)
+
+    def look_at(self, spec: TestSpec, token: CancelToken) -> WorkerResult:
+        """Return what is free where a test would copy.
+
+        Raises:
+            AppError: as :func:`app.bench.run.look_at`.
+        """
+        return look_at(self._placed(spec), token, launch=self.launch)
+
+    def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
+        """Unmount; test files on their way out are waited for first.
+
+        Args:
+            timeout_s: after this a server that does not answer is given up.
+
+        Raises:
+            AppError: if the helper is gone; the mount is gone with it then.
+        """
+        try:
+            return self.close_mount(timeout_s)
+        finally:
+            self._let_go()
+
+    def abandon(self) -> None:
+        """Close it in the background."""
+
+        def close() -> None:
+            try:
+                self.close()
+            except AppError as error:
+                log.warning("the test mount of %s was not closed: %s", self.share, error)
+
+        in_background("private-mount-close", close)
+
+    def launch(self, argv: Sequence[str], *, stdout: int | None = None, stderr: int | None = None) -> Worker:
+        """Start a program as the user, where the mount is; it has the interface of a child process.
+
+        Raises:
+            AppError: if it cannot be started.
+        """
+        with tempfile.TemporaryDirectory(prefix="mountwright-") as folder, _listen(folder) as listener:
+            wire = {"argv": list(argv), "socket": str(Path(folder, "socket"))}
+            self._helper.call("run", wire, CancelToken(), _CONNECT_S)
+            return Worker(*_accept(listener))
+
+    def close_mount(self, timeout_s: float = TIMEOUT_S) -> Closing:
+        """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
+        wait_for_cleanups(_CLEANUP_WAIT_S)
+        answer = self._helper.call("close", {"timeout_s": timeout_s}, CancelToken(), timeout_s + _GRACE_S)
+        self._active = None
+        sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
+        return Closing(
+            sync_s=None if sync_ms is None else sync_ms / 1000,
+            unmount_s=None if unmount_ms is None else unmount_ms / 1000,
+            gone=bool(answer["gone"]),
+        )
+
+    def _open(self, token: CancelToken) -> None:
+        # What an earlier test with this helper still clears up is let go first.
+        end = time.monotonic() + _CLEANUP_WAIT_S
+        while not wait_for_cleanups(0.1) and time.monotonic() < end:
+            token.check()
+        kilobytes = self._asked_read_ahead_kb
+        wire: dict[str, Any] = {
+            "share": self.share,
+            "options": str(to_mount(parse_options(self.options))),
+            "read_ahead_kb": -1 if kilobytes is None else kilobytes,
+            "timeout_s": self._timeout_s,
+        }
+        found = self._helper.call("open", wire, token, self._timeout_s + _GRACE_S)
+        self._active = Active(
+            mount_id=found["mount_id"],
+            device=found["device"],
+            share=found["source"],
+            fstype=found["fstype"],
+            options=f"{found['mount_options']},{found['options']}",
+            requested=self.options,
+            nconnect=found["nconnect"],
+            read_ahead_kb=found["read_ahead_kb"],
+        )
+        self.path = str(found["path"])
+        self.version = str(found["version"])
+        self.connections = int(found["nconnect"])
+        self.shared = bool(found["shared"] or found["joined"])
+        self.mount_s = float(found["mount_ms"]) / 1000
+        self.read_ahead_kb: int | None = found["read_ahead_kb"]
+        self.effective = effective_values(self._active)
+
+    def _let_go(self) -> None:
+        if self._own_helper:
+            self._helper.close()
+
+    def _placed(self, spec: TestSpec) -> TestSpec:
+        parts = spec.path.strip("/")
+        if ".." in parts.split("/"):
+            raise AppError(
+                ErrorKind.USAGE,
+                "The directory is not one below the share.",
+                hint="Name it by its path from the root of the share, without “..”.",
+            )
+        return msgspec.structs.replace(spec, path=f"{self.path}/{parts}" if parts else self.path)
+
+    def _notes(self) -> list[str]:
+        asked = parse_options(self.options).get("nconnect")
+        if not self.shared or asked in {None, str(self.connections)}:
+            return []
+        others = f"The server was mounted before with {self.connections} connection(s)"
+        return [f"{others}, and every mount of it shares those: nconnect={asked} had no effect."]
+
+    def _table(self) -> MountTable:
+        active = self._active
+        rows = (
+            [Mount(mount_point=self.path, share=active.share, state="mounted", active=active)]
+            if active
+            else []
+        )
+        return MountTable(mounts=rows)
+
+
+class Worker:
+    """A process in a private mount. It is nobody's child here: its end is watched, its status is not known.
+
+    Attributes:
+        pid: its process number as seen here; it leads a group of its own.
+        stdin: takes bytes; closing it ends the process's input.
+        stdout: what it writes.
+        stderr: likewise.
+    """
+
+    def __init__(self, talk: socket.socket, errors: socket.socket) -> None:
+        self.pid, _uid = _peer(talk)
+        self.stdin = _Input(talk)
+        self.stdout = talk.makefile("rb", buffering=0)
+        self.stderr = errors.makefile("rb", buffering=0)
+        errors.close()
+        self._pidfd: int | None = None
+        with contextlib.suppress(ProcessLookupError):
+            self._pidfd = os.pidfd_open(self.pid)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; return 0, whatever its status was.
+
+        Raises:
+            TimeoutExpired: if it still runs after so many seconds.
+        """
+        if self._pidfd is not None:
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise TimeoutExpired(str(self.pid), timeout or 0)
+            os.close(self._pidfd)
+            self._pidfd = None
+        return 0
+
+
+class _Input:
+    def __init__(self, talk: socket.socket) -> None:
+        self._talk = talk
+
+    def write(self, data: bytes) -> int:
+        self._talk.sendall(data)
+        return len(data)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._talk.shutdown(socket.SHUT_WR)
+        self._talk.close()
+
+
+def _listen(folder: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(Path(folder, "socket")))
+        listener.listen(2)
+        listener.settimeout(_CONNECT_S)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _accept(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
+    """Return the two connections of a worker."""
+    connections: list[socket.socket] = []
+    try:
+        while len(connections) < 2:
+            connection = listener.accept()[0]
+            connections.append(connection)
+            # The folder is open to this user alone; root may enter it all the same.
+            if _peer(connection)[1] != os.geteuid():
+                raise PermissionError
+    except OSError as error:
+        for connection in connections:
+            connection.close()
+        raise AppError(
+            ErrorKind.HELPER_FAILED,
+            "The process that is to run the test did not start.",
+            hint="Try again. If it happens again, see that the program's folder is readable for everybody.",
+            detail=f"{sys.executable}: {error}",
+        ) from error
+    return connections[0], connections[1]
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Return the process and the user at the other end (unix(7), SO_PEERCRED)."""
+    size = struct.calcsize("3i")
+    pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return pid, uid
