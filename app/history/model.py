@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from app.bench.result import TestResult  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
+from app.bench.environment import Environment  # noqa: TC001 - likewise
+from app.bench.result import TestResult  # noqa: TC001 - likewise
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +126,64 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     hosts: list[str]
     tags: list[str]
     kinds: list[str]
+
+
+class ExperimentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One experiment as lists show it.
+
+    Attributes:
+        id: number in this database.
+        uid: the same everywhere.
+        started_at: UTC, ISO 8601.
+        name: of its recipe.
+        share: that it ran on.
+        host: that ran it, "" if it is not known.
+        seed: of its order.
+        note: free text.
+        origin: "" if it ran from this computer, else the file that it was imported from.
+        done: trials that are finished.
+    """
+
+    id: int
+    uid: str
+    started_at: str
+    name: str
+    share: str
+    host: str
+    seed: int
+    note: str
+    origin: str
+    done: int
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """One experiment with all that it measured.
+
+    Attributes:
+        started_at: UTC, ISO 8601.
+        name: of its recipe.
+        share: that it ran on.
+        seed: of its order.
+        spec: all that it takes to run it again, as JSON.
+        id: number in this database, 0 if it is not in one.
+        uid: the same everywhere; "" to have one made.
+        environment: of the host that ran it.
+        note: free text.
+        origin: as in ExperimentRow.
+        outcomes: of the trials that are finished, in their order.
+    """
+
+    started_at: str
+    name: str
+    share: str
+    seed: int
+    spec: msgspec.Raw
+    id: int = 0
+    uid: str = ""
+    environment: Environment | None = None
+    note: str = ""
+    origin: str = ""
+    outcomes: list[Outcome] = []
 
 
 def subject(result: TestResult) -> str:

@@ -44,4 +44,27 @@ MIGRATIONS: tuple[str, ...] = (
         samples BLOB NOT NULL
     ) STRICT;
     """,
+    # 2: experiments, and the outcome of each of their trials as JSON.
+    """
+    CREATE TABLE experiments (
+        id INTEGER PRIMARY KEY,
+        uid TEXT NOT NULL UNIQUE,
+        started REAL NOT NULL,
+        started_at TEXT NOT NULL,
+        name TEXT NOT NULL,
+        share TEXT NOT NULL,
+        host TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        spec TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        note TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE outcomes (
+        experiment INTEGER NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (experiment, place)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

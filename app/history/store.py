@@ -14,6 +14,7 @@ import msgspec
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
 from app.history.database import Database, default_path
+from app.history.experiments import Experiments
 from app.history.model import (
     Filter,
     Row,
@@ -40,11 +41,8 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names ar
 _FLAGS = frozenset({"nfs", "read_cached", "baseline"})
 
 
-class HistoryStore:
+class HistoryStore(Experiments):
     """The person's history."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     @classmethod
     def open(cls, path: Path | None = None) -> Self:
