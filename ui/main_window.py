@@ -126,6 +126,7 @@ class MainWindow(QMainWindow):
         session.opened.connect(self._on_opened)
         session.failed.connect(self._on_host_failed)
         session.table_changed.connect(self._on_table)
+        session.speeds_changed.connect(self._mounts.model.take_speeds)
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)
         self._host_bar.host_chosen.connect(self._on_host_chosen)
@@ -181,6 +182,7 @@ class MainWindow(QMainWindow):
         self._drafting = False
         self._wanted = None
         self._mounts.clear_choice()
+        self._mounts.model.forget_speeds()
         self._detail.forget()
         self._host_bar.show_host(key, None)
         self._starting.show_starting(lab=key != LOCAL)

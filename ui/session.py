@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.agent.protocol import HelloResult, LinkArgs, ListArgs
+from app.agent.protocol import HelloResult, LinkArgs, ListArgs, SpeedsArgs
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken, run_in_thread
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import LinkFacts
     from app.agent.client import Host
+    from app.agent.protocol import SpeedsSample
     from app.mounts.model import MountTable
     from ui.bridge import Bridge, BridgeCall
 
@@ -59,6 +60,7 @@ class HostSession(QObject):
         opened: it answered (HelloResult).
         failed: it could not be opened, or it went away (AppError).
         table_changed: the mounts (MountTable), first and at each change.
+        speeds_changed: how busy the mounts are, once a second (SpeedsSample).
         link_changed: the lab's link was switched (LinkFacts).
         trouble: something smaller failed (AppError); the host is still there.
     """
@@ -67,6 +69,7 @@ class HostSession(QObject):
     opened = Signal(object)
     failed = Signal(object)
     table_changed = Signal(object)
+    speeds_changed = Signal(object)
     link_changed = Signal(object)
     trouble = Signal(object)
 
@@ -183,10 +186,16 @@ class HostSession(QObject):
         self._watch = watch
         watch.progressed.connect(partial(self._on_watched, watch))
         watch.failed.connect(partial(self._on_lost, host))
+        speeds = self.submit("stats.speeds", SpeedsArgs())
+        speeds.progressed.connect(partial(self._on_speeds, host))
 
     def _on_watched(self, watch: BridgeCall, table: MountTable) -> None:
         if watch is self._watch:
             self._on_table(table)
+
+    def _on_speeds(self, host: OpenHost, sample: SpeedsSample) -> None:
+        if host is self._host:
+            self.speeds_changed.emit(sample)
 
     def _on_table(self, table: MountTable) -> None:
         self.table_changed.emit(table)

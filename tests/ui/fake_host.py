@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
-from app.agent.protocol import Empty, HelloResult, StatsSample, UnmountResult
+from app.agent.protocol import Empty, HelloResult, MountSpeed, SpeedsSample, StatsSample, UnmountResult
 from app.agent.server import AgentServer, Context
-from app.bench.result import CacheReport, Sample, TestEvent, TestResult, Transfer
+from app.bench.plan import plan_test
+from app.bench.result import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
 from app.discovery.model import (
     Export,
     ExportsResult,
@@ -103,9 +104,12 @@ class FakeHost:
         self.link = LINK
         self.samples: list[StatsSample] = []
         self.watching = 0
+        self.busy: list[dict[str, MountSpeed]] = []
         self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
         self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
+        self.test_plan_error: Exception | None = None
+        self.free: int | None = 100 * 2**30
         self.apply_error: Exception | None = None
         self.fails_at = "mount"
         self.holders: list[Holder] = []
@@ -150,11 +154,12 @@ class FakeHost:
         return {
             "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
+            "test.plan": self.plan_test,
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
             "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
-            "stats.watch": self.watch,
+            "stats.watch": self.watch, "stats.speeds": self.speeds,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:
@@ -195,6 +200,15 @@ class FakeHost:
             context.token.check()
         finally:
             self.watching -= 1
+        return Empty()
+
+    def speeds(self, _args: Any, context: Context) -> Empty:
+        ended = threading.Event()
+        context.token.on_cancel(ended.set)
+        for number, mounts in enumerate(self.busy):
+            context.emit(SpeedsSample(t_s=float(number), mounts=mounts))
+        ended.wait(60)
+        context.token.check()
         return Empty()
 
     def advice(self, args: Any, context: Context) -> AdviceResult:
@@ -345,6 +359,12 @@ class FakeHost:
         return Facts(
             client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01")
         )
+
+    def plan_test(self, args: Any, _context: Context) -> TestPlan:
+        self.calls.append(("test.plan", args))
+        if self.test_plan_error is not None:
+            raise self.test_plan_error
+        return plan_test(args, self.free, self.link)
 
     def test(self, args: Any, context: Context) -> TestResult:
         self.calls.append(("test.run", args))

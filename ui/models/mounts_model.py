@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from ui.models.speeds import Speeds
 from ui.widgets.labels import plain_tip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from app.agent.protocol import SpeedsSample
     from app.mounts.model import Mount, MountTable
+    from ui.models.speeds import Trend
 
     AnyIndex = QModelIndex | QPersistentModelIndex
 
 MountRole = Qt.ItemDataRole.UserRole + 1
 StateRole = Qt.ItemDataRole.UserRole + 2
+TrendRole = Qt.ItemDataRole.UserRole + 3
 
 _NO_INDEX = QModelIndex()
 #: Put together once: the view asks for them thousands of times. A heading takes neither focus nor choice.
@@ -53,6 +57,10 @@ def export_of(share: str) -> str:
     return share[len(server_of(share)) + 1 :] or share
 
 
+def _tip(mount: Mount) -> str:
+    return plain_tip("\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences]))
+
+
 def _rows_of(mounts: Iterable[Mount]) -> list[_Row]:
     by_server: dict[str, list[Mount]] = {}
     for mount in mounts:
@@ -73,6 +81,31 @@ class MountsModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[_Row] = []
+        self._speeds = Speeds()
+        self._by_role: dict[int, Callable[[Mount], Any]] = {
+            Qt.ItemDataRole.DisplayRole: lambda mount: mount.mount_point,
+            Qt.ItemDataRole.ToolTipRole: _tip,
+            Qt.ItemDataRole.AccessibleTextRole: lambda mount: (
+                f"{mount.mount_point}, {mount.share}, {self.state_word(mount)}"
+            ),
+            StateRole: self.state_word,
+            MountRole: lambda mount: mount,
+            TrendRole: self._trend,
+        }
+
+    def take_speeds(self, sample: SpeedsSample) -> None:
+        """Draw the curves of the mounts that are or were busy on."""
+        changed = self._speeds.take(sample)
+        if not changed:
+            return
+        for place, row in enumerate(self._rows):
+            if row.mount is not None and row.mount.mount_point in changed:
+                index = self.index(place)
+                self.dataChanged.emit(index, index, [TrendRole])
+
+    def forget_speeds(self) -> None:
+        """Another host is shown now."""
+        self._speeds.clear()
 
     def apply(self, table: MountTable) -> None:
         """Show this snapshot: what is alike at both ends stays, what is between is exchanged."""
@@ -156,14 +189,8 @@ class MountsModel(QAbstractListModel):
         return None
 
     def _mount_data(self, mount: Mount, role: int) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole:
-            return mount.mount_point
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip("\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences]))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{mount.mount_point}, {mount.share}, {self.state_word(mount)}"
-        if role == StateRole:
-            return self.state_word(mount)
-        if role == MountRole:
-            return mount
-        return None
+        make = self._by_role.get(role)
+        return make(mount) if make is not None else None
+
+    def _trend(self, mount: Mount) -> Trend | None:
+        return self._speeds.trend(mount.mount_point) if mount.active is not None else None

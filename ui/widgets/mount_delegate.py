@@ -1,4 +1,4 @@
-"""How one mount looks in the list: dot, mount point, and below it the state in a word and the export."""
+"""How one mount looks in the list: dot, mount point and speed; below, the state in a word and the export."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QS
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from app.units import format_speed
 from ui import theme
-from ui.models.mounts_model import MountRole, StateRole, export_of
+from ui.models.mounts_model import MountRole, StateRole, TrendRole, export_of
 from ui.widgets.labels import draw_dot
+from ui.widgets.sparkline import draw_sparkline
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
+    from ui.models.speeds import Trend
 
 #: State to a field of :class:`ui.theme.Colours`.
 STATE_MEANING = {"mounted": "ok", "not-mounted": "muted", "not-responding": "error", "differs": "warn"}
@@ -39,7 +42,7 @@ class MountDelegate(QStyledItemDelegate):
         if mount is None:
             _paint_server(painter, option, str(index.data()), str(index.data(StateRole)))
         else:
-            _paint_mount(painter, option, mount, str(index.data(StateRole)))
+            _paint_mount(painter, option, mount, str(index.data(StateRole)), index.data(TrendRole))
         painter.restore()
 
 
@@ -61,7 +64,28 @@ def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, co
     painter.drawText(area, bottom | Qt.AlignmentFlag.AlignRight, count)
 
 
-def _paint_mount(painter: QPainter, option: QStyleOptionViewItem, mount: Mount, word: str) -> None:
+def _paint_trend(
+    painter: QPainter, option: QStyleOptionViewItem, colours: theme.Colours, trend: Trend, top: int
+) -> int:
+    """Paint the speed now and its last minute at the right; return the width that they take."""
+    metrics = QFontMetrics(option.font)
+    line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
+    rect: QRect = option.rect
+    text = format_speed(trend.now) if trend.now else ""
+    # As wide for every speed, so that the curve does not jump.
+    room = metrics.horizontalAdvance(format_speed(888e6))
+    right = rect.right() - unit
+    painter.setPen(QColor(colours.muted))
+    painter.drawText(QPoint(right - metrics.horizontalAdvance(text), top + metrics.ascent()), text)
+    width = 7 * unit
+    area = QRect(right - room - unit - width, top + 2, width, line - 4)
+    draw_sparkline(painter, area, trend.values, colours.warn if trend.timeouts else colours.accent)
+    return room + width + 3 * unit
+
+
+def _paint_mount(
+    painter: QPainter, option: QStyleOptionViewItem, mount: Mount, word: str, trend: Trend | None
+) -> None:
     rect: QRect = option.rect
     font: QFont = option.font
     palette: QPalette = option.palette
@@ -84,11 +108,12 @@ def _paint_mount(painter: QPainter, option: QStyleOptionViewItem, mount: Mount, 
     draw_dot(
         painter, rect.left() + 2 * unit, top + line // 2, line, colour, filled=mount.state != "not-mounted"
     )
+    taken = _paint_trend(painter, option, colours, trend, top) if trend is not None else 0
     strong = QFont(font)
     strong.setWeight(QFont.Weight.Medium)
     painter.setFont(strong)
     painter.setPen(QColor(colours.text))
-    name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width)
+    name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width - taken)
     painter.drawText(QPoint(left, top + metrics.ascent()), name)
     painter.setFont(font)
     painter.setPen(QColor(colour))
