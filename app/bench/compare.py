@@ -1,11 +1,12 @@
-"""Tests before and after a change: is there a difference, or is it less than single tests vary?"""
+"""Tests before and after a change, or then and now: is there a difference, how large, and how sure?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from advisor.analysis import median
+from advisor.difference import ENOUGH_EACH, difference
 from advisor.recommend import Measured
 from app.units import format_speed
 
@@ -15,58 +16,79 @@ if TYPE_CHECKING:
     from advisor.recommend import Recommendation
     from app.bench.result import TestResult
 
-Way = Literal["write", "read"]
-Verdict = Literal["faster", "slower", "same"]
+Verdict = Literal["faster", "slower", "same", "unknown"]
 
-#: Tests on each side. If nothing changed, all three of one side beat all three of the other in one case of
-#: ten (2 of the 20 orders), so less than three would say too little.
-REPEATS = 3
-#: A difference below this is not worth a word, even if every test shows it.
-_WORTH = 0.03
+#: Tests on each side, the fewest that can show a difference.
+REPEATS = ENOUGH_EACH
 #: Options whose aim is the speed of large files, which is what a quick test measures.
 _SPEED = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo"})
+#: The figures that are compared, as a person names them.
+_NAMES = {
+    "write": "to the server",
+    "read": "from the server",
+    "create": "creating files",
+    "stat": "looking up files",
+    "delete": "deleting files",
+}
+_VERDICTS: dict[str, Verdict] = {"higher": "faster", "lower": "slower", "same": "same", "unknown": "unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One way, before and after.
+    """One figure, before and after.
 
     Attributes:
-        way: to the server (write) or from it (read).
-        before: median speed, bytes per second.
+        figure: write or read (bytes per second), or create, stat or delete (files per second).
+        before: median.
         after: likewise.
-        spread: by which fraction single tests of a side differ at most.
-        verdict: faster or slower only if every test after the change was, and by enough.
+        change: the difference as a fraction of what it was (advisor.difference says how it is estimated).
+        low: lower end of its interval.
+        high: upper end.
+        confidence: what the interval covers.
+        verdict: faster, slower, "same" (no significant difference), or "unknown" (too few repeats to say).
+        repeats: number of values before and after.
     """
 
-    way: Way
+    figure: str
     before: float
     after: float
-    spread: float
+    change: float
+    low: float
+    high: float
+    confidence: float
     verdict: Verdict
-
-    @property
-    def change(self) -> float:
-        """Return the difference as a fraction of what it was."""
-        return self.after / self.before - 1
+    repeats: tuple[int, int]
 
     def text(self) -> str:
         """Return it in words, without a full stop."""
-        name = "to the server" if self.way == "write" else "from the server"
-        figures = f"{format_speed(self.before)} before and {format_speed(self.after)} after"
+        name = _NAMES[self.figure]
+        figures = f"{self._form(self.before)} before and {self._form(self.after)} after"
+        if self.verdict == "unknown":
+            few = min(self.repeats)
+            return f"{name} too few repeats to say ({figures}; {few} of the {ENOUGH_EACH} that it takes)"
         if self.verdict == "same":
-            return f"{name} no difference ({figures}; single tests differ by up to {100 * self.spread:.0f} %)"
-        return f"{name} {100 * abs(self.change):.0f} % {self.verdict} ({figures})"
+            return f"{name} no significant difference ({figures}; {self.interval_text()})"
+        return f"{name} {100 * abs(self.change):.0f} % {self.verdict} ({figures}; {self.interval_text()})"
+
+    def interval_text(self) -> str:
+        """Return the interval of the difference in words."""
+        return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
+
+    def _form(self, value: float) -> str:
+        return format_speed(value) if self.figure in {"write", "read"} else f"{value:.3g} files/s"
 
 
 def compare(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[Comparison]:
-    """Return the comparison of each way that all tests measured; a read from the cache is no measurement."""
+    """Return the comparison of each figure that all tests measured; a read from the cache is no measurement.
+
+    Repeats within one test have the weather of that minute in common. If both sides have enough tests, each
+    counts once, with its median; if not, their repeats are pooled, and the answer is that of those minutes.
+    """
     found: list[Comparison] = []
-    ways: tuple[Way, ...] = ("write", "read")
-    for way in ways:
-        old, new = _speeds(before, way), _speeds(after, way)
-        if len(old) == len(before) and len(new) == len(after) and old and new:
-            found.append(_compare(way, old, new))
+    for figure in _NAMES:
+        old, new = [_values(item, figure) for item in before], [_values(item, figure) for item in after]
+        if old and new and all(old) and all(new):
+            found.append(_compare(figure, old, new))
     return found
 
 
@@ -91,17 +113,32 @@ def findings(
     )
 
 
-def _compare(way: Way, old: Sequence[float], new: Sequence[float]) -> Comparison:
-    before, after = median(old), median(new)
-    verdict: Verdict = "same"
-    if min(new) > max(old) and after > before * (1 + _WORTH):
-        verdict = "faster"
-    elif max(new) < min(old) and after < before * (1 - _WORTH):
-        verdict = "slower"
-    spread = max((max(side) - min(side)) / median(side) for side in (old, new))
-    return Comparison(way=way, before=before, after=after, spread=spread, verdict=verdict)
+def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Comparison:
+    if min(len(old), len(new)) >= ENOUGH_EACH:
+        before, after = [median(values) for values in old], [median(values) for values in new]
+    else:
+        before, after = ([value for values in side for value in values] for side in (old, new))
+    found = difference(before, after)
+    return Comparison(
+        figure=figure,
+        before=median(before),
+        after=median(after),
+        change=found.ratio - 1,
+        low=found.low - 1,
+        high=found.high - 1,
+        confidence=found.confidence,
+        verdict=_VERDICTS[found.verdict],
+        repeats=(len(before), len(after)),
+    )
 
 
-def _speeds(results: Sequence[TestResult], way: Way) -> list[float]:
-    transfers = [result.write if way == "write" else result.read for result in results]
-    return [item.bytes_per_s for item in transfers if item is not None and not item.cached]
+def _values(result: TestResult, figure: str) -> list[float]:
+    """Return the repeats of a figure, none if it was not measured or cannot be believed."""
+    if figure == "read" and (
+        (result.read is not None and result.read.cached) or (result.cache is not None and result.cache.cached)
+    ):
+        return []
+    if figure in result.figures:
+        return [value for value in result.figures[figure].values if value > 0]
+    transfer = {"write": result.write, "read": result.read}.get(figure)
+    return [transfer.bytes_per_s] if transfer is not None and transfer.bytes_per_s > 0 else []

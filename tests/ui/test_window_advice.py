@@ -225,7 +225,7 @@ def _try(driver: Driver, fake: FakeHost) -> None:
     driver.click("try-recommended")
     driver.agree()
     driver.wait(lambda: driver.window.findChild(ApplyDialog) is not None)
-    assert len(fake.asked("test.run")) == 3
+    assert len(fake.asked("test.run")) == 4
     assert {spec.path for spec in fake.asked("test.run")} == {"/home"}
 
 
@@ -238,7 +238,7 @@ def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: Fake
     driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
     fake.kept.set()
     driver.click("apply-do")
-    driver.wait(lambda: len(fake.asked("test.run")) == 6)
+    driver.wait(lambda: len(fake.asked("test.run")) == 8)
     driver.wait(lambda: "faster" in driver.text_of("trial-text"))
     driver.wait(lambda: bool(fake.asked("advice.get")[-1].measured))
     assert fake.asked("mounts.apply")[0].options == "hard"
@@ -255,7 +255,7 @@ def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHos
     assert dialog is not None
     dialog.reject()
     driver.wait(lambda: "Nothing was changed" in driver.text_of("trial-text"))
-    assert len(fake.asked("test.run")) == 3
+    assert len(fake.asked("test.run")) == 4
 
 
 def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> None:
@@ -267,7 +267,7 @@ def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> 
     driver.click("try-recommended")
     driver.agree()
     driver.wait(lambda: driver.sees("trial-stop") and driver.window._detail.quick_test.running)
-    assert "1 of 3" in driver.text_of("trial-text")
+    assert "1 of 4" in driver.text_of("trial-text")
     driver.click("trial-stop")
     driver.wait(lambda: not driver.window._detail.quick_test.running)
     assert "given up" in driver.text_of("trial-text")

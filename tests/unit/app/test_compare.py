@@ -1,14 +1,15 @@
-"""Before and after: a difference counts only if every test shows it."""
+"""Before and after: a difference counts only if the repeats can show it."""
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
 from advisor.recommend import recommend
 from app.bench.compare import compare, findings
-from app.bench.result import TestResult, Transfer
+from app.bench.result import Figure, TestResult, Transfer
 
 FACTS = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e9, rtt_s=0.0004, kind="ethernet"))
 
@@ -29,33 +30,52 @@ def result(write: float, read: float, *, cached: bool = False) -> TestResult:
 
 
 def test_faster_slower_and_neither() -> None:
-    before = [result(80e6, 100e6), result(84e6, 101e6), result(82e6, 99e6)]
-    after = [result(110e6, 100e6), result(108e6, 90e6), result(109e6, 104e6)]
+    before = [result(80e6, 100e6), result(84e6, 101e6), result(82e6, 99e6), result(83e6, 100e6)]
+    after = [result(110e6, 100e6), result(108e6, 90e6), result(109e6, 104e6), result(108e6, 101e6)]
     write, read = compare(before, after)
-    assert (write.way, write.verdict) == ("write", "faster")
-    assert write.change == pytest.approx(109 / 82 - 1)
-    assert write.text() == "to the server 33 % faster (82 MB/s before and 109 MB/s after)"
-    assert (read.way, read.verdict) == ("read", "same")
-    assert read.text().startswith("from the server no difference (100 MB/s before and 100 MB/s after; ")
+    assert (write.figure, write.verdict, write.repeats) == ("write", "faster", (4, 4))
+    assert write.change == pytest.approx(0.32, abs=0.01)
+    assert write.low < write.change < write.high
+    assert write.text() == (
+        "to the server 32 % faster (82.5 MB/s before and 108 MB/s after; 97 % interval +29 to +37 %)"
+    )
+    assert read.verdict == "same"
+    assert read.text().startswith("from the server no significant difference (100 MB/s before and 100 MB/s ")
     assert [item.verdict for item in compare(after, before)] == ["slower", "same"]
 
 
-def test_a_small_difference_is_none_and_one_overlap_is_enough() -> None:
-    before = [result(100e6, 100e6)] * 3
-    assert compare(before, [result(102e6, 98e6)] * 3)[0].verdict == "same"
-    assert compare(before, [result(200e6, 1e6), result(200e6, 1e6), result(99e6, 100e6)])[0].verdict == "same"
+def test_a_small_difference_is_none_and_too_few_tests_say_nothing() -> None:
+    before = [result(100e6, 100e6)] * 4
+    assert compare(before, [result(102e6, 98e6)] * 4)[0].verdict == "same"
+    few = compare(before, [result(200e6, 1e6)] * 2)[0]
+    assert few.verdict == "unknown"
+    assert few.text().startswith("to the server too few repeats to say (")
 
 
-def test_what_came_from_the_cache_is_not_compared() -> None:
-    before = [result(1e8, 1e8)] * 2
-    assert compare(before, [result(1e8, 1e8), result(1e8, 9e9, cached=True)]) == []
+def test_two_tests_are_compared_by_their_repeats_and_many_by_their_medians() -> None:
+    def repeated(*values: float) -> TestResult:
+        plain = Figure(values=list(values), median=0, low=0, high=0, confidence=0, wide=False)
+        return msgspec.structs.replace(result(1, 1), read=None, figures={"write": plain, "stat": plain})
+
+    one, other = repeated(90, 91, 92, 93), repeated(50, 51, 52, 53)
+    write, stat = compare([one], [other])
+    assert (write.verdict, write.repeats) == ("slower", (4, 4))
+    assert "files/s" in stat.text()
+    many = compare([one] * 5, [other] * 4)[0]
+    assert (many.repeats, many.before, many.after) == ((5, 4), 91.5, 51.5)
+
+
+def test_a_read_from_the_cache_is_not_compared() -> None:
+    before = [result(1e8, 1e8)] * 4
+    after = [*before[:3], result(1e8, 9e9, cached=True)]
+    assert [item.figure for item in compare(before, after)] == ["write"]
 
 
 def test_findings_go_back_into_the_advice() -> None:
     options = MountOptions.parse("rsize=8192,wsize=8192")
     advice = recommend(options, FACTS)
     assert {item.option for item in advice.recommendations} == {"rsize", "wsize"}
-    slow, fast = [result(50e6, 50e6)] * 3, [result(100e6, 100e6)] * 3
+    slow, fast = [result(50e6, 50e6)] * 4, [result(100e6, 100e6)] * 4
     worse = findings(compare(fast, slow), advice.recommendations)
     assert {item.status for item in worse} == {"refuted"}
     again = recommend(options, FACTS, measured=worse)
@@ -70,12 +90,12 @@ def test_findings_go_back_into_the_advice() -> None:
     same = findings(compare(slow, slow), advice.recommendations)
     kept = recommend(options, FACTS, measured=same).recommendations
     assert {item.status for item in kept} == {"untested"}
-    assert "no difference" in kept[0].evidence[-1]
+    assert "no significant difference" in kept[0].evidence[-1]
 
 
 def test_what_a_copy_cannot_show_is_not_judged() -> None:
     advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
     others = [replace(item, option="lookupcache") for item in advice.recommendations]
-    results = [result(1e8, 1e8)] * 3
+    results = [result(1e8, 1e8)] * 4
     assert findings(compare(results, results), others) == ()
     assert findings([], advice.recommendations) == ()
