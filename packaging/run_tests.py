@@ -30,7 +30,7 @@ from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 RESULTS = CACHE / "tests"
 _NO_TESTS = 5  # pytest's exit status when it collected nothing
 #: Tests of the lab that measure how fast something is.
-_SPEEDS = ("tests/lab/test_copy.py", "tests/lab/test_guest.py")
+_SPEEDS = ("tests/lab/test_copy.py", "tests/lab/test_guest.py", "tests/lab/test_speeds.py")
 _screen = threading.Lock()
 
 

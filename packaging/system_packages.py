@@ -64,6 +64,7 @@ TESTS = Purpose(
         "xvfb",
         "xauth",
         "fio",
+        "dmsetup",
         "desktop-file-utils",
         "appstream",
         "libxml2-utils",
@@ -72,7 +73,7 @@ TESTS = Purpose(
         "pkexec|policykit-1",
         "dbus-daemon|dbus",
     ),
-    programs=("Xvfb", "fio", "desktop-file-validate", "appstreamcli", "xmllint", "mandoc"),
+    programs=("Xvfb", "fio", "dmsetup", "desktop-file-validate", "appstreamcli", "xmllint", "mandoc"),
 )
 TO_RUN = (SETUP, WINDOW, NFS, RIGHTS, LAB)
 TO_TEST = (*TO_RUN, TESTS)

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Literal
 
+from app.bench.load import LoadWatch
 from app.bench.messages import WorkerMessage
 from app.bench.probe import Look
 from app.bench.result import SAMPLE_INTERVAL_S, Sample, TestEvent
@@ -17,6 +18,7 @@ from app.bench.result import SAMPLE_INTERVAL_S, Sample, TestEvent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.bottleneck import Load
     from app.bench.probe import Probe
     from app.bench.result import Phase
 
@@ -61,7 +63,11 @@ class Meter:
         probe: as given.
         progress: as given.
         round: which repeat of the test it is.
+        load: watches what the transfers do.
+        did: what the last transfer did.
     """
+
+    did: Load | None = None
 
     def __init__(self, probe: Probe, progress: Progress, send: Callable[[WorkerMessage], None]) -> None:
         self.probe = probe
@@ -70,6 +76,7 @@ class Meter:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.round = 0
+        self.load = LoadWatch()
         self._way: Way = "write"
         self._phase: Phase = "prepare"
         self._active = False
@@ -103,6 +110,7 @@ class Meter:
             self._way, self._phase = way, phase
             self.progress.bytes = 0
             self._samples = []
+            self.load.begin()
             self._base = self._last = self.probe.look()
             self._active = True
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
@@ -116,7 +124,9 @@ class Meter:
             look = self.probe.look()
             self._take(look, time.monotonic() - self._began)
             self._active = False
-            return look.since(self._base), self._samples
+            added = look.since(self._base)
+            self.did = self.load.end(self._samples[-1].t_s, self.progress.moved, added)
+            return added, self._samples
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -137,6 +147,7 @@ class Meter:
         added, step = look.since(self._base), look.since(self._last)
         self._last = look
         done = self.progress.moved
+        self.load.take(self.probe)
         if self._way == "read":
             server, ops, rtt_ms = added.server_read, step.read_ops, step.read_rtt_ms
         else:

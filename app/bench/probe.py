@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.stats.mountstats import parse_one, read_text
 from app.stats.tcp_info import RetransCounter, SockDiag
-from app.stats.totals import READ_OPS, WRITE_OPS, sum_ops, totals
+from app.stats.totals import COMMIT_OPS, READ_OPS, WRITE_OPS, sum_ops, totals
 
 if TYPE_CHECKING:
     from app.bench.where import Where
     from app.stats.mountstats import MountStats
+    from app.stats.tcp_info import Connection
 
 
 class Look(NamedTuple):
@@ -28,6 +29,13 @@ class Look(NamedTuple):
         write_rtt_ms: sum of their round trips.
         calls: requests of any kind answered.
         tcp_bytes: bytes acknowledged and received by the connections: whether the server is there at all.
+        rtt_ms: sum of the round trips of all requests.
+        queue_ms: sum of their waits before they were sent.
+        commit_ms: sum of the round trips of COMMIT.
+        segments: TCP segments with data sent.
+        segments_received: TCP segments with data received.
+        disordered: TCP segments received out of order.
+        window_us: time that the server's window kept TCP from sending.
     """
 
     server_read: int = 0
@@ -41,6 +49,13 @@ class Look(NamedTuple):
     write_rtt_ms: int = 0
     calls: int = 0
     tcp_bytes: int = 0
+    rtt_ms: int = 0
+    queue_ms: int = 0
+    commit_ms: int = 0
+    segments: int = 0
+    segments_received: int = 0
+    disordered: int = 0
+    window_us: int = 0
 
     def since(self, before: Look) -> Look:
         """Return what was added since an earlier look; a counter that began anew counts as 0."""
@@ -57,6 +72,8 @@ class Probe:
         nfs: whether there are counters at all.
         tcp: whether the connections can be asked.
         v4: whether it is NFS version 4.
+        tcp_s: TCP's smoothed round trip at the last look, mean of the connections; 0 without any.
+        unsent: bytes that waited in this computer to be sent at the last look.
     """
 
     def __init__(self, where: Where | None) -> None:
@@ -65,7 +82,9 @@ class Probe:
         self.v4 = where is not None and where.v4
         self._address, self._port = where.server if where is not None and where.nfs else ("", 0)
         self._retransmissions = RetransCounter()
-        self._tcp_bytes = 0
+        self._connections: list[Connection] = []
+        self.tcp_s = 0.0
+        self.unsent = 0
         self._diag: SockDiag | None = None
         if self._address:
             try:
@@ -91,6 +110,7 @@ class Probe:
             self._drop_diag()
         sums = totals(stats)
         reads, writes = sum_ops(stats, READ_OPS), sum_ops(stats, WRITE_OPS)
+        connections = self._connections
         return Look(
             server_read=sums.server_read,
             server_written=sums.server_written,
@@ -102,7 +122,14 @@ class Probe:
             write_ops=sum(op.ops for op in writes),
             write_rtt_ms=sum(op.rtt_ms for op in writes),
             calls=sums.ops,
-            tcp_bytes=self._tcp_bytes,
+            tcp_bytes=sum(item.bytes_acked + item.bytes_received for item in connections),
+            rtt_ms=sums.rtt_ms,
+            queue_ms=sums.queue_ms,
+            commit_ms=sum(op.rtt_ms for op in sum_ops(stats, COMMIT_OPS)),
+            segments=sum(item.data_segs_out for item in connections),
+            segments_received=sum(item.data_segs_in for item in connections),
+            disordered=sum(item.disordered for item in connections),
+            window_us=sum(item.window_us for item in connections),
         )
 
     def close(self) -> None:
@@ -120,9 +147,10 @@ class Probe:
     def _look_at_connections(self) -> None:
         if self._diag is None:
             return
-        connections = self._diag.connections(self._address, self._port)
+        connections = self._connections = self._diag.connections(self._address, self._port)
         self._retransmissions.update(connections)
-        self._tcp_bytes = sum(item.bytes_acked + item.bytes_received for item in connections)
+        self.tcp_s = sum(item.rtt_us for item in connections) / max(len(connections), 1) / 1e6
+        self.unsent = sum(item.unsent_bytes for item in connections)
 
     def _drop_diag(self) -> None:
         if self._diag is not None:

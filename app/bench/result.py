@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 
@@ -126,6 +127,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
         mean_rtt_s: mean RPC round trip of the READ and READ_PLUS, or WRITE, requests; None if none.
         cached: the client's cache answered part of a read, or it was faster than the link can be.
         samples: 20 a second.
+        load: what it did to the way, the server and this computer, None if not NFS.
     """
 
     bytes: int
@@ -142,6 +144,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     mean_rtt_s: float | None
     cached: bool
     samples: list[Sample]
+    load: Load | None = None
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,6 +246,8 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
             (the call that makes one, of the timed write), "stat" and "delete" in files a second.
         enough: what the speeds are enough for, a sentence for each use.
         environment: the host that ran it, its link and its server; None if nobody asked.
+        bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
+            other one back.
     """
 
     __test__ = False
@@ -265,3 +270,4 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Figure] = {}
     enough: list[str] = []
     environment: Environment | None = None
+    bottleneck: Bottleneck | None = None

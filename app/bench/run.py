@@ -23,7 +23,7 @@ from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, Wor
 from app.bench.problems import not_responding
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note
-from app.bench.summary import figures, judged_reads, middle, uses
+from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
 from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
@@ -95,9 +95,10 @@ def run_test(
     if not nfs:
         notes.insert(0, _UNCHECKED)
     link = _find_link(where, link)
-    read, cache = judged_reads(result.rounds, link)
+    reads, cache = judged_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
+    write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
@@ -105,8 +106,8 @@ def run_test(
         nfs=nfs,
         share=where.share if where is not None and nfs else None,
         started_at=started_at,
-        write=middle([item.write for item in result.rounds if item.write is not None]),
-        read=middle(read),
+        write=write,
+        read=read,
         cache=cache,
         requested=asked,
         effective=effective,
@@ -118,6 +119,7 @@ def run_test(
         count=spec.count,
         figures=found,
         enough=uses(spec, found, cached=cache is not None and cache.cached),
+        bottleneck=bottleneck(write, read, link),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from advisor.analysis import interval, median, spread_is_wide
+from advisor.bottleneck import KINDS, find_bottleneck
 from advisor.enough import enough_for
 from app.bench.result import Figure
 from app.bench.verdict import cache_report
@@ -14,6 +16,7 @@ from app.bench.verdict import cache_report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.bottleneck import Bottleneck, Way
     from advisor.facts import LinkFacts
     from app.bench.messages import Round
     from app.bench.result import CacheReport, TestSpec, Transfer
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 #: What a virtual disk or a database writes at once, mostly.
 _SMALL_WRITE = 16 * 1024
+_WAYS: dict[Way, str] = {"write": "To the server", "read": "From the server"}
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
@@ -69,6 +73,27 @@ def judged_reads(
             reads.append(msgspec.structs.replace(item.read, cached=report.cached))
     bad = [report for report in reports if report.cached]
     return reads, next(iter([*bad, *reports]), None)
+
+
+def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | None) -> Bottleneck | None:
+    """Return what held the slower direction back, with a last sentence on the other; None without counters.
+
+    Args:
+        write: the transfer to the server.
+        read: the one from it; one from the cache says nothing.
+        link: what is known of the way to the server.
+    """
+    ways: tuple[tuple[Way, Transfer | None], ...] = (("write", write), ("read", read))
+    known = [
+        (transfer.bytes_per_s, find_bottleneck(way, transfer.load, link))
+        for way, transfer in ways
+        if transfer is not None and transfer.load is not None and not transfer.cached
+    ]
+    if not known:
+        return None
+    (_, slower), *rest = sorted(known, key=lambda item: item[0])
+    others = [f"{_WAYS[other.way]}: {KINDS[other.kind]}. {other.evidence[0]}" for _, other in rest]
+    return replace(slower, evidence=[*slower.evidence, *others])
 
 
 def uses(spec: TestSpec, found: dict[str, Figure], *, cached: bool) -> list[str]:

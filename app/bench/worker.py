@@ -19,6 +19,7 @@ from app.bench.data import DataPool
 from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
+from app.bench.network import null_round_trip
 from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.records import RandomRecords
@@ -140,6 +141,8 @@ def _copy(
 ) -> WorkerResult:
     spec = job.spec
     kind = _KINDS.get(spec.workload, Copier)
+    if where is not None and where.nfs:
+        meter.load.network_s = null_round_trip(where)
     meter.start()
     try:
         workload = kind(spec, directory, DataPool(spec.block_size, job.run), meter)

@@ -139,6 +139,7 @@ class Workload(ABC):
             tcp_retransmissions=tcp,
             server_bytes=server,
             mean_rtt_s=rtt_ms / ops / 1000 if ops else None,
+            load=self._meter.did,
         )
 
 

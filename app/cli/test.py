@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.bottleneck import KINDS
 from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size, format_speed
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from advisor.bottleneck import Bottleneck
     from app.bench.result import Figure, TestPlan, TestResult
 
 _SMALL_COUNT = 1000
@@ -75,6 +77,12 @@ def figures_lines(result: TestResult) -> list[str]:
             "more often."
         )
     return lines
+
+
+def bottleneck_lines(found: Bottleneck) -> list[str]:
+    """Return what held the test back, and why that is known."""
+    what = f"{KINDS[found.kind]} ({found.confidence} confidence)" if found.kind != "unclear" else "not clear"
+    return [f"Held back by: {what}", *(f"  {line}" for line in found.evidence)]
 
 
 def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:

@@ -38,6 +38,8 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
         "export-none": server.withdraw,
         "fill": lambda: server.leave_free(free_bytes),
         "unfill": server.restore_size,
+        "disk-slow": server.use_slow_disk,
+        "disk-quick": server.use_memory,
     }
     if fault not in server_faults:
         names = ", ".join([*link_faults, *server_faults])

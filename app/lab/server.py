@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ _FOLDER = _ROOT / _EXPORT.lstrip("/")
 #: Of the export's memory file system; the client's cache needs memory too.
 _SIZE = "60%"
 _THREADS = 8
+#: The slow disk: its size, and what each write to it takes.
+_DISK, _DISK_KB, _DISK_MS = "slow", 65536, 300
 #: Export options without a fault.
 NORMAL = "rw,no_root_squash"
 #: A restarted server lets version 4 clients reclaim for 15 s instead of 90, version 3's lock manager for 1 s
@@ -84,18 +87,19 @@ def _start_server() -> None:
     Path("/proc/fs/lockd/nlm_end_grace").write_text("Y")
 
 
-def export_as(options: str, place: str = "fsid=1,insecure") -> None:
+def export_as(options: str, place: str = "fsid=1,insecure", wait: str = "async") -> None:
     """Export with these exports(5) options, in place of those before.
 
     Args:
         options: rights of the clients.
         place: "fsid=0" makes it version 4's root itself; "insecure" answers requests from any port, "secure"
             only those from privileged ones.
+        wait: "async" answers before data are on the disk, "sync" afterwards.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
     """
-    run_program("exportfs", "-o", f"{options},{place},async,no_subtree_check", f"*:{_EXPORT}")
+    run_program("exportfs", "-o", f"{options},{place},{wait},no_subtree_check", f"*:{_EXPORT}")
     _forget_exports()
 
 
@@ -145,6 +149,50 @@ def restore_size() -> None:
         OSError: if the kernel refuses.
     """
     _resize(_SIZE)
+
+
+def use_slow_disk() -> None:
+    """Export a small empty disk that takes its time to write, synchronously; mounts must be made afresh.
+
+    The disk is memory (brd) behind the device mapper's target "delay".
+
+    Raises:
+        AppError: LAB_FAILED if a program fails; dmsetup may be missing.
+        OSError: if the kernel refuses.
+    """
+    drivers = Path("/usr/lib/uml/modules", os.uname().release, "kernel/drivers")
+    memory = ["rd_nr=1", f"rd_size={_DISK_KB}"]
+    for name, words in (("block/brd", memory), ("md/dm-mod", []), ("md/dm-delay", [])):
+        if not Path("/sys/module", name.partition("/")[2].replace("-", "_")).is_dir():
+            run_program("insmod", str(drivers / f"{name}.ko"), *words)
+    _make_node("/run/memory", "ram0")
+    run_program("mke2fs", "-q", "-t", "ext2", "-F", "/run/memory")
+    table = f"0 {2 * _DISK_KB} delay /run/memory 0 0 /run/memory 0 {_DISK_MS}"
+    run_program("dmsetup", "--noudevsync", "--noudevrules", "create", _DISK, "--table", table)
+    number = run_program("dmsetup", "info", "--columns", "--noheadings", "-o", "minor", _DISK).strip()
+    _make_node("/run/slow", f"dm-{number}")  # there is no udev
+    syscalls.mount("/run/slow", str(_FOLDER), "ext2")
+    _FOLDER.chmod(0o1777)
+    export_as(NORMAL, wait="sync")
+
+
+def use_memory() -> None:
+    """Export the quick memory again.
+
+    Raises:
+        AppError: LAB_FAILED if exportfs fails.
+        OSError: if the kernel refuses.
+    """
+    syscalls.unmount(str(_FOLDER), syscalls.MNT_DETACH)
+    export_as(NORMAL)
+    # It goes when the server has let its last file go.
+    run_program("dmsetup", "--noudevsync", "--noudevrules", "remove", "--deferred", _DISK)
+
+
+def _make_node(path: str, disk: str) -> None:
+    major, minor = map(int, Path("/sys/block", disk, "dev").read_text().split(":"))
+    Path(path).unlink(missing_ok=True)
+    os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(major, minor))
 
 
 def _resize(size: str) -> None:

@@ -33,8 +33,13 @@ _ATTRIBUTE = struct.Struct("=HH")  # struct rtattr
 _RECEIVE_SIZE = 256 * 1024
 
 #: Offsets in struct tcp_info, stable since each field was added; a shorter struct of an older kernel reads 0.
-_U32 = {"rtt_us": 68, "cwnd": 80, "total_retrans": 100, "segs_out": 136}
-_U64 = {"bytes_acked": 120, "bytes_received": 128, "delivery_rate": 160, "bytes_retrans": 208}
+_U32 = {
+    "rtt_us": 68, "cwnd": 80, "total_retrans": 100, "segs_out": 136, "unsent_bytes": 144, "data_segs_in": 152,
+    "data_segs_out": 156, "disordered": 224,
+}  # fmt: skip
+_U64 = {
+    "bytes_acked": 120, "bytes_received": 128, "delivery_rate": 160, "window_us": 176, "bytes_retrans": 208,
+}  # fmt: skip
 
 
 class Connection(NamedTuple):
@@ -52,6 +57,11 @@ class Connection(NamedTuple):
         bytes_received: bytes that came from the server.
         delivery_rate: recent rate, bytes per second.
         bytes_retrans: bytes sent again.
+        unsent_bytes: bytes that programs have written and TCP has not sent yet.
+        data_segs_in: segments with data received.
+        data_segs_out: segments with data sent.
+        disordered: segments received out of order (Linux 5.4).
+        window_us: time in which the other side's window kept TCP from sending, microseconds.
     """
 
     cookie: int
@@ -65,6 +75,11 @@ class Connection(NamedTuple):
     bytes_received: int = 0
     delivery_rate: int = 0
     bytes_retrans: int = 0
+    unsent_bytes: int = 0
+    data_segs_in: int = 0
+    data_segs_out: int = 0
+    disordered: int = 0
+    window_us: int = 0
 
 
 class SockDiag:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 #: A 4.2 client of Linux 6.12 and later reads with READ_PLUS where an older one reads with READ.
 READ_OPS = ("READ", "READ_PLUS")
 WRITE_OPS = ("WRITE",)
+COMMIT_OPS = ("COMMIT",)
 
 
 class Totals(NamedTuple):

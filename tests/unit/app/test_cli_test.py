@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from advisor.bottleneck import Bottleneck
 from app.bench.result import Figure, TestPlan, TestResult
 from app.cli.parser import parse_args
-from app.cli.test import figures_lines, plan_text, planned
+from app.cli.test import bottleneck_lines, figures_lines, plan_text, planned
 from app.cli.test import test_spec as spec_of
 
 MIB = 2**20
@@ -70,6 +71,15 @@ def figure(values: list[float], **changes: Any) -> Figure:
         values=values, median=values[0], low=min(values), high=max(values), confidence=0.97, wide=False
     )
     return msgspec.structs.replace(plain, **changes)
+
+
+def test_what_held_it_back_is_said() -> None:
+    found = Bottleneck(kind="round-trips", evidence=["A request took 20 ms.", "It is so."], confidence="high")
+    lines = bottleneck_lines(found)
+    assert lines[0] == "Held back by: the round trips to the server (high confidence)"
+    assert lines[1:] == ["  A request took 20 ms.", "  It is so."]
+    unclear = Bottleneck(kind="unclear", evidence=["Nothing stands out."], confidence="low")
+    assert bottleneck_lines(unclear)[0] == "Held back by: not clear"
 
 
 def test_figures_as_text() -> None:

@@ -1,0 +1,375 @@
+"""What held a copy back: the network, the server, the round trips between them, or this computer.
+
+The verdict is drawn from what one transfer itself showed: the speed beside what the link carries, how long
+the server took beside how long the way takes, and how busy the processors were. Where nothing of it is clear,
+that is said. The method is that of queues: by Little's law the sum of all requests' round trips over the time
+is the number of requests under way, and a round trip is the time on the wire, the time in queues, and the
+time that the server takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from advisor.facts import payload_rate_bps
+from advisor.model import tcp_loss_rate
+
+if TYPE_CHECKING:
+    from advisor.facts import LinkFacts
+
+Kind = Literal["network", "server", "round-trips", "client", "unclear"]
+Way = Literal["write", "read"]
+#: What it is, for people.
+KINDS: dict[Kind, str] = {
+    "network": "the network",
+    "server": "the server",
+    "round-trips": "the round trips to the server",
+    "client": "this computer",
+    "unclear": "it is not clear",
+}
+
+#: A copy that reaches this part of the link's payload rate is held back by the link: what is left goes into
+#: its beginning and its end. The lab's copies over links from 10 Mbit/s to 1 Gbit/s reach 80 to 99 %.
+_FULL = 0.8
+#: A processor that works for this part of the time has none left; the rest is waiting that cannot be used.
+_BUSY = 0.9
+#: Most of the time, or of a round trip: more than everything else together.
+_MOST = 0.5
+#: The processors' time is counted in hundredths of a second (proc(5), USER_HZ): below this it says nothing.
+_SHORTEST_S = 0.2
+#: A way quicker than this is a local network's: there packets wait for processors, not the other way round.
+_FAR_S = 2e-3
+#: A queue on the way at least doubles the round trip, and by more than a busy computer's jitter.
+_QUEUE_TIMES, _QUEUE_S = 2.0, 1e-3
+#: CUBIC's rate at a loss is a mean (RFC 9438): a copy this near to it is held back by it.
+_LOSS_ROOM = 1.5
+#: Packets that came out of order for each that came: so many are lost or overtaken ones, not chance.
+_DISORDER = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What an interface counted during a transfer, all programs together.
+
+    Attributes:
+        received: bytes.
+        sent: bytes.
+        drops: packets that were dropped, both ways.
+    """
+
+    received: int
+    sent: int
+    drops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one transfer did to the way, the server and this computer; counters of the transfer alone.
+
+    Attributes:
+        seconds: its time, flush and close included.
+        bytes: of its files.
+        calls: requests of any kind that were answered (mountstats).
+        rtt_s: sum of their round trips, from the first byte handed to TCP to the answer.
+        queue_s: sum of their waits before that.
+        commit_s: sum of the round trips of COMMIT: the server puts on its disk what it was sent.
+        network_s: round trip of an RPC that does nothing (NULL) on the idle link, None if it has no answer.
+        tcp_s: mean of TCP's own smoothed round trip during the transfer, None if unknown.
+        unsent: mean bytes that waited in this computer for TCP to send them.
+        window_s: time that TCP could not send because the server's window was full.
+        segments: TCP segments sent.
+        again: TCP segments sent again.
+        received: TCP segments received.
+        disordered: TCP segments received out of order.
+        cpu: part of the time that all processors together were busy, None if it was too short to say.
+        core: the part that the kernel took of the processor that worked most for it, likewise: packets of one
+            connection are handled by one processor. A program that keeps a processor busy does not count.
+        worker: processor time of the copying process itself, in parts of one processor.
+        interfaces: name to what it counted.
+    """
+
+    seconds: float
+    bytes: int
+    calls: int
+    rtt_s: float
+    queue_s: float
+    commit_s: float
+    network_s: float | None = None
+    tcp_s: float | None = None
+    unsent: float = 0.0
+    window_s: float = 0.0
+    segments: int = 0
+    again: int = 0
+    received: int = 0
+    disordered: int = 0
+    cpu: float | None = None
+    core: float | None = None
+    worker: float | None = None
+    interfaces: dict[str, Traffic] = field(default_factory=dict[str, Traffic])
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second."""
+        return self.bytes / max(self.seconds, 1e-9)
+
+    @property
+    def trip_s(self) -> float:
+        """Mean round trip of a request, 0 without any."""
+        return self.rtt_s / self.calls if self.calls else 0.0
+
+    @property
+    def under_way(self) -> float:
+        """Mean number of requests under way (Little's law)."""
+        return self.rtt_s / max(self.seconds, 1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck:
+    """What held a test back.
+
+    Attributes:
+        kind: network (the link or its losses), server (its disk or its own work), round-trips (each request
+            waits for the way), client (this computer), or unclear.
+        evidence: sentences with figures, the one that decided first.
+        confidence: high, medium or low.
+        way: the direction that it was found in.
+    """
+
+    kind: Kind
+    evidence: list[str]
+    confidence: Literal["high", "medium", "low"]
+    way: Way = "write"
+
+
+def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
+    """Return what held one transfer back.
+
+    The first that is clear decides, in this order: a full link; a computer without time left; losses; a
+    server that is long about its disk; a way that is long; a server that is long about everything else; a
+    queue on a way of unknown rate.
+
+    Args:
+        way: to the server (write) or from it (read).
+        load: what the transfer did.
+        link: what is known of the way to the server.
+    """
+    seen = _Seen(way, load, link)
+    for look in (_full_link, _busy_client, _losses, _slow_disk, _long_way, _slow_server, _queue):
+        found = look(seen)
+        if found is not None:
+            confidence = found.confidence if load.seconds >= _SHORTEST_S else "low"
+            evidence = [*found.evidence, *_besides(seen, found.kind)]
+            return replace(found, evidence=evidence, confidence=confidence, way=way)
+    return Bottleneck(
+        kind="unclear",
+        evidence=[
+            "The link was not full, this computer not busy, and no wait explains the time.",
+            *_besides(seen, "unclear"),
+        ],
+        confidence="low",
+        way=way,
+    )
+
+
+class _Seen:
+    """A transfer with what follows from it."""
+
+    def __init__(self, way: Way, load: Load, link: LinkFacts | None) -> None:
+        self.way = way
+        self.load = load
+        self.link = link
+        rate = link.rate_bps if link is not None else None
+        mtu = link.mtu if link is not None and link.mtu else 1500
+        #: Payload bytes a second that the link carries, None if unknown.
+        self.line = payload_rate_bps(rate, mtu) / 8 if rate else None
+        #: Seconds of the time that a request is on the wire itself.
+        self.wire_s = load.bytes / load.calls / self.line if self.line and load.calls else 0.0
+        #: The way there and back without any load, and as it was under load.
+        self.way_s = load.network_s or 0.0
+        self.loaded_s = max(load.tcp_s or 0.0, self.way_s)
+
+    @property
+    def idle_link(self) -> bool:
+        """Whether TCP saw no queue on the way."""
+        queued = self.loaded_s > _QUEUE_TIMES * self.way_s and self.loaded_s - self.way_s > _QUEUE_S
+        return self.load.tcp_s is not None and self.load.network_s is not None and not queued
+
+    @property
+    def busy(self) -> float:
+        """Return the part of the time that this computer, or one processor that it needed, worked."""
+        load = self.load
+        if load.seconds < _SHORTEST_S:
+            return 0.0
+        return max(load.cpu or 0.0, load.worker or 0.0, load.core or 0.0)
+
+    @property
+    def service_s(self) -> float:
+        """Return what is left of a mean round trip without the way, its queues and this computer's own."""
+        unsent_s = (
+            0.0 if self.load.window_s > _MOST * self.load.seconds else self.load.unsent / self.load.speed
+        )
+        return max(0.0, self.load.trip_s - self.loaded_s - self.wire_s - unsent_s)
+
+
+def _full_link(seen: _Seen) -> Bottleneck | None:
+    """The link carries what it can, for this copy alone or with what others send over it."""
+    load, link = seen.load, seen.link
+    if seen.line is None or link is None:
+        return None
+    part = load.speed / seen.line
+    if part >= _FULL:
+        return _found(
+            "network",
+            f"The copy used {_part(part)} of the {_speed(seen.line)} that the link can carry.",
+            "high",
+        )
+    traffic = load.interfaces.get(link.interface or "")
+    if traffic is None:
+        return None
+    moved = traffic.sent if seen.way == "write" else traffic.received
+    whole = moved / max(load.seconds, 1e-9) / seen.line
+    if whole < _FULL:
+        return None
+    return _found(
+        "network",
+        f"The link was full: {link.interface} carried {_part(whole)} of what it can, the copy itself "
+        f"{_part(part)}. The rest was sent by others, or sent again.",
+        "high",
+    )
+
+
+def _busy_client(seen: _Seen) -> Bottleneck | None:
+    """The processors work all the time, and not only because a long way leaves other work its time."""
+    load = seen.load
+    if seen.busy < _BUSY or (seen.way_s > _FAR_S and load.calls * seen.way_s > _MOST * load.seconds):
+        return None
+    return _found("client", _processors(load), "high" if seen.line else "medium")
+
+
+def _losses(seen: _Seen) -> Bottleneck | None:
+    """Packets are lost: TCP sends as fast as CUBIC does at that loss; a receiver sees only the disorder."""
+    load = seen.load
+    if seen.way == "read":
+        if not load.received or load.disordered / load.received < _DISORDER:
+            return None
+        part = _part(load.disordered / load.received)
+        text = f"{part} of the packets from the server came out of order: some were lost and sent again."
+        return _found("network", text, "medium")
+    if not load.again or not load.segments or not seen.way_s or seen.link is None:
+        return None
+    loss = load.again / load.segments
+    bound = tcp_loss_rate(replace(seen.link, loss=loss, rtt_s=seen.way_s))
+    if load.speed < bound / _LOSS_ROOM:
+        return None
+    return _found(
+        "network",
+        f"{_part(loss)} of the packets were lost and sent again; over {_time(seen.way_s)} there and back TCP "
+        f"brings about {_speed(bound)} through that.",
+        "medium",
+    )
+
+
+def _slow_disk(seen: _Seen) -> Bottleneck | None:
+    """The server is asked to put the data on its disk (COMMIT), and that is what takes the time."""
+    load = seen.load
+    waited = load.commit_s / max(load.seconds, 1e-9)
+    if waited < _MOST:
+        return None
+    return _found(
+        "server",
+        f"{_time(load.commit_s)} of {_time(load.seconds)} went by until the server had the data on its disk "
+        "(COMMIT).",
+        "high",
+    )
+
+
+def _long_way(seen: _Seen) -> Bottleneck | None:
+    """A request is on its way for most of its round trip, and some request is for most of the time."""
+    load = seen.load
+    if not load.calls or seen.way_s < _MOST * load.trip_s or load.under_way < _MOST:
+        return None
+    return _found(
+        "round-trips",
+        f"A request took {_time(load.trip_s)}, of which the way there and back takes {_time(seen.way_s)}; "
+        f"{load.calls} requests were made, {load.under_way:.1f} at once.",
+        "high" if seen.line else "medium",
+    )
+
+
+def _slow_server(seen: _Seen) -> Bottleneck | None:
+    """A request waits at the server for most of its round trip."""
+    load = seen.load
+    if not load.calls or not load.network_s or load.under_way < _MOST:
+        return None
+    if seen.service_s < _MOST * load.trip_s:
+        return None
+    sure = seen.idle_link and seen.line is not None
+    return _found(
+        "server",
+        f"A request took {_time(load.trip_s)}, of which the way takes {_time(seen.loaded_s)}: the server "
+        f"took about {_time(seen.service_s)}.",
+        "high" if sure else "medium",
+    )
+
+
+def _queue(seen: _Seen) -> Bottleneck | None:
+    """A link of unknown rate is full where packets queue on it."""
+    load = seen.load
+    if load.tcp_s is None or load.network_s is None or seen.idle_link:
+        return None
+    return _found(
+        "network",
+        f"Packets queued on the way: a round trip of {_time(seen.way_s)} became {_time(seen.loaded_s)} "
+        "during the copy.",
+        "medium",
+    )
+
+
+def _besides(seen: _Seen, kind: Kind) -> list[str]:
+    """Return what else was seen than what decided."""
+    load, link = seen.load, seen.link
+    found: list[str] = []
+    if seen.line is not None and load.speed / seen.line < _FULL:
+        found.append(f"The copy used {_part(load.speed / seen.line)} of what the link can carry.")
+    if seen.busy >= _BUSY and kind != "client":
+        found.append(_processors(load))
+    if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:
+        found.append(
+            f"A request that does nothing takes {_time(load.network_s)}, one of the copy took "
+            f"{_time(load.trip_s)}."
+        )
+    if load.queue_s > load.rtt_s and kind != "network":
+        found.append(f"Requests waited {_time(load.queue_s / load.calls)} each before they were sent.")
+    if load.again and kind != "network":
+        found.append(f"{load.again} of {load.segments} packets were sent again.")
+    traffic = load.interfaces.get(link.interface or "") if link is not None else None
+    if traffic is not None and traffic.drops:
+        found.append(f"The interface dropped {traffic.drops} packets meanwhile.")
+    return found
+
+
+def _processors(load: Load) -> str:
+    figures = (
+        ("all together", load.cpu),
+        ("one of them, by the kernel", load.core),
+        ("by the copy", load.worker),
+    )
+    known = ", ".join(f"{name} {_part(value)}" for name, value in figures if value is not None)
+    return f"This computer's processors were busy: {known}."
+
+
+def _part(value: float) -> str:
+    return f"{100 * value:.3g} %" if value < 0.095 else f"{100 * value:.0f} %"
+
+
+def _found(kind: Kind, text: str, confidence: Literal["high", "medium", "low"]) -> Bottleneck:
+    return Bottleneck(kind=kind, evidence=[text], confidence=confidence)
+
+
+def _speed(value: float) -> str:
+    return f"{value / 1e6:.3g} MB/s"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

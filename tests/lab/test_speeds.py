@@ -1,0 +1,78 @@
+"""Figures that can be trusted, over several links: what held a copy back, and what it met on the way."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.agent.protocol import MountArgs, UnmountArgs
+from app.bench.result import TestResult, TestSpec
+
+if TYPE_CHECKING:
+    from advisor.bottleneck import Bottleneck
+    from app.lab.guest import Guest
+
+POINT = "/mnt/speeds"
+MIB = 2**20
+
+
+@contextmanager
+def mounted(lab: "Guest", options: str) -> Iterator[None]:
+    args = MountArgs(share=lab.share, mount_point=POINT, options=options)
+    lab.client.submit("mounts.mount", args).result(60)
+    try:
+        yield
+    finally:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+
+
+def copy(lab: "Guest", **spec: Any) -> TestResult:
+    result = lab.client.submit("test.run", TestSpec(**{"path": POINT, **spec})).result(100)
+    assert isinstance(result, TestResult)
+    return result
+
+
+def verdict(lab: "Guest", options: str, **spec: Any) -> "Bottleneck":
+    with mounted(lab, options):
+        found = copy(lab, **spec).bottleneck
+    assert found is not None
+    assert found.evidence
+    return found
+
+
+SMALL: dict[str, Any] = {"workload": "files", "count": 10, "size": 4096}
+
+
+HELD_BACK: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "network": ("fast-ethernet", "vers=3", {"size": 8 * MIB}),
+    "network, lossy": ("lossy", "vers=4.2", {"size": 6 * MIB}),
+    "round-trips": ("rate=1gbit,delay=10ms", "vers=4.2", SMALL),
+    "round-trips, tiny requests": (
+        "rate=1gbit,delay=10ms", "vers=3,wsize=4096", {"size": MIB, "direction": "write", "sync": True},
+    ),
+    "client": ("10-gigabit", "vers=4.2", {"size": 160 * MIB}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(HELD_BACK))
+def test_what_held_a_copy_back(lab: "Guest", lab_link: Callable[[str], Any], kind: str) -> None:
+    link, options, spec = HELD_BACK[kind]
+    lab_link(link)
+    found = verdict(lab, options, **spec)
+    assert found.kind == kind.partition(",")[0], found.evidence
+
+
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_a_server_that_is_long_about_its_disk_is_named(
+    lab: "Guest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None], version: str
+) -> None:
+    lab_link("gigabit")
+    lab_fault("disk-slow")
+    try:
+        found = verdict(lab, f"vers={version}", size=8 * MIB)
+    finally:
+        lab_fault("disk-quick")
+    assert (found.kind, found.way) == ("server", "write")
+    assert "COMMIT" in found.evidence[0]
+    assert any(line.startswith("From the server: ") for line in found.evidence)

@@ -1,0 +1,111 @@
+"""What held a transfer back, from figures as the lab measured them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from advisor.bottleneck import Load, Traffic, find_bottleneck
+from advisor.facts import LinkFacts
+
+FAST = LinkFacts(interface="eth0", rate_bps=100e6, mtu=1500, rtt_s=0.001)
+GIGABIT = LinkFacts(interface="eth0", rate_bps=1e9, mtu=1500, rtt_s=0.001)
+UNKNOWN = LinkFacts(interface="eth0", rtt_s=0.02)
+
+
+def load(**changes: Any) -> Load:
+    """16 MB in 1.4 s over a quiet way, by a computer that had time left."""
+    plain = Load(
+        seconds=1.45, bytes=16 << 20, calls=17, rtt_s=1.15, queue_s=0.0, commit_s=0.0, network_s=0.0012,
+        tcp_s=0.0015, cpu=0.2, core=0.1, worker=0.05,
+    )  # fmt: skip
+    return replace(plain, **changes)
+
+
+CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
+    # As measured over the lab's links of these names.
+    "full fast ethernet": ("network", "high", FAST, load(tcp_s=0.0357, unsent=302667)),
+    "full although the processor is, too": ("network", "high", FAST, load(cpu=0.99)),
+    "losses": (
+        "network", "medium", FAST,
+        load(bytes=8 << 20, seconds=1.49, calls=9, rtt_s=0.127, network_s=0.00285, segments=5861, again=66),
+    ),
+    "a queue on a way of unknown rate": (
+        "network", "medium", UNKNOWN,
+        load(bytes=2 << 20, seconds=1.85, calls=3, rtt_s=0.46, network_s=0.025, tcp_s=0.132, unsent=50050),
+    ),
+    "others fill the link": (
+        "network", "high", FAST,
+        load(bytes=4 << 20, interfaces={"eth0": Traffic(received=9, sent=17_000_000, drops=0)}),
+    ),
+    "a processor that works all the time": (
+        "client", "high", LinkFacts(rate_bps=10e9),
+        load(bytes=256 << 20, seconds=0.8, calls=264, rtt_s=11.4, cpu=1.0, worker=0.42, unsent=2815260),
+    ),
+    "one processor that handles the packets": ("client", "medium", None, load(core=0.97)),
+    "the copying process itself": ("client", "high", GIGABIT, load(worker=0.95)),
+    "small files over a long way": (
+        "round-trips", "high", GIGABIT,
+        load(bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.21, network_s=0.0207, tcp_s=0.0202),
+    ),
+    "small requests over a long way, many at once": (
+        "round-trips", "high", GIGABIT,
+        load(bytes=4 << 20, seconds=1.06, calls=1024, rtt_s=24.2, queue_s=30.8, network_s=0.0205),
+    ),
+    "a long way beside a busy computer": (
+        "round-trips", "medium", None,
+        load(bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.21, network_s=0.0207, cpu=1.0),
+    ),
+    "a server that is long about its disk": (
+        "server", "high", GIGABIT,
+        load(bytes=8 << 20, seconds=1.01, calls=9, rtt_s=1.0, commit_s=0.92, network_s=0.0007, tcp_s=0.009),
+    ),
+    "a server that is long about each write": (
+        "server", "high", GIGABIT,
+        load(bytes=8 << 20, seconds=7.5, calls=8, rtt_s=7.4, network_s=0.0006, tcp_s=0.0006),
+    ),
+    "a server that does not take the data": (
+        "server", "medium", UNKNOWN,
+        load(seconds=2.0, calls=17, rtt_s=8.5, window_s=1.6, unsent=4 << 20, tcp_s=None),
+    ),
+    "nothing stands out": ("unclear", "low", GIGABIT, load(bytes=8 << 20, rtt_s=0.2)),
+    "no counters": ("unclear", "low", None, load(calls=0, rtt_s=0.0, network_s=None, tcp_s=None)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_what_held_it_back(name: str) -> None:
+    kind, confidence, link, seen = CASES[name]
+    found = find_bottleneck("write", seen, link)
+    assert (found.kind, found.confidence) == (kind, confidence), found.evidence
+    assert found.way == "write"
+    assert all(line.endswith(".") for line in found.evidence)
+    assert len(set(found.evidence)) == len(found.evidence)
+
+
+def test_a_reader_knows_losses_by_the_disorder() -> None:
+    seen = load(bytes=8 << 20, seconds=1.32, calls=8, rtt_s=2.3, received=5795, disordered=994)
+    found = find_bottleneck("read", seen, FAST)
+    assert (found.kind, found.way) == ("network", "read")
+    assert found.evidence[0].startswith("17 % of the packets")
+
+
+def test_a_short_transfer_says_little() -> None:
+    seen = load(
+        seconds=0.03, bytes=8 << 20, calls=8, rtt_s=0.03, network_s=0.003, cpu=None, core=None, worker=1.0
+    )
+    found = find_bottleneck("write", seen, LinkFacts(rate_bps=10e9))
+    assert (found.kind, found.confidence) == ("round-trips", "low")
+
+
+def test_what_else_was_seen_is_said() -> None:
+    seen = load(
+        bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.21, network_s=0.0207, cpu=0.95, queue_s=2.4,
+        segments=900, again=3, interfaces={"eth0": Traffic(received=100, sent=100, drops=7)},
+    )  # fmt: skip
+    text = " ".join(find_bottleneck("write", seen, GIGABIT).evidence)
+    for words in ("20.2 ms, of which", "0.0566 % of what the link", "all together 95 %", "40 ms each before",
+                  "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
+        assert words in text
