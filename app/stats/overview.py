@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.agent.protocol import MountSpeed, SpeedsSample
-from app.stats.mountstats import OpCounters, unescape
+from app.stats.mountstats import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,26 +26,30 @@ _SHARE_OF_TIME = 0.02
 _NEXT = b"\ndevice "
 _NFS = b" with fstype nfs"
 _BYTES = b"\n\tbytes:\t"
+#: With the space before and the colon after, no name is found inside of another.
+_OPERATIONS = (b" READ: ", b" READ_PLUS: ", b" WRITE: ")
 #: The fewest numbers of an operation's line (statvers 1.0).
 _OP_NUMBERS = 8
 
 
 class Glance(NamedTuple):
-    """What is looked at of one mount; READ and READ_PLUS are summed, as a 4.2 client may use either.
+    """What is looked at of one mount. All but the share only grow while it stays mounted.
 
     Attributes:
         share: source as the kernel prints it, escaped.
         server_read: payload bytes from the server.
         server_written: payload bytes to the server.
-        reads: counters of the reads.
-        writes: counters of the writes.
+        calls: READ, READ_PLUS (a 4.2 client may use either) and WRITE requests.
+        rtt_ms: sum of their round trips.
+        timeouts: their major time-outs.
     """
 
     share: bytes
     server_read: int
     server_written: int
-    reads: OpCounters
-    writes: OpCounters
+    calls: int
+    rtt_ms: int
+    timeouts: int
 
 
 def read_bytes(root: str = "/") -> bytes:
@@ -70,13 +74,14 @@ def glances(data: bytes) -> dict[bytes, Glance]:
         if len(numbers) < 6:
             continue
         start = block.find(b"\tper-op", len(head))
-        found[point] = Glance(
-            share,
-            numbers[4],
-            numbers[5],
-            _sum(_operation(block, b" READ: ", start), _operation(block, b" READ_PLUS: ", start)),
-            _operation(block, b" WRITE: ", start),
-        )
+        calls = rtt_ms = timeouts = 0
+        for name in _OPERATIONS if start >= 0 else ():
+            operation = _numbers(block, name, start)
+            if len(operation) >= _OP_NUMBERS:
+                calls += operation[0]
+                timeouts += operation[2]
+                rtt_ms += operation[6]
+        found[point] = Glance(share, numbers[4], numbers[5], calls, rtt_ms, timeouts)
     return found
 
 
@@ -87,18 +92,15 @@ def speeds(before: dict[bytes, Glance], now: dict[bytes, Glance], elapsed_s: flo
         old = before.get(point)
         if old is None or old == new or old.share != new.share:
             continue
-        changes = (new.server_read - old.server_read, new.server_written - old.server_written)
-        reads = OpCounters(*(b - a for a, b in zip(old.reads, new.reads, strict=True)))
-        writes = OpCounters(*(b - a for a, b in zip(old.writes, new.writes, strict=True)))
-        if min(*changes, *reads, *writes) < 0:  # it began anew, or the text was damaged
+        read, written, calls, rtt_ms, timeouts = (b - a for a, b in zip(old[1:], new[1:], strict=True))
+        if min(read, written, calls, rtt_ms, timeouts) < 0:  # it began anew, or the text was damaged
             continue
-        calls = reads.ops + writes.ops
         found[unescape(os.fsdecode(point))] = MountSpeed(
-            read_bytes_per_s=changes[0] / elapsed_s,
-            write_bytes_per_s=changes[1] / elapsed_s,
+            read_bytes_per_s=read / elapsed_s,
+            write_bytes_per_s=written / elapsed_s,
             transfers_per_s=calls / elapsed_s,
-            rtt_s=(reads.rtt_ms + writes.rtt_ms) / calls / 1000 if calls else None,
-            timeouts=reads.timeouts + writes.timeouts,
+            rtt_s=rtt_ms / calls / 1000 if calls else None,
+            timeouts=timeouts,
         )
     return found
 
@@ -140,12 +142,3 @@ def _numbers(block: bytes, name: bytes, start: int) -> list[int]:
         return [int(word) for word in block[at + len(name) : end].split()]
     except ValueError:
         return []
-
-
-def _operation(block: bytes, name: bytes, start: int) -> OpCounters:
-    numbers = _numbers(block, name, start) if start >= 0 else []
-    return OpCounters(*numbers[: len(OpCounters._fields)]) if len(numbers) >= _OP_NUMBERS else OpCounters()
-
-
-def _sum(one: OpCounters, other: OpCounters) -> OpCounters:
-    return OpCounters(*map(sum, zip(one, other, strict=True))) if other.ops else one

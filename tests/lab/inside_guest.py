@@ -25,6 +25,7 @@ from app.mounts.table import read_table
 from app.privileged import HelperClient
 from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
+from tests.lab.private_mounts import carry_out
 
 _SYS_FSOPEN, _SYS_FSCONFIG = 430, 431
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING = 0, 1
@@ -89,6 +90,28 @@ def read_files(paths: list[str], point: str = "/mnt/tuned") -> dict[str, str]:
         found[path] = file.read_text().strip() if file.exists() else ""
     syscalls.unmount(point)
     return found
+
+
+def look_twice(points: dict[str, str], size: int) -> list[str]:
+    """Mount each point with its options, and return mountstats before and after a copy there and back."""
+    data = os.urandom(size)
+    for point, options in points.items():
+        Path(point).mkdir(parents=True)
+        run([program("mount.nfs"), SHARE, point, "-o", options], timeout=15)
+    texts = [Path("/proc/self/mountstats").read_text()]
+    for point in points:
+        file = Path(point, "counted")
+        with file.open("wb") as handle:
+            handle.write(data)
+            os.fsync(handle.fileno())
+            os.posix_fadvise(handle.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        file.read_bytes()
+        file.unlink()
+    time.sleep(1.1)  # the age of a mount is told in whole seconds, and one of them divides by it
+    texts.append(Path("/proc/self/mountstats").read_text())
+    for point in points:
+        syscalls.unmount(point)
+    return texts
 
 
 def mounted_at(point: str) -> dict[str, Any]:
@@ -198,9 +221,13 @@ def program(name: str) -> str:
 
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
-    init._boot(parse_link("gigabit"))
+    host, _own_delay_s = init._boot(parse_link("gigabit"))
+    if "private" in job:
+        return carry_out(host, job["private"])
     if "three-ways" in job:
         return three_ways(**job["three-ways"])
+    if "look-twice" in job:
+        return {"texts": look_twice(**job["look-twice"])}
     return {
         "release": os.uname().release,
         "mounts": {options: try_mount(options) for options in job["mounts"]},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.stats.mountstats import parse
 from app.stats.overview import glances, speeds, watch_speeds
-from app.stats.totals import READ_OPS, sum_ops
+from app.stats.totals import READ_OPS, WRITE_OPS, sum_ops
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -44,8 +44,12 @@ def test_it_sees_what_the_whole_parser_sees(path: Path) -> None:
             mount.bytes.server_read,
             mount.bytes.server_written,
         )
-        assert glance.reads.ops == sum(op.ops for op in sum_ops(mount, READ_OPS))
-        assert glance.writes == mount.ops["WRITE"]
+        ops = sum_ops(mount, (*READ_OPS, *WRITE_OPS))
+        assert glance.calls == sum(op.ops for op in ops)
+        assert (glance.rtt_ms, glance.timeouts) == (
+            sum(op.rtt_ms for op in ops),
+            sum(op.timeouts for op in ops),
+        )
 
 
 def test_a_busy_mount_and_its_name() -> None:
