@@ -7,16 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
-from advisor.model import Costs, Work, predict, tcp_loss_rate
+from advisor.model import Costs, Direction, Prediction, Work, predict, tcp_loss_rate
 from advisor.model_udp import SIZES, best_size, frames, udp_copy
 from advisor.options import MountOptions
 
 _3COM, _ELITE16, _ETHEREXPRESS = 2048, 16384 - 1536, 32768
+_WAYS: tuple[Direction, ...] = ("read", "write")
 _SEED_3 = "rw,bg,hard,rsize=32768,wsize=32768,tcp,vers=3,timeo=600"
 
 
 def _facts(rate_bps: float | None, rtt_s: float | None, loss: float | None = None) -> Facts:
     return Facts(client=ClientFacts(), link=LinkFacts(rate_bps=rate_bps, rtt_s=rtt_s, loss=loss))
+
+
+def _expected(facts: Facts, work: Work, options: str = "", read_ahead: int = 2**17) -> Prediction:
+    prediction = predict(MountOptions.parse(options), facts, work, read_ahead=read_ahead)
+    assert prediction is not None
+    return prediction
 
 
 # Seed 000
@@ -130,13 +137,49 @@ def test_small_files_wait_for_what_is_sent_again() -> None:
     assert seconds == pytest.approx(3.8, rel=0.2)
 
 
+def test_each_direction_has_its_rate() -> None:
+    link = LinkFacts(rate_bps=5e7, up_bps=1e7, rtt_s=0.001)
+    facts = Facts(client=ClientFacts(), link=link)
+    read, write = (_expected(facts, Work(direction=way, length=2**26)) for way in _WAYS)
+    assert read.bytes_per_s == pytest.approx(5e7 / 8 * 0.94, rel=0.05)
+    assert write.bytes_per_s == pytest.approx(1e7 / 8 * 0.94, rel=0.05)
+
+
+def test_a_short_copy_may_meet_no_loss() -> None:
+    # One packet of 1000 is lost: what one connection carries in the long run does not bound the 362 packets
+    # of 512 KiB. Cardwell, Savage and Anderson, “Modeling TCP Latency”, 2000, E[d].
+    clean, lossy = _facts(5e7, 0.01), _facts(5e7, 0.01, 1e-3)
+    short, long = (Work(direction="write", length=length) for length in (2**19, 2**28))
+    assert _expected(lossy, short).seconds == pytest.approx(_expected(clean, short).seconds, rel=0.05)
+    assert _expected(lossy, long).limit == "TCP on a lossy way"
+    assert _expected(lossy, long).seconds > 1.15 * _expected(clean, long).seconds
+
+
+def test_connections_that_are_not_used_side_by_side_begin_one_after_the_other() -> None:
+    # The lab, 40 ms at 100 Mbit/s, readahead 1 MiB: 8.7 MB/s with one connection, 7.3 with two, 7.2 with 4.
+    facts, work = _facts(1e8, 0.04, 1e-5), Work(direction="read", length=28 * 2**20, block=2**17)
+    one, two, four = (
+        _expected(facts, work, options, read_ahead=2**20) for options in ("", "nconnect=2", "nconnect=4")
+    )
+    assert one.bytes_per_s > two.bytes_per_s > four.bytes_per_s
+    assert one.holds(8.7e6)
+    assert two.holds(7.3e6)
+    assert four.holds(7.2e6)
+
+
+def test_nobody_knows_the_processors_of_a_fast_link() -> None:
+    facts, work = _facts(1e10, 0.3e-3), Work(direction="write", length=2**28)
+    assert _expected(facts, work).error > 0.8
+    assert _expected(_facts(1e8, 0.3e-3), work).error < 0.2
+
+
 def test_a_wire_is_only_sure_alone() -> None:
     work = Work(direction="read", length=2**28)
     alone = predict(MountOptions(), _facts(1e8, 0.2e-3), work, read_ahead=2**22)
     beside = predict(MountOptions(), _facts(1e9, 0.4e-3), Work(direction="read", length=2**28, block=2**17))
     assert alone is not None
     assert beside is not None
-    assert alone.error < 0.15 < beside.error
+    assert alone.error < 0.2 < beside.error
 
 
 def test_an_unknown_link_gives_no_prediction() -> None:
