@@ -14,6 +14,13 @@ import msgspec
 
 from advisor.facts import Facts, LinkFacts
 from app.advice import AdviceArgs, AdviceResult
+from app.bench.experiment.model import (
+    ExperimentArgs,
+    ExperimentEvent,
+    ExperimentPlan,
+    ExperimentResult,
+    ExperimentRunArgs,
+)
 from app.bench.result import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.discovery.model import (
     ExportsArgs,
@@ -358,6 +365,8 @@ VERBS: dict[str, Verb] = {
     "stats.speeds": Verb(SpeedsArgs, Empty, SpeedsSample),
     "test.plan": Verb(TestPlanArgs, TestPlan),
     "test.run": Verb(TestSpec, TestResult, TestEvent),
+    "experiment.plan": Verb(ExperimentArgs, ExperimentPlan, ExperimentEvent),
+    "experiment.run": Verb(ExperimentRunArgs, ExperimentResult, ExperimentEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, to_mount
 from app.advice import advise
+from app.agent.experimenting import Experimenting
 from app.agent.measuring import Measuring
 from app.agent.protocol import (
     PROTOCOL,
@@ -112,6 +113,7 @@ class Services:
         self._changing = threading.Lock()
         self._requested = Requested()
         self._measuring = Measuring(self._requested, self._lab_link, self._mount_again)
+        self._experimenting = Experimenting(self._lab_link)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""
@@ -135,6 +137,7 @@ class Services:
             "stats.watch": self.watch_stats,
             "stats.speeds": self.watch_speeds,
             **self._measuring.handlers(),
+            **self._experimenting.handlers(),
         }
 
     def close(self) -> None:
@@ -145,6 +148,7 @@ class Services:
         self._helper.close()
         self._tune.close()
         self._measuring.close()
+        self._experimenting.close()
         self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:

@@ -11,7 +11,9 @@ import msgspec
 from app.version import VERSION
 
 if TYPE_CHECKING:
-    from advisor.facts import ClientFacts
+    from collections.abc import Mapping
+
+    from advisor.facts import ClientFacts, LinkFacts
     from app.bench.result import TestResult
     from app.mounts.model import Mount, MountTable
 
@@ -67,11 +69,29 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> TestResult:
     """Return the result with the environment of this host, asked after the test so that it disturbs nothing.
 
-    Nothing on NFS is touched and no server is asked: the way to it is in the result. The first time takes
-    about 50 ms (mount.nfs says its version), each further one 1 ms.
-
     Args:
         result: of a test that ran on this host.
+        read_ahead_kb: of the mount, if it is known.
+    """
+    found = environment_of(result.share, result.link, result.effective, read_ahead_kb)
+    return msgspec.structs.replace(result, environment=found)
+
+
+def environment_of(
+    share_text: str | None,
+    link: LinkFacts | None,
+    effective: Mapping[str, str],
+    read_ahead_kb: int | None = None,
+) -> Environment:
+    """Return the environment of this host.
+
+    Nothing on NFS is touched and no server is asked. The first time takes about 50 ms (mount.nfs says its
+    version), each further one 1 ms.
+
+    Args:
+        share_text: server:/export, None or "" where it was not NFS.
+        link: what is known of the way to the server.
+        effective: option name to value as in use.
         read_ahead_kb: of the mount, if it is known.
     """
     # Imported here: the worker of a test reads results too, and has no use for facts.
@@ -79,38 +99,35 @@ def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> Te
     from advisor.share import Share, ShareError
     from app.facts.server import identified, mounts_of
 
-    client, link = _client(), result.link
+    client = _client()
     server = ServerFacts()
-    if result.share:
+    if share_text:
         try:
-            share = Share.parse(result.share)
+            share = Share.parse(share_text)
             server = identified(ServerFacts(name=share.host), share.export, mounts_of(share.host))
         except ShareError:  # a name that only the kernel accepts
             pass
-    return msgspec.structs.replace(
-        result,
-        environment=Environment(
-            host=client.hostname or None,
-            system=_system(),
-            kernel=client.kernel or None,
-            nfs_utils=client.nfs_utils,
-            program=VERSION,
-            memory_bytes=client.memory_bytes,
-            interface=link.interface if link else None,
-            adapter=link.adapter if link else None,
-            driver=link.driver if link else None,
-            rate_bps=link.rate_bps if link else None,
-            duplex=link.duplex if link else None,
-            mtu=link.mtu if link else None,
-            rtt_s=link.rtt_s if link else None,
-            emulated_link=link.name if link and link.emulated else None,
-            server=server.name or None,
-            server_address=result.effective.get("addr"),
-            server_kind=server.kind,
-            server_implementation=server.implementation,
-            nfs_version=result.effective.get("vers"),
-            read_ahead_kb=read_ahead_kb,
-        ),
+    return Environment(
+        host=client.hostname or None,
+        system=_system(),
+        kernel=client.kernel or None,
+        nfs_utils=client.nfs_utils,
+        program=VERSION,
+        memory_bytes=client.memory_bytes,
+        interface=link.interface if link else None,
+        adapter=link.adapter if link else None,
+        driver=link.driver if link else None,
+        rate_bps=link.rate_bps if link else None,
+        duplex=link.duplex if link else None,
+        mtu=link.mtu if link else None,
+        rtt_s=link.rtt_s if link else None,
+        emulated_link=link.name if link and link.emulated else None,
+        server=server.name or None,
+        server_address=effective.get("addr"),
+        server_kind=server.kind,
+        server_implementation=server.implementation,
+        nfs_version=effective.get("vers"),
+        read_ahead_kb=read_ahead_kb,
     )
 
 

@@ -20,11 +20,13 @@ from app.bench.files import TestDirectory, check_space, free_space, left_behind,
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.network import null_round_trip
+from app.bench.own import OwnFiles
 from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.records import RandomRecords
 from app.bench.rounds import counted, cut_note, run_rounds
 from app.bench.small import MAX_COUNT, SmallFiles
+from app.bench.source import look_through
 from app.bench.streams import MAX_STREAMS, Streams
 from app.bench.where import find_mount, printable
 from app.bench.workload import StoppedError
@@ -33,14 +35,20 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.bench.source import Source
     from app.bench.where import Where
+    from app.bench.workload import Workload
 
 #: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
 _LAST_BREATH_S = 20.0
 MIN_BLOCK_SIZE = 512
 MAX_BLOCK_SIZE = 256 * 2**20
 MAX_REPEATS = 1000
-_KINDS = {"files": SmallFiles, "random": RandomRecords, "streams": Streams}
+_KINDS: dict[str, type[Copier | SmallFiles | Streams]] = {
+    "files": SmallFiles,
+    "random": RandomRecords,
+    "streams": Streams,
+}
 _MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS}
 
 
@@ -92,11 +100,16 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             where = find_mount(fd)
-            if job.stage == "look":
-                doing = "looking at the free space"
-                return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd))
+            source = look_through(spec.source, where, progress) if spec.workload == "own" else None
             doing = "looking at the free space"
+            if job.stage == "look":
+                own = source.size if source is not None else None
+                return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd), own=own)
             leftovers = remove_leftovers(path)
+            if source is not None:
+                each = -(-source.total // len(source.files))
+                spec = msgspec.structs.replace(spec, count=len(source.files), size=each)
+                job = msgspec.structs.replace(job, spec=spec)
             if job.stage != "kept":
                 check_space(fd, spec.size, path, spec.count)
         finally:
@@ -104,7 +117,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
         doing = "making the test file"
         with TestDirectory(path, job.run, adopt=job.stage == "kept") as directory:
             doing = "copying the test file"
-            result = _copy(job, path, where, Meter(Probe(where), progress, send), directory)
+            result = _copy(job, path, where, Meter(Probe(where), progress, send), directory, source)
             if job.stage == "keep":
                 # The agent's process answers for it from here on: the next stage, or its cleaner.
                 directory.keep(job.owner)
@@ -137,15 +150,23 @@ def check_spec(job: WorkerJob) -> None:
 
 
 def _copy(
-    job: WorkerJob, path: str, where: Where | None, meter: Meter, directory: TestDirectory
+    job: WorkerJob,
+    path: str,
+    where: Where | None,
+    meter: Meter,
+    directory: TestDirectory,
+    source: Source | None,
 ) -> WorkerResult:
     spec = job.spec
-    kind = _KINDS.get(spec.workload, Copier)
     if where is not None and where.nfs:
         meter.load.network_s = null_round_trip(where)
     meter.start()
     try:
-        workload = kind(spec, directory, DataPool(spec.block_size, job.run), meter)
+        pool = DataPool(spec.block_size, job.run)
+        if source is not None:
+            workload: Workload = OwnFiles(spec, directory, pool, meter, source)
+        else:
+            workload = _KINDS.get(spec.workload, Copier)(spec, directory, pool, meter)
         rounds = run_rounds(spec, job.stage, workload, meter)
     finally:
         meter.stop()
@@ -153,7 +174,8 @@ def _copy(
     if job.stage == "whole":
         notes += cut_note(spec, len(rounds))
         rounds = counted(spec, rounds)
-    return WorkerResult(path=path, where=where, rounds=rounds, notes=notes)
+    own = source.size if source is not None else None
+    return WorkerResult(path=path, where=where, rounds=rounds, notes=notes, own=own)
 
 
 class _Output:

@@ -58,6 +58,17 @@ def compare(requested: MountOptions, active: Active | None, added: Sequence[Adde
     return values
 
 
+def why_other(name: str, requested: MountOptions, live: dict[str, str]) -> str:
+    """Return why an option has not the value asked for, "" if it has.
+
+    Args:
+        name: of the option.
+        requested: the options as asked for.
+        live: what is in use (:func:`effective_values`).
+    """
+    return _note(name, requested.values(), implied_values(requested), live)
+
+
 def not_taken(values: Sequence[OptionValue]) -> list[OptionValue]:
     """Return the values asked for that are in use with another value, or are of no effect at all.
 

@@ -1,0 +1,92 @@
+"""The agent's verbs of experiments: what one would do here, and its trials."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.bench.environment import environment_of
+from app.bench.experiment.hands import Hands
+from app.bench.experiment.plan import plan_experiment
+from app.bench.experiment.run import run_experiment
+from app.bench.private_mount import PrivateMount
+from app.errors import AppError, ErrorKind
+from app.facts.gather import gather_facts
+from app.privileged import HelperClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from advisor.facts import LinkFacts
+    from app.agent.server import Context, Handler
+    from app.bench.experiment.model import (
+        ExperimentArgs,
+        ExperimentPlan,
+        ExperimentResult,
+        ExperimentRunArgs,
+    )
+    from app.tasks import CancelToken
+
+
+class Experimenting:
+    """The experiments of one host; methods take (args, context) and return the verb's result."""
+
+    def __init__(self, lab_link: Callable[[], LinkFacts | None]) -> None:
+        """Create it.
+
+        Args:
+            lab_link: returns the link that the lab emulates now, None on any other host.
+        """
+        self._lab_link = lab_link
+        # One helper for all mounts of a run: the person is asked once.
+        self._bench = HelperClient("bench")
+        self._busy = threading.Lock()
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return this part of the agent's verb table."""
+        return {"experiment.plan": self.plan, "experiment.run": self.run}
+
+    def close(self) -> None:
+        """End the helper."""
+        self._bench.close()
+
+    def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
+        """Try every option set, and say what can be measured here and what it will take."""
+        with self._alone():
+            hands = self._hands(args.experiment.share)
+            plan = plan_experiment(args, hands, context.token, context.emit)
+            environment = environment_of(args.experiment.share, hands.facts.link, plan.sets[0].effective)
+            return msgspec.structs.replace(plan, environment=environment)
+
+    def run(self, args: ExperimentRunArgs, context: Context) -> ExperimentResult:
+        """Run the trials of a plan that are not done; each outcome is an event."""
+        with self._alone():
+            hands = self._hands(args.plan.experiment.share)
+            return run_experiment(args, hands, context.token, context.emit)
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Refuse a second experiment at the same time: each would measure the other."""
+        if not self._busy.acquire(blocking=False):
+            raise AppError(
+                ErrorKind.BUSY,
+                "Another experiment is running on this computer.",
+                hint="Two at once would measure each other. Wait for it, or cancel it.",
+            )
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _hands(self, share: str) -> Hands:
+        link = self._lab_link()
+
+        def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
+            return PrivateMount.open(
+                share, options, read_ahead_kb=read_ahead_kb, token=token, helper=self._bench
+            )
+
+        return Hands(open=open_mount, facts=gather_facts(share, link_override=link), link=link)

@@ -1,0 +1,128 @@
+"""How long trials will take and how much they move, and an experiment made smaller to fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.facts import payload_rate_bps
+from advisor.model import Work as Copy
+from advisor.model import predict
+from advisor.options import MountOptions
+from app.bench.experiment.factors import FILE_SIZE, spec_of
+from app.bench.experiment.sets import schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.facts import Facts
+    from app.bench.experiment.model import Experiment, ExperimentPlan, PlannedSet, Work
+    from app.bench.result import TestSpec
+
+#: Starting and ending a worker, beside mounting and unmounting, which are measured.
+_WORKER_S = 0.6
+#: What the server takes for a request beside the round trip.
+_SERVICE_S = 0.3e-3
+_GUESS_BPS = 1e9
+#: The kernel's own readahead of an NFS mount, KiB.
+_READ_AHEAD_KB = 128
+#: A test must leave others their room: it takes this part of the free space at most.
+SHARE_OF_FREE = 0.25
+_LEAST_SIZE = 2**20
+_FEWEST_FILES = 10
+
+
+def trial_seconds(experiment: Experiment, one: PlannedSet, facts: Facts, overhead_s: float) -> list[float]:
+    """Return what a trial of each workload will take with this set, about, in seconds.
+
+    Args:
+        experiment: its workloads.
+        one: the set.
+        facts: of the link.
+        overhead_s: of mounting and unmounting.
+    """
+    return [
+        overhead_s + _WORKER_S + _copy_seconds(one, spec_of(work, one.levels), facts)
+        for work in experiment.workloads
+    ]
+
+
+def total_seconds(plan: ExperimentPlan) -> float:
+    """Return what all trials will take, about."""
+    warm_up = sum(plan.sets[0].seconds)
+    return warm_up + sum(plan.sets[trial.set].seconds[trial.work] for trial in schedule(plan))
+
+
+def total_bytes(plan: ExperimentPlan) -> int:
+    """Return what will cross the network in both directions together."""
+    works = plan.experiment.workloads
+    moved = [[_crossing(spec_of(work, one.levels)) for work in works] for one in plan.sets]
+    return sum(moved[0]) + sum(moved[trial.set][trial.work] for trial in schedule(plan))
+
+
+def space_needed(experiment: Experiment, levels: Sequence[dict[str, str]]) -> int:
+    """Return the bytes that the largest trial needs."""
+    return max(spec_of(work, one).total for one in levels for work in experiment.workloads)
+
+
+def smaller(experiment: Experiment) -> Experiment | None:
+    """Return the experiment with half the amounts, or with a repeat less; None if it is at its smallest."""
+    works = [_halved(work, fixed=_has_sizes(experiment)) for work in experiment.workloads]
+    if works != experiment.workloads:
+        return msgspec.structs.replace(experiment, workloads=works)
+    if experiment.repeats > 1:
+        return msgspec.structs.replace(experiment, repeats=experiment.repeats - 1)
+    return None
+
+
+def _has_sizes(experiment: Experiment) -> bool:
+    return any(factor.name == FILE_SIZE for factor in experiment.factors)
+
+
+def _halved(work: Work, *, fixed: bool) -> Work:
+    if work.kind == "files" and work.count // 2 >= _FEWEST_FILES:
+        return msgspec.structs.replace(work, count=work.count // 2)
+    if work.kind != "files" and not fixed and work.size // 2 >= _LEAST_SIZE:
+        return msgspec.structs.replace(work, size=work.size // 2)
+    return work
+
+
+def _copy_seconds(one: PlannedSet, spec: TestSpec, facts: Facts) -> float:
+    ways = ["write", "read"] if spec.direction != "write" else ["write"]
+    if spec.workload == "random" and spec.direction != "read":
+        ways.append("write")  # the file is there before its records are written
+    seconds = sum(_way_seconds(one, spec, facts, write=way == "write") for way in ways)
+    if spec.workload == "files":
+        seconds += 2 * spec.count * _trip_s(facts)
+    return seconds
+
+
+def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, *, write: bool) -> float:
+    work = Copy(
+        direction="write" if write else "read",
+        length=spec.total,
+        files=spec.count if spec.workload == "files" else 1,
+        block=spec.block_size,
+    )
+    read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _READ_AHEAD_KB)
+    predicted = predict(MountOptions.parse(one.options), facts, work, read_ahead=read_ahead)
+    if predicted is not None:
+        seconds = predicted.seconds
+    else:
+        rate = facts.link.rate_bps if facts.link is not None else None
+        seconds = spec.total * 8 / payload_rate_bps(rate or _GUESS_BPS)
+    if spec.workload == "random" and not write:
+        seconds = max(seconds, spec.total / spec.block_size * _trip_s(facts))
+    return seconds
+
+
+def _trip_s(facts: Facts) -> float:
+    rtt_s = facts.link.rtt_s if facts.link is not None else None
+    return (rtt_s or 0.0) + _SERVICE_S
+
+
+def _crossing(spec: TestSpec) -> int:
+    """Return the bytes that a trial moves; what is only read is written before."""
+    ways = 1 if spec.direction == "write" else 2
+    return spec.total * (ways + (spec.workload == "random" and spec.direction != "read"))

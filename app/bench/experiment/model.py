@@ -1,0 +1,234 @@
+"""What an experiment is, what its plan says, and what a running one tells."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
+from app.bench.environment import Environment  # noqa: TC001 - likewise
+from app.bench.result import (
+    DEFAULT_BLOCK_SIZE,
+    Direction,
+    TestEvent,
+    Workload,
+)
+
+#: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
+Strategy = Literal["full", "one-at-a-time", "rows"]
+#: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.
+Phase = Literal["trying", "warm-up", "trial", "done"]
+
+
+class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is varied.
+
+    Attributes:
+        name: an option of the catalogue, or one of app.bench.experiment.factors.
+        levels: the values to compare.
+        base: the level that the others are compared with; "" for the first.
+    """
+
+    name: str
+    levels: list[str]
+    base: str = ""
+
+    @property
+    def baseline(self) -> str:
+        """The level that the others are compared with."""
+        return self.base or self.levels[0]
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a trial copies.
+
+    Attributes:
+        name: for people, and in the outcomes.
+        kind: one file, many small ones, records in random order, or several files at once.
+        size: bytes of each file.
+        count: number of files.
+        block_size: bytes of each call.
+        direction: to the server, from it, or both.
+    """
+
+    name: str
+    kind: Workload = "file"
+    size: int
+    count: int = 1
+    block_size: int = DEFAULT_BLOCK_SIZE
+    direction: Direction = "both"
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Factors, workloads and repeats on one share.
+
+    Attributes:
+        share: server:/export.
+        recipe: name of the recipe that it comes from, or "".
+        title: for people.
+        options: option string that all sets have in common.
+        strategy: how the levels are combined.
+        factors: what is varied.
+        rows: of the strategy "rows": factor to level; a factor that a row does not name has its base.
+        workloads: what each set copies.
+        repeats: of each set and workload.
+        seed: of the random order.
+    """
+
+    share: str
+    recipe: str = ""
+    title: str = ""
+    options: str = ""
+    strategy: Strategy = "full"
+    factors: list[Factor]
+    rows: list[dict[str, str]] = []
+    workloads: list[Work]
+    repeats: int = 3
+    seed: int = 0
+
+
+class Struck(msgspec.Struct, frozen=True, kw_only=True):
+    """Levels that are not measured here.
+
+    Attributes:
+        levels: factor to level; several that are only impossible together.
+        reason: why, in one or two sentences.
+    """
+
+    levels: dict[str, str]
+    reason: str
+
+
+class PlannedSet(msgspec.Struct, frozen=True, kw_only=True):
+    """One option set that was tried and found to work.
+
+    Attributes:
+        levels: factor to level.
+        options: as mounted.
+        read_ahead_kb: to be set after mounting, None to leave it.
+        effective: option name to value as in use when it was tried.
+        seconds: what a trial of each workload will take, about.
+    """
+
+    levels: dict[str, str]
+    options: str
+    read_ahead_kb: int | None = None
+    effective: dict[str, str] = {}
+    seconds: list[float] = []
+
+
+class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What an experiment will do, before it begins.
+
+    Attributes:
+        experiment: as asked, or smaller to fit a budget.
+        sets: the option sets to compare, the baseline first.
+        struck: what is not measured, and why.
+        trials: number of all trials, those of the baseline and the warm-up among them.
+        seconds: what they will take, about.
+        bytes: what will cross the network in both directions together.
+        space: bytes that the largest trial needs on the server.
+        notes: sentences for a person.
+        environment: of the host that will run it.
+    """
+
+    experiment: Experiment
+    sets: list[PlannedSet]
+    struck: list[Struck]
+    trials: int
+    seconds: float
+    bytes: int
+    space: int
+    notes: list[str] = []
+    environment: Environment | None = None
+
+
+class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """``experiment.plan``.
+
+    Attributes:
+        experiment: what is asked for.
+        budget_s: seconds that it may take; it is made smaller until it should fit. None for no limit.
+    """
+
+    experiment: Experiment
+    budget_s: float | None = None
+
+
+class ExperimentRunArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """``experiment.run``.
+
+    Attributes:
+        plan: from ``experiment.plan``.
+        done: outcomes of an earlier part of the run; these trials are not repeated.
+        budget_s: no further trial begins that would probably end later than this, in seconds from now.
+    """
+
+    plan: ExperimentPlan
+    done: list[Outcome] = []
+    budget_s: float | None = None
+
+
+class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What planning and running tell on the way.
+
+    Attributes:
+        phase: what is done now.
+        number: of the option set being tried, or of the trial, from 1.
+        total: how many there are.
+        eta_s: seconds that are left, about; None if not known yet.
+        levels: of the present set.
+        workload: of the present trial, "" while option sets are tried.
+        test: from the running trial.
+        outcome: of a trial that is done.
+    """
+
+    phase: Phase
+    number: int
+    total: int
+    eta_s: float | None = None
+    levels: dict[str, str] = {}
+    workload: str = ""
+    test: TestEvent | None = None
+    outcome: Outcome | None = None
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True):
+    """How the baseline's figure moved while the experiment ran.
+
+    Attributes:
+        figure: name of the figure.
+        values: in the order of time.
+        change: from the first half's median to the second half's, as a fraction.
+        notable: more than the spread of each half explains.
+    """
+
+    figure: str
+    values: list[float]
+    change: float
+    notable: bool
+
+
+class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended; its outcomes were told one by one.
+
+    Attributes:
+        done: trials done, also those of earlier parts of the run.
+        planned: trials in all.
+        failed: trials that failed.
+        mismatched: trials whose values in use were not those of the plan.
+        stopped: why it ended before the last trial, or "".
+        drift: of the baseline, for each figure.
+        seconds: what this part of the run took.
+        notes: sentences for a person.
+    """
+
+    done: int
+    planned: int
+    failed: int
+    mismatched: int
+    stopped: str = ""
+    drift: list[Drift] = []
+    seconds: float = 0.0
+    notes: list[str] = []

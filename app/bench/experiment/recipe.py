@@ -1,0 +1,141 @@
+"""Recipes: experiments written as data, those of the five studies and the person's own.
+
+A recipe is a TOML file: ``title``, ``text``, ``options``, ``strategy``, ``[[factor]]`` (name, levels, quick,
+base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction, quick_size,
+quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and concluded then.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from app.bench.experiment.factors import normal
+from app.bench.experiment.model import Experiment, Factor, Strategy, Work
+from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
+    Direction,
+    Workload,
+)
+from app.units import parse_size
+
+Size = Literal["quick", "full"]
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a recipe comes from.
+
+    Attributes:
+        name: of the study.
+        by: who, where and when.
+        measured: its figures, in plain text.
+        concluded: what was concluded then.
+        today: what is to be kept in mind when comparing with it.
+    """
+
+    name: str
+    by: str
+    measured: str
+    concluded: str
+    today: str = ""
+
+
+class RecipeFactor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A factor with the levels of both sizes; ``quick`` empty means all."""
+
+    name: str
+    levels: list[str]
+    quick: list[str] = []
+    base: str = ""
+
+
+class RecipeWork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A workload with the amounts of both sizes, written as 64k or 1G; those not given are the same."""
+
+    name: str
+    kind: Workload = "file"
+    size: str
+    quick_size: str = ""
+    count: int = 1
+    quick_count: int = 0
+    block_size: str = "1M"
+    direction: Direction = "both"
+
+
+class Extent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a size repeats."""
+
+    repeats: int = 3
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An experiment for any share.
+
+    Attributes:
+        title: a few words.
+        text: what it compares, and what for.
+        options: option string that all sets have in common.
+        strategy: how the levels are combined.
+        factor: what is varied.
+        row: of the strategy "rows".
+        workload: what each set copies.
+        full: of the study's size.
+        quick: of the same in minutes.
+        study: where it comes from, None for a person's own.
+        name: its file's name without ending; not in the file.
+        own: whether it is the person's.
+    """
+
+    title: str
+    text: str = ""
+    options: str = ""
+    strategy: Strategy = "full"
+    factor: list[RecipeFactor]
+    row: list[dict[str, str]] = []
+    workload: list[RecipeWork]
+    full: Extent = Extent()
+    quick: Extent = Extent()
+    study: Study | None = None
+    name: str = ""
+    own: bool = False
+
+    def experiment(self, share: str, size: Size = "full", *, seed: int = 0) -> Experiment:
+        """Return the experiment on a share.
+
+        Args:
+            share: server:/export.
+            size: that of the study, or the quick one.
+            seed: of the random order.
+        """
+        quick = size == "quick"
+        return Experiment(
+            share=share,
+            recipe=self.name,
+            title=self.title,
+            options=self.options,
+            strategy=self.strategy,
+            factors=[_factor(factor, quick=quick) for factor in self.factor],
+            rows=[{name: normal(name, level) for name, level in row.items()} for row in self.row],
+            workloads=[_work(work, quick=quick) for work in self.workload],
+            repeats=(self.quick if quick else self.full).repeats,
+            seed=seed,
+        )
+
+
+def _factor(factor: RecipeFactor, *, quick: bool) -> Factor:
+    levels = [normal(factor.name, level) for level in (factor.quick if quick else ()) or factor.levels]
+    base = normal(factor.name, factor.base) if factor.base else ""
+    if base and base not in levels:
+        levels.insert(0, base)
+    return Factor(name=factor.name, levels=list(dict.fromkeys(levels)), base=base)
+
+
+def _work(work: RecipeWork, *, quick: bool) -> Work:
+    return Work(
+        name=work.name,
+        kind=work.kind,
+        size=parse_size((work.quick_size if quick else "") or work.size),
+        count=(work.quick_count if quick else 0) or work.count,
+        block_size=parse_size(work.block_size),
+        direction=work.direction,
+    )

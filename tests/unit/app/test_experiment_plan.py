@@ -1,0 +1,219 @@
+"""Plans: what cannot be measured is struck out with its reason, and the rest is told beforehand."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+import pytest
+from experiment_world import World, experiment
+
+from app.bench.experiment.model import (
+    ExperimentArgs,
+    ExperimentEvent,
+    ExperimentPlan,
+    Factor,
+    PlannedSet,
+    Work,
+)
+from app.bench.experiment.plan import plan_experiment
+from app.bench.experiment.sets import combinations, schedule
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelledError, CancelToken
+
+
+def plan(world: World, budget_s: float | None = None, **changes: object) -> ExperimentPlan:
+    args = ExperimentArgs(experiment=experiment(**changes), budget_s=budget_s)
+    return plan_experiment(args, world.hands(), CancelToken(), lambda _event: None)
+
+
+def struck(made: ExperimentPlan) -> dict[tuple[tuple[str, str], ...], str]:
+    return {tuple(sorted(one.levels.items())): one.reason for one in made.struck}
+
+
+def test_every_option_string_is_tried_once_and_closed() -> None:
+    world = World()
+    events: list[ExperimentEvent] = []
+    factors = [
+        Factor(name="rsize", levels=["4096", "65536"]),
+        Factor(name="read_ahead_kb", levels=["128", "4096"]),
+        Factor(name="block_size", levels=["4096", "65536"]),
+    ]
+    args = ExperimentArgs(experiment=experiment(factors=factors))
+    made = plan_experiment(args, world.hands(), CancelToken(), events.append)
+    assert world.opened == ["rsize=4096", "rsize=65536"]
+    assert world.closed == 2
+    assert len(made.sets) == 8
+    assert made.struck == []
+    assert [(event.phase, event.number, event.total) for event in events] == [
+        ("trying", 1, 2), ("trying", 2, 2),
+    ]  # fmt: skip
+    assert made.sets[0].effective["rsize"] == "4096"
+    assert made.trials == len(schedule(made)) == 16 + 3
+    assert made.seconds > 16 * 0.3
+    # Each trial writes and reads one MiB; the warm-up is one more.
+    assert made.bytes == 20 * 2 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("factor", "gone", "words"),
+    [
+        (Factor(name="vers", levels=["2", "3"]), "2", "version 2 is gone"),
+        (Factor(name="vers", levels=["4.0", "4.2"]), "4.0", "does not offer version 4.0"),
+        (Factor(name="proto", levels=["tcp", "udp"]), "udp", "built without UDP"),
+        (Factor(name="client_threads", levels=["4"]), "4", "no threads"),
+        (Factor(name="server_threads", levels=["8"]), "8", "setting of the server"),
+    ],
+)
+def test_what_this_system_has_not_is_struck_out_untried(factor: Factor, gone: str, words: str) -> None:
+    world = World()
+    made = plan(world, factors=[Factor(name="rsize", levels=["4096", "65536"]), factor])
+    assert words in struck(made)[((factor.name, gone),)]
+    assert len(made.struck) == 1
+    assert len(made.sets) == 2 * max(len(factor.levels) - 1, 1)
+    assert all(one.levels.get(factor.name) != gone for one in made.sets)
+    assert not any(gone in options.split("=") for options in world.opened)
+
+
+def test_what_is_refused_and_what_comes_out_the_same_is_struck_out() -> None:
+    world = World()
+    world.refused = {"hard"}
+    factors = [
+        Factor(name="hard", levels=["soft", "hard"]),
+        Factor(name="transfer_size", levels=["65536", "262144", "524288", "1048576"]),
+    ]
+    made = plan(world, factors=factors)
+    found = struck(made)
+    assert set(found) == {
+        (("hard", "hard"),), (("transfer_size", "524288"),), (("transfer_size", "1048576"),),
+    }  # fmt: skip
+    assert "refuses hard" in found[("hard", "hard"),]
+    assert "the same as" in found[("transfer_size", "1048576"),]
+    assert "Limited by the server to 262144" in found[("transfer_size", "1048576"),]
+    assert [one.levels for one in made.sets] == [
+        {"hard": "soft", "transfer_size": "65536"}, {"hard": "soft", "transfer_size": "262144"},
+    ]  # fmt: skip
+
+
+def test_connections_held_by_another_mount_are_said() -> None:
+    world = World()
+    world.held = 1
+    made = plan(world, factors=[Factor(name="nconnect", levels=["1", "4"])])
+    assert "unmount it" in struck(made)[("nconnect", "4"),]
+    assert len(made.sets) == 1
+
+
+def test_options_that_the_kernel_never_shows_are_no_doubles() -> None:
+    made = plan(World(), factors=[Factor(name="retry", levels=["1", "2"])])
+    assert len(made.sets) == 2
+
+
+def test_levels_that_cannot_be_together_are_struck_out_as_a_pair() -> None:
+    factors = [
+        Factor(name="file_size", levels=["4096", "65536"]),
+        Factor(name="record_size", levels=["4096", "16384"]),
+    ]
+    made = plan(World(), factors=factors)
+    assert set(struck(made)) == {(("file_size", "4096"), ("record_size", "16384"))}
+    assert len(made.sets) == 3
+
+
+def test_a_base_that_is_struck_out_gives_way() -> None:
+    factors = [Factor(name="vers", levels=["3", "4.0", "4.2"], base="4.0")]
+    made = plan(World(), strategy="one-at-a-time", factors=factors)
+    assert made.sets[0].levels == {"vers": "3"}
+
+
+def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
+    world = World()
+    works = [Work(name="big", size=2**30), Work(name="small", kind="files", size=4096, count=1000)]
+    whole = plan(world, workloads=works)
+    assert whole.notes == []
+    less = plan(world, budget_s=whole.seconds / 4, workloads=works)
+    assert less.seconds <= whole.seconds / 4
+    assert less.experiment.workloads[0].size < 2**30
+    assert "Made smaller" in less.notes[0]
+    least = plan(world, budget_s=1.0, workloads=works)
+    assert least.experiment.repeats == 1
+    assert least.experiment.workloads[0].size == 2**20
+    assert any("will not do" in note for note in least.notes)
+    world.free = 2**30
+    roomy = plan(world, workloads=works)
+    assert roomy.space <= 2**28
+
+
+def test_a_file_size_that_does_not_fit_is_struck_out() -> None:
+    world = World()
+    world.free = 2**30
+    made = plan(world, factors=[Factor(name="file_size", levels=["1048576", "1073741824"])])
+    assert "free space" in struck(made)[("file_size", "1073741824"),]
+    world.free = 1000
+    with pytest.raises(AppError) as caught:
+        plan(world, factors=[Factor(name="file_size", levels=["1048576"])])
+    assert caught.value.kind is ErrorKind.NO_SPACE
+
+
+def test_a_dead_server_is_told_after_three_sets() -> None:
+    world = World()
+    world.dead = True
+    with pytest.raises(AppError) as caught:
+        plan(world, factors=[Factor(name="timeo", levels=[str(10 + n) for n in range(20)])])
+    assert caught.value.kind is ErrorKind.SERVER_SILENT
+    assert len(world.opened) == 3
+
+
+def test_too_many_sets_are_refused_before_any_is_tried() -> None:
+    world = World()
+    factors = [Factor(name=name, levels=[str(n) for n in range(1, 31)])
+               for name in ("timeo", "retrans", "acregmin")]  # fmt: skip
+    with pytest.raises(AppError) as caught:
+        plan(world, factors=factors)
+    assert caught.value.kind is ErrorKind.USAGE
+    assert world.opened == []
+
+
+def test_cancelling_ends_it() -> None:
+    world, token = World(), CancelToken()
+    with pytest.raises(CancelledError):
+        plan_experiment(
+            ExperimentArgs(experiment=experiment()), world.hands(), token, lambda _event: token.cancel()
+        )
+    assert world.opened == []
+
+
+def test_strategies() -> None:
+    factors = [
+        Factor(name="rsize", levels=["1", "2", "3"], base="2"), Factor(name="wsize", levels=["1", "2"])
+    ]  # fmt: skip
+    full = combinations(experiment(factors=factors), factors)
+    assert len(full) == 6
+    assert full[0] == {"rsize": "2", "wsize": "1"}
+    alone = combinations(experiment(strategy="one-at-a-time"), factors)
+    assert alone == [
+        {"rsize": "2", "wsize": "1"}, {"rsize": "1", "wsize": "1"}, {"rsize": "3", "wsize": "1"},
+        {"rsize": "2", "wsize": "2"},
+    ]  # fmt: skip
+    rows = [{"rsize": "3"}, {"rsize": "3", "wsize": "2"}, {"rsize": "3"}]
+    assert combinations(experiment(strategy="rows", rows=rows), factors) == [
+        {"rsize": "3", "wsize": "1"}, {"rsize": "3", "wsize": "2"},
+    ]  # fmt: skip
+
+
+def test_the_order_is_random_in_blocks_and_the_same_for_a_seed() -> None:
+    sets = [PlannedSet(levels={"rsize": str(n)}, options="") for n in range(30)]
+    made = ExperimentPlan(
+        experiment=experiment(repeats=3, seed=7), sets=sets, struck=[], trials=0, seconds=0, bytes=0, space=0
+    )
+    order = schedule(made)
+    assert order == schedule(made)
+    assert [trial.order for trial in order] == list(range(len(order)))
+    for block in range(3):
+        ordinary = [trial.set for trial in order if trial.block == block and not trial.baseline]
+        assert sorted(ordinary) == list(range(30))
+        assert ordinary != list(range(30))
+    assert order[0].baseline
+    assert order[-1].baseline
+    gaps = [place for place, trial in enumerate(order) if trial.baseline]
+    assert max(b - a for a, b in itertools.pairwise(gaps)) <= 21
+    other = msgspec.structs.replace(made, experiment=experiment(repeats=3, seed=8))
+    assert schedule(other) != order

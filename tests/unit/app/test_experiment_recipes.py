@@ -1,0 +1,144 @@
+"""Recipes: the five studies are there and possible, and a mistake in one of one's own is found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.bench.experiment.factors import ELSEWHERE, GONE, mounting, normal, spec_of
+from app.bench.experiment.library import delete_recipe, find_recipe, own_folder, recipes, save_recipe
+from app.bench.experiment.recipe_text import parse_recipe
+from app.bench.experiment.sets import combinations
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """\
+title = "Mine"
+options = "vers=4.2"
+
+[[factor]]
+name = "rsize"
+levels = ["64k", "default"]
+
+[[workload]]
+name = "a file"
+size = "4M"
+quick_size = "1M"
+"""
+
+
+def test_the_five_studies_are_there_with_what_they_found() -> None:
+    found = recipes()
+    assert [recipe.name for recipe in found] == [
+        "one-at-a-time", "transfer-size", "full-factorial", "attribute-caching", "versions",
+    ]  # fmt: skip
+    for recipe in found:
+        assert recipe.study is not None
+        assert recipe.study.measured.strip()
+        assert recipe.study.concluded
+        assert not recipe.own
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_every_set_of_a_study_is_a_mount_and_a_test(recipe, size) -> None:  # type: ignore[no-untyped-def]
+    experiment = recipe.experiment("nas:/x", size, seed=1)
+    factors = [factor for factor in experiment.factors if factor.name not in ELSEWHERE]
+    sets = combinations(experiment, factors)
+    assert 1 < len(sets) < 3000
+    assert size == "full" or len(sets) < 80
+    for levels in sets:
+        if not set(levels.items()) & set(GONE):
+            assert mounting(experiment, levels).options
+        for work in experiment.workloads:
+            assert spec_of(work, levels).total > 0
+
+
+def test_what_the_studies_varied_is_varied() -> None:
+    cache = find_recipe("attribute-caching").experiment("nas:/x")
+    assert cache.repeats == 5
+    options = [mounting(cache, levels).options for levels in combinations(cache, cache.factors)]
+    base = "vers=3,hard,rsize=32768,wsize=32768,proto=tcp,timeo=600"
+    assert options == [base, f"{base},noac", f"{base},actimeo=0"]
+    works = [spec_of(work, {}) for work in cache.workloads]
+    assert [(work.size, work.count, work.workload) for work in works] == [
+        (2**30, 1, "file"), (2**20, 100, "files"),
+    ]  # fmt: skip
+    alone = find_recipe("one-at-a-time").experiment("nas:/x")
+    assert alone.repeats == 10
+    sets = combinations(alone, alone.factors)
+    assert all(sum(one[name] != sets[0][name] for name in one) <= 1 for one in sets)
+    assert len(sets) == 1 + 10 + 10 + 6
+
+
+def test_levels_of_a_test_change_the_test() -> None:
+    versions = find_recipe("versions").experiment("nas:/x", "quick")
+    levels = {"vers": "4.2", "file_size": "4194304", "record_size": "16384", "pattern": "random"}
+    spec = spec_of(versions.workloads[0], levels)
+    assert (spec.size, spec.block_size, spec.workload) == (4194304, 16384, "random")
+    streams = spec_of(versions.workloads[0], {"streams": "4"})
+    assert (streams.workload, streams.count) == ("streams", 4)
+    assert mounting(versions, levels).options == "vers=4.2"
+    assert mounting(versions, {"read_ahead_kb": "512", "vers": "default"}).read_ahead_kb == 512
+
+
+def test_sizes_are_kept_as_bytes() -> None:
+    assert normal("rsize", "64k") == "65536"
+    assert normal("transfer_size", "1M") == "1048576"
+    assert normal("timeo", "600") == "600"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "word"),
+    [
+        ('title = "Mine"', 'title = "Mine', 1, "TOML"),
+        ('title = "Mine"\n', "", 1, "title"),
+        ('name = "rsize"', 'name = "rsise"', 6, "rsise"),
+        ('"default"]', '"12x"]', 6, "12x"),
+        ('"default"]', "64]", 6, "levels"),
+        ('"default"]\n', '"default"]\nbase = "1024"\n', 7, "base"),
+        ('"default"]\n', '"default"]\nsteps = 3\n', 7, "steps"),
+        ('size = "4M"', 'size = "many"', 10, "many"),
+        ('size = "4M"', 'size = "4M"\ncount = 3', 11, "count"),
+        ('options = "vers=4.2"', 'options = "vers=9"', 2, "options"),
+        ('options = "vers=4.2"', 'strategy = "rows"', 2, "rows"),
+        ('options = "vers=4.2"', 'strategy = "best"', 2, "strategy"),
+        ('quick_size = "1M"\n', 'quick_size = "1M"\n[quick]\nrepeats = 0\n', 13, "repeats"),
+        ('quick_size = "1M"\n', 'quick_size = "1M"\n[[row]]\nwsize = "4096"\n', 13, "wsize"),
+    ],
+)
+def test_a_mistake_is_named_by_file_line_and_key(old: str, new: str, line: int, word: str) -> None:
+    assert parse_recipe(GOOD, "mine.toml").title == "Mine"
+    assert old in GOOD
+    with pytest.raises(AppError) as caught:
+        parse_recipe(GOOD.replace(old, new), "mine.toml")
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "mine.toml" in caught.value.message
+    assert f"line {line}" in caught.value.message
+    assert word in caught.value.message
+
+
+def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
+    save_recipe(GOOD, "mine")
+    assert own_folder() == own_home / ".config/mountwright/recipes"
+    recipe = find_recipe("mine")
+    assert (recipe.title, recipe.own) == ("Mine", True)
+    quick = recipe.experiment("nas:/x", "quick")
+    assert quick.workloads[0].size == 2**20
+    assert quick.factors[0].levels == ["65536", "default"]
+    assert find_recipe(str(own_folder() / "mine.toml")).title == "Mine"
+    delete_recipe("mine")
+    with pytest.raises(AppError):
+        find_recipe("mine")
+
+
+@pytest.mark.parametrize("name", ["versions", "../x", "Ä", ""])
+def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
+    with pytest.raises(AppError) as caught:
+        save_recipe(GOOD, name)
+    assert caught.value.kind is ErrorKind.USAGE
+    with pytest.raises(AppError):
+        delete_recipe(name or "none")
