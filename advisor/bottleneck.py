@@ -179,7 +179,7 @@ class _Seen:
         self.way = way
         self.load = load
         self.link = link
-        rate = link.rate_bps if link is not None else None
+        rate = link.rate_of(way) if link is not None else None
         mtu = link.mtu if link is not None and link.mtu else 1500
         #: Payload bytes a second that the link carries, None if unknown.
         self.line = payload_rate_bps(rate, mtu) / 8 if rate else None

@@ -7,6 +7,7 @@ Rates are in bits per second, times in seconds, sizes in bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,10 @@ class LinkFacts:
     errors: int | None = None
     drops: int | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
+
+    def rate_of(self, direction: Literal["read", "write"]) -> float | None:
+        """Return the line rate in this direction, bits per second: to read is towards this client."""
+        return self.rate_bps if direction == "read" or self.up_bps is None else self.up_bps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,8 +259,7 @@ class _Copy:
         return bounds | {name: under_way / each_s}
 
     def _rate_bps(self) -> float:
-        down, up = self.link.rate_bps or math.inf, self.link.up_bps
-        return down if up is None or self.work.direction == "read" else up
+        return self.link.rate_of(self.work.direction) or math.inf
 
     def _size(self) -> int:
         return _transfer_size(self.values, "rsize" if self.work.direction == "read" else "wsize")
