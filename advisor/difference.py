@@ -3,9 +3,9 @@
 The ratio is the estimator of Hodges and Lehmann (Estimates of Location Based on Rank Tests, 1963) on
 logarithms: the median of all ratios of a value after to a value before. Its interval lies between order
 statistics of the same ratios, at the ranks where the exact test of Wilcoxon, Mann and Whitney stops finding a
-difference (Moses; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.2 and 4.3). No distribution
-is assumed but that both sets have the same shape on a logarithmic scale, which is what "so many per cent
-faster" means.
+difference (Moses; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.2 and 4.3). No
+distribution is assumed but that both sets have the same shape on a logarithmic scale, which is what "so many
+per cent faster" means.
 """
 
 from __future__ import annotations

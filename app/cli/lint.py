@@ -13,6 +13,7 @@ from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.share import Share, ShareError
 from app.cli.lint_files import read_places
+from app.cli.text import shown
 from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.mounts.table import printable, read_table
@@ -201,7 +202,7 @@ def report_text(report: LintReport, *, icons: bool) -> str:
     number = len(report.entries)
     judged = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
     blocks.append(f"{judged if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
-    return _shown("\n\n".join(blocks))
+    return shown("\n\n".join(blocks))
 
 
 def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str]:
@@ -215,11 +216,6 @@ def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str
             lines.append(f"    Fix: {finding.fix} → {fixed}" if len(fixed) else f"    Fix: {finding.fix}")
         lines.append(f"    Source: {finding.source} [{finding.rule}]")
         yield "\n".join(lines)
-
-
-def _shown(text: str) -> str:
-    """Return a text without characters that a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def _counted(number: int, word: str) -> str:

@@ -23,6 +23,7 @@ from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
+from app.cli.history import keep_test, run_history
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
@@ -59,10 +60,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the parsed command; messages go to standard error, results to standard output."""
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        if args.command == "convert":
-            return run_convert(args)
-        if args.command == "lint":
-            return run_lint(args)
+        if args.command in _WITHOUT_HOST:
+            return _WITHOUT_HOST[args.command](args)
         with open_host(args.lab) as host:
             text = _COMMANDS[args.command](host, args)
         if text:
@@ -217,7 +216,8 @@ def _watch(host: Host, args: argparse.Namespace) -> str:
 def _test(host: Host, args: argparse.Namespace) -> str:
     lab = args.lab is not None and not args.path
     result = _lab_test(host, args) if lab else _run_test(host, args, args.path)
-    return _json(result) if args.json else test_text(result)
+    kept = "" if args.no_history else keep_test(result, quiet=args.json)
+    return _json(result) if args.json else test_text(result) + kept
 
 
 def _lab_test(host: Host, args: argparse.Namespace) -> Any:
@@ -277,6 +277,11 @@ def _complain(error: AppError) -> None:
         print(f"  | {line}", file=sys.stderr)
 
 
+_WITHOUT_HOST: dict[str, Callable[[argparse.Namespace], int]] = {
+    "convert": run_convert,
+    "lint": run_lint,
+    "history": run_history,
+}
 _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "list": _list,
     "discover": _discover,

@@ -11,6 +11,7 @@ from app.cli.apply import add_arguments as add_apply
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
+from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
 from app.cli.persist import add_forget, add_persist
 from app.cli.tunables import add_arguments as add_tunables
@@ -106,6 +107,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_test(add("test", "copy to and from a directory and measure the speed"))
 
+    add_history(add("history", "list, compare, export and import the tests that were kept"))
+
     add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
     return parser
 
@@ -155,6 +158,7 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         help="how the client's cache is kept out of the read (fresh-mount: only with --lab)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
+    test.add_argument("--no-history", action="store_true", help="do not keep the result in the history")
 
 
 def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
@@ -184,6 +188,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     lab = args.lab is not None
     if args.command == "mount" and not lab and not (args.share and args.mount_point):
         parser.error("mount needs SHARE and MOUNTPOINT")
+    if args.command == "history" and lab:
+        parser.error("history reads what was kept; leave --lab out")
     if args.command == "lint" and lab:
         parser.error("lint judges options without mounting anything; leave --lab out")
     if args.command == "umount" and not lab and not args.mount_point:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from app.agent.protocol import ForgetArgs, PersistArgs
-from app.errors import AppError, ErrorKind
+from app.cli.consent import get_consent
 
 if TYPE_CHECKING:
     import argparse
@@ -56,22 +55,14 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
     if args.dry_run or not report.diff:
         return report
     if not args.yes:
-        _get_consent(report.diff)
+        get_consent(
+            report.diff,
+            "Write this?",
+            hint="Look at the change with --dry-run, then give --yes.",
+            refused="Nothing was written.",
+        )
     # The file has to be the one that was shown.
     return ask(verb, msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256))
-
-
-def _get_consent(diff: str) -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise AppError(
-            ErrorKind.USAGE,
-            "Nothing is changed without a yes, and there is no terminal to ask on.",
-            hint="Look at the change with --dry-run, then give --yes.",
-        )
-    print(diff, end="", file=sys.stderr)
-    print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise AppError(ErrorKind.CANCELLED, "Nothing was written.")
 
 
 def report_text(report: FstabReport) -> str:

@@ -193,10 +193,9 @@ def _experiment(connection: sqlite3.Connection, number: int) -> Experiment:
 
 def _raw(spec: bytes) -> msgspec.Raw:
     try:
-        msgspec.json.decode(spec)
+        return msgspec.Raw(msgspec.json.format(spec, indent=-1))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise AppError(ErrorKind.USAGE, "An experiment is described in JSON.", detail=str(error)) from error
-    return msgspec.Raw(spec)
 
 
 def _moment(text: str) -> float:

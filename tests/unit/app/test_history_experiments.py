@@ -32,7 +32,7 @@ def outcome(order: int, **changes: object) -> Outcome:
 
 
 def test_trial_by_trial(store: HistoryStore) -> None:
-    spec = b'{"factors": {"rsize": ["8192", "65536"]}}'
+    spec = b'{"factors":{"rsize":["8192","65536"]}}'
     number = store.start_experiment(spec, "nas:/a", 7, name="quick", environment=Environment(host="desk"))
     for order in (1, 0, 2):
         store.add_outcome(number, outcome(order))

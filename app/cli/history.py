@@ -1,0 +1,317 @@
+"""The command "history": every test that was kept, found, compared, exported and imported; needs no host."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.cli.consent import get_consent
+from app.cli.text import shown, table, test_text
+from app.errors import AppError, ErrorKind
+from app.history.comparing import compare_runs, speed_text
+from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
+from app.history.model import Filter, Run
+from app.history.remember import remember_test
+from app.history.store import HistoryStore
+from app.save import save_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.bench.result import TestResult
+    from app.history.comparing import RunsCompared
+    from app.history.model import Row
+
+_AGO = re.compile(r"(\d{1,5})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+_EVERYTHING = 2**31
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's actions and their arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions (default: list)")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name != "export":  # whose --json names a file; SUPPRESS keeps what was given before the action
+            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        return action
+
+    def add_numbers(action: argparse.ArgumentParser) -> None:
+        action.add_argument("numbers", type=int, nargs="+", metavar="ID", help="number of a run")
+
+    found = add("list", "list runs, newest first")
+    _add_filter(found)
+    found.add_argument("--limit", type=int, default=50, help="greatest number of runs (default 50)")
+    show = add("show", "show one run with everything measured")
+    show.add_argument("number", type=int, metavar="ID")
+    compare = add("compare", "compare two runs, or two sets of them")
+    compare.add_argument("before", type=_numbers, metavar="A[,A…]", help="numbers of runs")
+    compare.add_argument("after", type=_numbers, metavar="B[,B…]")
+    tag = add("tag", "give runs tags, or take some from them")
+    tag.add_argument("--add", action="append", default=[], metavar="TAG")
+    tag.add_argument("--remove", action="append", default=[], metavar="TAG")
+    add_numbers(tag)
+    note = add("note", "write the note of a run")
+    note.add_argument("number", type=int, metavar="ID")
+    note.add_argument("text", metavar="TEXT", help="“” for none")
+    baseline = add("baseline", "compare later tests of the same share with a run")
+    baseline.add_argument("--clear", action="store_true", help="no longer")
+    baseline.add_argument("number", type=int, metavar="ID")
+    delete = add("delete", "take runs out, after a yes")
+    delete.add_argument("--yes", action="store_true", help="delete without asking")
+    add_numbers(delete)
+    export = add("export", "write runs to a new file")
+    kind = export.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--csv", metavar="FILE", help="a line for each run")
+    kind.add_argument("--json", dest="json_file", metavar="FILE",
+                      help="everything measured, experiments too; for import")  # fmt: skip
+    export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
+                        help="only these runs")  # fmt: skip
+    _add_filter(export)
+    take = add("import", "add the runs of an exported file, those that are there already left out")
+    take.add_argument(
+        "file", metavar="FILE", help="JSON of history export or test --json, - for standard input"
+    )
+
+
+def _add_filter(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--share", default="", help="server:/export, or the path of what is not NFS")
+    action.add_argument("--server", default="", help="its name")
+    action.add_argument("--host", default="", help="that ran the test")
+    action.add_argument("--tag", default="")
+    action.add_argument("--kind", default="", help="what was copied: file, files, …")
+    action.add_argument(
+        "--since",
+        type=_moment,
+        default=None,
+        metavar="WHEN",
+        help="2026-03-01, 2026-03-01T10:00, 24h, 7d or 4w",
+    )
+    action.add_argument("--baselines", action="store_true", help="only baselines")
+    action.add_argument("text", nargs="*", metavar="WORD", help="in share, options, tags, note, host")
+
+
+def run_history(args: argparse.Namespace) -> int:
+    """Do what the command line says; return the exit code.
+
+    Raises:
+        AppError: as the store says, or if a file cannot be read or written.
+    """
+    with HistoryStore.open() as store:
+        for message in store.messages:
+            print(f"mountwright: {message}", file=sys.stderr)
+        result = _ACTIONS[args.action or "list"](store, args)
+    if not isinstance(result, str):
+        result = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
+    if result:
+        print(result if args.json else shown(result), flush=True)
+    return 0
+
+
+def keep_test(result: TestResult, *, quiet: bool) -> str:
+    """Keep a finished test; return the lines that say so, and how it compares with the baseline.
+
+    That it could not be kept goes to standard error, and so does a warning if ``quiet``.
+    """
+    try:
+        kept = remember_test(result)
+    except AppError as error:
+        print(f"mountwright: {error.message}\n  {error.hint}", file=sys.stderr)
+        return ""
+    for message in kept.messages:
+        print(f"mountwright: {message}", file=sys.stderr)
+    if quiet:
+        if kept.warning:
+            print(f"mountwright: {shown(kept.warning)}", file=sys.stderr)
+        return ""
+    told = [f"Kept in the history as run {kept.id}."]
+    return shown("\n".join(["", *filter(None, [kept.warning or kept.comparison]), *told]))
+
+
+def _filter(args: argparse.Namespace, limit: int) -> Filter:
+    return Filter(
+        text=" ".join(args.text), share=args.share, server=args.server, host=args.host, tag=args.tag,
+        kind=args.kind, since=args.since, baseline=args.baselines, limit=limit,
+    )  # fmt: skip
+
+
+def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[Row]:
+    wanted = _filter(args, args.limit) if args.action else Filter(limit=50)
+    rows = store.find(wanted)
+    if args.json:
+        return rows
+    if not rows:
+        return "No test is kept that fits. “test” keeps each one." if args.action else "No test is kept yet."
+    more = store.count(wanted) - len(rows)
+    return rows_text(rows) + (f"\n… and {more} older ones (--limit)." if more > 0 else "")
+
+
+def rows_text(rows: Sequence[Row]) -> str:
+    """Return runs as a table; a baseline has an asterisk."""
+    cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "ASKED FOR", "TAGS AND NOTE"]]
+    for row in rows:
+        said = " ".join([*(f"#{tag}" for tag in row.tags), row.note]).strip()
+        started = datetime.fromisoformat(row.started_at).astimezone().strftime("%Y-%m-%d %H:%M")
+        cells.append(
+            [
+                f"{row.id}{'*' if row.baseline else ''}",
+                started,
+                row.share,
+                row.link or "—",
+                row.kind,
+                speed_text(row.write),
+                speed_text(row.read, cached=row.read_cached),
+                row.requested or "—",
+                said.splitlines()[0] if said else "",
+            ]
+        )
+    return table(cells)
+
+
+def _show(store: HistoryStore, args: argparse.Namespace) -> str | Run:
+    run = store.get(args.number)
+    return run if args.json else run_text(run)
+
+
+def run_text(run: Run) -> str:
+    """Return all that is kept of a run but the samples."""
+    head = [f"Run {run.id}, started {run.result.started_at}{', the baseline of its share' * run.baseline}"]
+    head += [f"Imported from {run.origin}"] if run.origin else []
+    head += [f"Tags: {', '.join(run.tags)}"] if run.tags else []
+    head += [f"Note: {run.note}"] if run.note else []
+    rows = [["ENVIRONMENT", ""]]
+    if run.result.environment is not None:
+        for name, value in msgspec.structs.asdict(run.result.environment).items():
+            if value is not None:
+                rows.append([name.replace("_", " "), str(value)])
+    return "\n".join([*head, "", test_text(run.result), "", table(rows)])
+
+
+def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunsCompared:
+    found = compare_runs(*([store.get(number) for number in side] for side in (args.before, args.after)))
+    return found if args.json else compared_text(found)
+
+
+def compared_text(found: RunsCompared) -> str:
+    """Return a comparison for people: figures, then what else is not the same."""
+    lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in found.comparisons]
+    if not lines:
+        lines.append("Nothing was measured in all of them.")
+    lines += found.notes
+    rows = [["NOT THE SAME", "A", "B"], *([item.name, item.before, item.after] for item in found.differing)]
+    return "\n".join(
+        [*lines, "", table(rows) if found.differing else "Options and environment are the same."]
+    )
+
+
+def _tag(store: HistoryStore, args: argparse.Namespace) -> str:
+    if not args.add and not args.remove:
+        raise AppError(ErrorKind.USAGE, "Which tag?", hint="Give --add TAG or --remove TAG.")
+    store.tag(args.numbers, args.add, args.remove)
+    return ""
+
+
+def _note(store: HistoryStore, args: argparse.Namespace) -> str:
+    store.note(args.number, args.text)
+    return ""
+
+
+def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
+    if args.clear:
+        store.clear_baseline(args.number)
+    else:
+        store.set_baseline(args.number)
+    return ""
+
+
+def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
+    if not args.yes:
+        runs = [store.get(number) for number in args.numbers]
+        rows = [row for row in store.find(Filter(limit=_EVERYTHING)) if row.id in {run.id for run in runs}]
+        get_consent(
+            shown(rows_text(rows)) + "\n",
+            "Delete this?" if len(rows) == 1 else "Delete these?",
+            hint="Give --yes.",
+            refused="Nothing was deleted.",
+        )
+    gone = store.delete(args.numbers)
+    return f"Deleted {len(gone)} run{'s' * (len(gone) != 1)}."
+
+
+def _export(store: HistoryStore, args: argparse.Namespace) -> str:
+    rows = store.find(_filter(args, _EVERYTHING))
+    if args.numbers:
+        wanted = {store.get(number).id for number in args.numbers}
+        rows = [row for row in rows if row.id in wanted]
+    rows.reverse()
+    path = args.csv or args.json_file
+    if args.csv:
+        text = to_csv(rows)
+    else:
+        whole = not args.numbers and _filter(args, 0) == Filter(limit=0)
+        experiments = [store.experiment(row.id) for row in reversed(store.experiments())] if whole else []
+        text = to_json((store.get(row.id) for row in rows), experiments).decode()
+    save_text(str(Path.cwd() / path), text)
+    return f"Wrote {len(rows)} run{'s' * (len(rows) != 1)} to {path}."
+
+
+def _import(store: HistoryStore, args: argparse.Namespace) -> str:
+    found = take_in(store, from_json(_read(args.file)), Path(args.file).name)
+    text = f"Added {len(found.added)} run{'s' * (len(found.added) != 1)}; {found.known} known already."
+    if found.experiments or found.known_experiments:
+        text += f" Experiments: {len(found.experiments)} added, {found.known_experiments} known already."
+    return text
+
+
+def _read(name: str) -> bytes:
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise AppError(ErrorKind.USAGE, f"{name} cannot be read: {error.strerror}.") from error
+    if len(raw) > MAX_BYTES:
+        raise AppError(ErrorKind.USAGE, f"{name} is too long to be an exported history.")
+    return raw
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"“{text}” is no list of numbers such as 3 or 3,4,5") from None
+
+
+def _moment(text: str) -> datetime:
+    """Return the moment that a person means; one without a zone is in the local one."""
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return datetime.now(UTC) - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"“{text}” is no date such as 2026-03-01, and no age such as 7d"
+        ) from None
+
+
+_ACTIONS: dict[str, Callable[[HistoryStore, argparse.Namespace], object]] = {
+    "list": _list,
+    "show": _show,
+    "compare": _compare,
+    "tag": _tag,
+    "note": _note,
+    "baseline": _baseline,
+    "delete": _delete,
+    "export": _export,
+    "import": _import,
+}

@@ -1,0 +1,143 @@
+"""Runs beside each other: how much the figures differ, and what else does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from app.bench.compare import Comparison, compare
+from app.errors import AppError, ErrorKind
+from app.history.model import read_is_cached
+from app.units import format_duration, format_rate, format_size, format_speed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.bench.result import TestResult
+    from app.history.model import Run
+
+#: What makes it another test, with the words for it.
+_TEST = {"size": "file size", "count": "number of files", "block size": "block size", "sync": "O_SYNC",
+         "cache": "cache method"}  # fmt: skip
+_FORMS = {"rate_bps": format_rate, "memory_bytes": format_size, "rtt_s": format_duration}
+#: It differs between any two tests: it is told, but never as what made them differ.
+_NOISE = frozenset({"rtt_s"})
+
+
+class Differing(NamedTuple):
+    """Something that is not the same in both.
+
+    Attributes:
+        name: of the option, or of what of the environment or of the test it is.
+        before: values, joined if a side has several; "—" if it is not known.
+        after: likewise.
+    """
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsCompared:
+    """Two sets of runs beside each other.
+
+    Attributes:
+        comparisons: of each figure that all runs measured.
+        differing: options, environment and server that are not the same.
+        notes: what a reader must know before believing the comparison, one sentence each.
+    """
+
+    comparisons: list[Comparison]
+    differing: list[Differing]
+    notes: list[str]
+
+
+def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
+    """Return what the runs have to say about each other.
+
+    Raises:
+        AppError: USAGE if a side is empty, or they did not do the same.
+    """
+    old, new = [run.result for run in before], [run.result for run in after]
+    kinds = {result.workload for result in (*old, *new)}
+    if not old or not new or len(kinds) > 1:
+        raise AppError(
+            ErrorKind.USAGE,
+            "These runs cannot be compared: they did not copy the same kind of files.",
+            hint="Compare runs of one file with runs of one file, and many small ones with many small ones.",
+        )
+    tests = _differing([_test(result) for result in old], [_test(result) for result in new])
+    notes = [f"The {_TEST[item.name]} is not the same: {item.before} and {item.after}." for item in tests]
+    if any(read_is_cached(result) for result in (*old, *new)):
+        notes.append("A read that came at least partly from the client's cache is left out.")
+    differing = _differing([_setting(result) for result in old], [_setting(result) for result in new])
+    return RunsCompared(comparisons=compare(old, new), differing=differing, notes=notes)
+
+
+def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
+    """Return a warning if a test is significantly slower than the baseline, and the comparison in any case.
+
+    Args:
+        baseline: of the same share and kind.
+        result: of the test.
+
+    Returns:
+        Two texts; the warning is "" if there is nothing to warn of, the comparison if nothing was measured in
+        both.
+    """
+    comparisons = compare([baseline.result], [result])
+    when = baseline.result.started_at[:10]
+    texts = [f"{item.text()[:1].upper()}{item.text()[1:]}" for item in comparisons]
+    compared = f"Compared with the baseline of {when}: {'; '.join(texts)}." if texts else ""
+    slow = [item for item in comparisons if item.verdict == "slower"]
+    if not slow:
+        return "", compared
+    differing = [
+        item
+        for item in _differing([_setting(baseline.result)], [_setting(result)])
+        if item.name not in _NOISE
+    ]
+    names = ", ".join(f"{item.name} ({item.before} → {item.after})" for item in differing[:6])
+    why = f" What differs: {names}." if names else " Options and environment are the same as then."
+    return f"Slower than the baseline of {when}: {'; '.join(item.text() for item in slow)}.{why}", compared
+
+
+def _test(result: TestResult) -> dict[str, str]:
+    """Return what was done, as a person reads it."""
+    transfer = result.write or result.read
+    return {
+        "size": format_size(transfer.bytes / result.count) if transfer is not None else "—",
+        "count": str(result.count),
+        "block size": format_size(result.block_size),
+        "sync": "yes" if result.sync else "no",
+        "cache": result.cache.method if result.cache is not None else "—",
+    }
+
+
+def _setting(result: TestResult) -> dict[str, str]:
+    """Return options and environment, as a person reads them; what is not known is left out."""
+    found = {name: value or "yes" for name, value in result.effective.items()}
+    if result.environment is not None:
+        values = msgspec.structs.asdict(result.environment)
+        for name, value in values.items():
+            if value is not None and not (name == "nfs_version" and "vers" in found):
+                found[name] = _FORMS[name](value) if name in _FORMS else str(value)
+    return found
+
+
+def _differing(old: Sequence[dict[str, str]], new: Sequence[dict[str, str]]) -> list[Differing]:
+    names = dict.fromkeys(name for values in (*old, *new) for name in values)
+    found: list[Differing] = []
+    for name in names:
+        before, after = ({values.get(name, "—") for values in side} for side in (old, new))
+        if before != after:
+            found.append(Differing(name, " | ".join(sorted(before)), " | ".join(sorted(after))))
+    return found
+
+
+def speed_text(speed: float | None, *, cached: bool = False) -> str:
+    """Return a speed for a list, "—" for none."""
+    return "—" if speed is None else format_speed(speed) + (" (cached)" if cached else "")

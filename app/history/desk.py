@@ -1,0 +1,141 @@
+"""What the window asks of the history: each call opens it, does one thing and closes it, on a thread.
+
+A file that is opened for each question needs no thread of its own, and another program may write in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from app.errors import AppError, ErrorKind
+from app.history.comparing import compare_runs
+from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
+from app.history.model import Filter
+from app.history.store import HistoryStore
+from app.process import find_program, run
+from app.save import save_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.history.comparing import RunsCompared
+    from app.history.exchange import Imported
+    from app.history.model import Row, Run
+
+Format = Literal["csv", "json"]
+
+#: More rows at once help nobody: words find the others.
+SHOWN = 500
+_READ_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What the list shows.
+
+    Attributes:
+        rows: newest first, SHOWN at most.
+        total: how many the filter lets through.
+        read_only: a newer program made the file: nothing can be changed.
+        messages: what a person should know of it.
+    """
+
+    rows: list[Row]
+    total: int
+    read_only: bool
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laid:
+    """Chosen runs beside each other.
+
+    Attributes:
+        runs: oldest first.
+        compared: of exactly two; None if they cannot be compared, or are not two.
+        problem: why they cannot, "" otherwise.
+    """
+
+    runs: list[Run]
+    compared: RunsCompared | None = None
+    problem: str = ""
+
+
+def look(text: str, share: str) -> Looked:
+    """Return the runs that have all words of a text, of one share or ("") of all."""
+    with HistoryStore.open() as store:
+        wanted = Filter(text=text, share=share, limit=SHOWN)
+        rows = store.find(wanted)
+        total = store.count(wanted) if len(rows) == SHOWN else len(rows)
+        return Looked(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
+
+
+def lay(numbers: Sequence[int]) -> Laid:
+    """Return these runs, and, of two, what the newer says beside the older."""
+    with HistoryStore.open() as store:
+        runs = sorted((store.get(number) for number in numbers), key=lambda run: run.result.started_at)
+    if len(runs) != 2:
+        return Laid(runs=runs)
+    try:
+        return Laid(runs=runs, compared=compare_runs(runs[:1], runs[1:]))
+    except AppError as error:
+        return Laid(runs=runs, problem=error.message)
+
+
+def change(work: Callable[[HistoryStore], object]) -> None:
+    """Do something with the open history."""
+    with HistoryStore.open() as store:
+        work(store)
+
+
+def delete(numbers: Sequence[int]) -> list[Run]:
+    """Take runs out; return them, to be brought back."""
+    with HistoryStore.open() as store:
+        return store.delete(numbers)
+
+
+def bring_back(runs: Sequence[Run]) -> None:
+    """Add runs again that were taken out."""
+    with HistoryStore.open() as store:
+        for item in runs:
+            store.add(item)
+
+
+def export(numbers: Sequence[int], path: str, kind: Format) -> None:
+    """Write runs to a new file.
+
+    Raises:
+        AppError: as the store, or if the file cannot be written.
+    """
+    with HistoryStore.open() as store:
+        runs = [store.get(number) for number in numbers]
+        wanted = set(numbers)
+        rows = [row for row in store.find(Filter(limit=2**31)) if row.id in wanted] if kind == "csv" else []
+    text = {
+        "csv": lambda: to_csv(rows),
+        "json": lambda: to_json(runs).decode(),
+    }[kind]()
+    save_text(path, text)
+
+
+def take(path: str) -> Imported:
+    """Add the runs of an exported file. It is read in a child, as its folder may be on a dead mount.
+
+    Raises:
+        AppError: IO if it cannot be read, USAGE if it is no export.
+    """
+    program = find_program("head")
+    if program is None or not path.startswith("/"):
+        raise AppError(ErrorKind.USAGE, f"“{path}” cannot be read.", hint="Give the whole path of the file.")
+    outcome = run([program, "-c", str(MAX_BYTES), "--", path], timeout=_READ_S)
+    if not outcome.ok:
+        raise AppError(
+            ErrorKind.IO,
+            f"{path} cannot be read.",
+            hint="Is it there, and is its folder on a server that answers?",
+            detail=outcome.stderr.strip(),
+        )
+    with HistoryStore.open() as store:
+        return take_in(store, from_json(outcome.stdout.encode()), Path(path).name)

@@ -1,0 +1,180 @@
+"""The history as JSON, for another machine and as a copy for bad days, and back; and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from app.bench.result import TestResult
+from app.errors import AppError, ErrorKind
+from app.history.model import Experiment, Row, Run, started
+from app.history.store import clean_tag, content_uid
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from app.history.store import HistoryStore
+
+#: Longer files are none of ours: a hundred thousand runs with all samples take about as much.
+MAX_BYTES = 2**30
+_FORMAT_VERSION = 1
+_NOTE_LIMIT = 10_000
+#: A spreadsheet takes a cell that begins so for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Export(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a file that was exported.
+
+    Attributes:
+        format: says what it is.
+        version: of the format; a newer one is refused.
+        program: version of the program that wrote it.
+        exported_at: UTC, ISO 8601.
+        runs: oldest first.
+        experiments: likewise.
+    """
+
+    format: Literal["mountwright-history"] = "mountwright-history"
+    version: int = _FORMAT_VERSION
+    program: str = VERSION
+    exported_at: str = ""
+    runs: list[Run] = []
+    experiments: list[Experiment] = []
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import did.
+
+    Attributes:
+        added: numbers of the runs that are new.
+        known: how many were there already.
+        experiments: numbers of the experiments that are new.
+        known_experiments: how many were there already.
+    """
+
+    added: list[int]
+    known: int
+    experiments: list[int]
+    known_experiments: int
+
+
+class _Head(msgspec.Struct):
+    """Enough to say whether the rest can be read."""
+
+    format: str = ""
+    version: int = 0
+
+
+def to_json(runs: Iterable[Run], experiments: Iterable[Experiment] = ()) -> bytes:
+    """Return runs and experiments as one JSON document; numbers of this database are left out."""
+    export = Export(
+        exported_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        runs=[msgspec.structs.replace(run, id=0) for run in runs],
+        experiments=[msgspec.structs.replace(item, id=0) for item in experiments],
+    )
+    return msgspec.json.format(msgspec.json.encode(export), indent=1) + b"\n"
+
+
+def from_json(raw: bytes) -> Export:
+    """Return what an exported file has, or a single result as ``test --json`` prints it.
+
+    Raises:
+        AppError: USAGE if it is neither, is of a newer program, or says what cannot be.
+    """
+    try:
+        head = msgspec.json.decode(raw, type=_Head)
+        if not head.format:
+            export = Export(runs=[Run(result=msgspec.json.decode(raw, type=TestResult))])
+        elif head.version > _FORMAT_VERSION:
+            raise AppError(
+                ErrorKind.USAGE,
+                "The file was exported by a newer version of this program.",
+                hint="Use the newer version.",
+            )
+        else:
+            export = msgspec.json.decode(raw, type=Export)
+        for run in export.runs:
+            _check(run)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise AppError(
+            ErrorKind.USAGE,
+            "This is not a file that was exported from a history.",
+            hint="“history export --json FILE” writes one; the output of “test --json” is taken, too.",
+            detail=str(error),
+        ) from error
+    return export
+
+
+def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
+    """Add what is new; a baseline of another machine is none here.
+
+    Args:
+        store: the history.
+        export: what to add.
+        name: of the file, kept as the origin of what has none yet.
+
+    Raises:
+        AppError: as the store; what was added until then stays.
+    """
+    added: list[int] = []
+    experiments: list[int] = []
+    for run in export.runs:
+        before = store.known(run.uid or content_uid(run.result))
+        if before is None:
+            origin = run.origin or name
+            added.append(store.add(msgspec.structs.replace(run, id=0, baseline=False, origin=origin)))
+    for item in export.experiments:
+        if not item.uid or store.known_experiment(item.uid) is None:
+            fresh = msgspec.structs.replace(item, id=0, origin=item.origin or name)
+            experiments.append(store.add_experiment(fresh))
+    return Imported(
+        added=added,
+        known=len(export.runs) - len(added),
+        experiments=experiments,
+        known_experiments=len(export.experiments) - len(experiments),
+    )
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return rows as CSV (RFC 4180), speeds in bytes a second; no cell is a formula."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(Row.__struct_fields__)
+    for row in rows:
+        values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
+        writer.writerow([_cell(value) for value in values.values()])
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+def _check(run: Run) -> None:
+    """Refuse what no test can have measured.
+
+    Raises:
+        ValueError: if it is such.
+        AppError: if a tag is none.
+    """
+    result = run.result
+    started(result)
+    values = [value for figure in result.figures.values() for value in figure.values]
+    values += [item.bytes_per_s for item in (result.write, result.read) if item is not None]
+    if not all(math.isfinite(value) and value >= 0 for value in values):
+        raise ValueError("a speed is below 0 or no number")
+    if result.count < 1 or len(run.note) > _NOTE_LIMIT:
+        raise ValueError("a number of files or a note is out of bounds")
+    for tag in run.tags:
+        clean_tag(tag)

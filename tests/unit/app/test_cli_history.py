@@ -1,0 +1,148 @@
+"""The history command, without a host."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from history_world import result
+
+from app.cli import main as cli
+from app.cli.history import keep_test
+from app.history.model import Run
+from app.history.store import HistoryStore
+
+FAST = [100e6, 101e6, 99e6, 100.5e6, 98e6, 102e6]
+SLOW = [60e6, 61e6, 59e6, 60.5e6, 58e6, 62e6]
+
+
+@pytest.fixture(autouse=True)
+def three(own_home: Path) -> None:
+    with HistoryStore.open() as store:
+        store.add(Run(result=result(FAST, FAST), tags=("old",)))
+        store.add(
+            Run(result=result(SLOW, FAST, started_at="2026-03-02T10:00:00+00:00"), note="New \x1b[31mcable")
+        )
+        store.add(Run(result=result(share="den:/x", workload="files", cached=True)))
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> str:
+    assert cli.main(["history", *argv]) == code
+    out, err = capsys.readouterr()
+    return err if code else out
+
+
+def test_the_list_is_the_newest_first_and_safe_to_print(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys).splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", "2", "3", "1"]
+    assert "60.5 MB/s" in lines[1]
+    assert "New \\x1b[31mcable" in lines[1]
+    assert "110 MB/s (cached)" in lines[2]
+    assert "#old" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (["--share", "den:/x"], [3]),
+        (["--tag", "old"], [1]),
+        (["--kind", "files"], [3]),
+        (["--since", "2026-03-02"], [2]),
+        (["--since", "1h"], []),
+        (["CABLE"], [2]),
+        (["--limit", "1"], [2]),
+        (["--host", "desk", "--server", "nas"], [2, 1]),
+    ],
+)
+def test_filters(capsys: pytest.CaptureFixture[str], words: list[str], numbers: list[int]) -> None:
+    assert [row["id"] for row in json.loads(said(capsys, "list", "--json", *words))] == numbers
+    text = said(capsys, "list", *words)
+    assert ("No test is kept that fits" in text) == (not numbers)
+    assert ("2 older ones" in text) == ("--limit" in words)
+
+
+def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "host" in (text := said(capsys, "show", "1"))
+    assert "Tags: old" in text
+    assert json.loads(said(capsys, "--json", "show", "1"))["result"]["share"] == "nas:/home"
+    text = said(capsys, "compare", "1", "2")
+    assert "To the server 40 % slower" in text
+    assert "From the server no significant difference" in text
+    assert json.loads(said(capsys, "compare", "--json", "1", "2"))["comparisons"][0]["verdict"] == "slower"
+    assert "too few repeats" not in text
+    assert "did not copy the same kind" in said(capsys, "compare", "1,2", "3", code=2)
+    assert "no run 9" in said(capsys, "show", "9", code=2)
+
+
+def test_what_a_person_says_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "tag", "--add", "x", "--remove", "old", "1", "2")
+    said(capsys, "note", "1", "Here.")
+    said(capsys, "baseline", "1")
+    assert "1*" in (text := said(capsys, "list", "--baselines"))
+    assert "#x Here." in text
+    said(capsys, "baseline", "--clear", "1")
+    assert "1*" not in said(capsys, "list")
+    assert "Which tag?" in said(capsys, "tag", "1", code=2)
+
+
+def test_deleting_takes_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "without a yes" in said(capsys, "delete", "1", code=2)
+    assert said(capsys, "delete", "--yes", "1", "2") == "Deleted 2 runs.\n"
+    for answer, code, left in (("n\n", 130, 1), ("y\n", 0, 0)):
+        monkeypatch.setattr(sys, "stdin", terminal := io.StringIO(answer))
+        terminal.isatty = lambda: True  # type: ignore[method-assign]
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        said(capsys, "delete", "3", code=code)
+        with HistoryStore.open() as store:
+            assert store.count() == left
+
+
+def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, lines = str(tmp_path / "all.json"), tmp_path / "some.csv"
+    assert "Wrote 3 runs" in said(capsys, "export", "--json", file)
+    assert "Wrote 1 run to" in said(capsys, "export", "--csv", str(lines), "--tag", "old")
+    assert [row["id"] for row in csv.DictReader(lines.read_text().splitlines())] == ["1"]
+    said(capsys, "export", "--csv", str(tmp_path / "two.csv"), "--id", "1,3")
+    assert "could not be written" in said(capsys, "export", "--json", file, code=1)
+    said(capsys, "delete", "--yes", "2")
+    assert said(capsys, "import", file) == "Added 1 run; 2 known already.\n"
+    assert "cannot be read" in said(capsys, "import", str(tmp_path / "none"), code=2)
+    assert "not a file that was exported" in said(capsys, "import", str(lines), code=2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["list", "--since", "lately"], ["compare", "a", "b"], ["export"], ["delete"],
+     ["export", "--csv", "a", "--json", "b"]],
+)  # fmt: skip
+def test_wrong_words(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["history", *words])
+    assert caught.value.code == 2
+    with pytest.raises(SystemExit):
+        cli.main(["--lab", "wan", "history"])
+
+
+def test_a_finished_test_is_kept_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "baseline", "1")
+    slow = result(SLOW, SLOW, started_at="2026-03-03T10:00:00+00:00")
+    text = keep_test(slow, quiet=False)
+    assert "Slower than the baseline of 2026-03-01" in text
+    assert "Kept in the history as run 4." in text
+    assert keep_test(slow, quiet=True) == ""
+    assert "Slower than the baseline" in capsys.readouterr().err
+
+
+def test_a_history_that_cannot_be_used_does_not_spoil_the_test(
+    capsys: pytest.CaptureFixture[str], own_home: Path
+) -> None:
+    folder = own_home / ".local/share/mountwright"
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "history.sqlite").mkdir()
+    assert keep_test(result(), quiet=False) == ""
+    err = capsys.readouterr().err
+    assert "The measurement is not lost" in err
+    assert len(list(folder.glob("mountwright-unsaved-*.json"))) == 1

@@ -1,0 +1,138 @@
+"""A finished test is kept and compared with its baseline, and never lost."""
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from history_world import result
+
+from app.bench.environment import Environment
+from app.errors import AppError, ErrorKind
+from app.history import database
+from app.history.comparing import compare_runs
+from app.history.exchange import from_json
+from app.history.model import Run
+from app.history.remember import remember_test
+from app.history.schema import MIGRATIONS
+from app.history.store import HistoryStore
+
+FAST = [100e6, 101e6, 99e6, 100.5e6, 98e6, 102e6]
+SLOW = [60e6, 61e6, 59e6, 60.5e6, 58e6, 62e6]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data/history.sqlite"
+
+
+def with_baseline(path: Path) -> None:
+    kept = remember_test(result(FAST, FAST, environment=Environment(kernel="6.1")), path=path)
+    assert (kept.warning, kept.comparison) == ("", "")
+    with HistoryStore.open(path) as store:
+        store.set_baseline(kept.id)
+
+
+def test_slower_than_the_baseline_is_a_warning(path: Path) -> None:
+    with_baseline(path)
+    slow = result(SLOW, FAST, environment=Environment(kernel="6.12"), effective={"vers": "3"})
+    kept = remember_test(slow, path=path)
+    assert kept.warning.startswith(
+        "Slower than the baseline of 2026-03-01: to the server 40 % slower (100 MB/s"
+    )
+    assert "vers (4.2 → 3)" in kept.warning
+    assert "kernel (6.1 → 6.12)" in kept.warning
+    assert "From the server no significant difference" in kept.comparison
+
+
+def test_no_warning_where_there_is_none(path: Path) -> None:
+    with_baseline(path)
+    for other in (
+        result(FAST[::-1], FAST, started_at="2026-03-02T10:00:00+00:00"),
+        result([50e6], [50e6]),  # one repeat says nothing
+        result(SLOW, SLOW, share="nas:/other"),
+        result(FAST, SLOW, cached=True),
+        result(SLOW, SLOW, workload="files"),
+    ):
+        assert remember_test(other, path=path).warning == ""
+    assert "too few repeats" in remember_test(result([50e6], [51e6]), path=path).comparison
+    # The same result again is the same run.
+    assert remember_test(result(SLOW, SLOW, workload="files"), path=path).comparison == ""
+
+
+def kept_in(error: AppError) -> Path:
+    return Path(error.message.rpartition(" it is in ")[2].rstrip("."))
+
+
+@pytest.mark.parametrize("trouble", ["locked", "newer", "folder"])
+def test_what_cannot_be_kept_is_in_a_file(
+    path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    if trouble == "folder":
+        path.parent.write_text("in the way")
+    else:
+        remember_test(result(), path=path)
+    other = sqlite3.connect(path, isolation_level=None) if trouble != "folder" else None
+    if other is not None:
+        other.execute(
+            "BEGIN IMMEDIATE" if trouble == "locked" else f"PRAGMA user_version = {len(MIGRATIONS) + 1}"
+        )
+    with pytest.raises(AppError) as caught:
+        remember_test(result(FAST, samples=5), path=path)
+    if other is not None:
+        other.close()
+    assert caught.value.kind is {"locked": ErrorKind.BUSY, "newer": ErrorKind.UNAVAILABLE}.get(
+        trouble, ErrorKind.IO
+    )
+    file = kept_in(caught.value)
+    assert file.parent == (tmp_path if trouble == "folder" else path.parent)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert f"history import {file}" in caught.value.hint
+    (run,) = from_json(file.read_bytes()).runs
+    assert run.result == result(FAST, samples=5)
+
+
+def test_a_history_that_turns_out_to_be_damaged_does_not_cost_the_test(path: Path) -> None:
+    with HistoryStore.open(path) as store:
+        for place in range(40):
+            store.add(Run(result=result([1e6 + place])))
+    raw = path.read_bytes()
+    path.write_bytes(raw[:4096] + b"\xa5" * (len(raw) - 4096))
+    kept = remember_test(result(FAST), path=path)
+    assert any("damaged" in message for message in kept.messages)
+    with HistoryStore.open(path) as store:
+        assert store.get(kept.id).result == result(FAST)
+
+
+def test_runs_beside_each_other_say_what_else_differs() -> None:
+    one = Run(result=result(FAST, FAST))
+    plain = result(FAST, SLOW)
+    assert plain.write is not None
+    other = Run(
+        result=msgspec.structs.replace(
+            plain,
+            effective={"vers": "4.2", "rsize": "1048576", "soft": ""},
+            block_size=2**16,
+            environment=Environment(host="desk", rtt_s=0.002),
+            write=msgspec.structs.replace(plain.write, bytes=2**30),
+        )
+    )
+    found = compare_runs([one], [other])
+    assert [item.verdict for item in found.comparisons] == ["same", "slower"]
+    assert found.differing == [
+        ("rsize", "65536", "1048576"), ("hard", "yes", "—"), ("soft", "—", "yes"), ("rtt_s", "—", "2 ms"),
+    ]  # fmt: skip
+    assert found.notes == [
+        "The file size is not the same: 64 MiB and 1 GiB.",
+        "The block size is not the same: 1 MiB and 64 KiB.",
+    ]
+    cached = compare_runs([one], [Run(result=result(FAST, FAST, cached=True))])
+    assert [item.figure for item in cached.comparisons] == ["write"]
+    assert "left out" in cached.notes[0]
+    for wrong in ([], [Run(result=result(workload="files"))]):
+        with pytest.raises(AppError) as caught:
+            compare_runs([one], wrong)
+        assert caught.value.kind is ErrorKind.USAGE
