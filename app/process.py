@@ -140,6 +140,7 @@ def run(
     *,
     timeout: float,
     input_text: str = "",
+    input_data: bytes = b"",
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
 ) -> Outcome:
@@ -149,6 +150,7 @@ def run(
         argv: program (an absolute path) and arguments.
         timeout: seconds.
         input_text: what it reads from its standard input.
+        input_data: the same as bytes.
         env: added to :func:`child_environment`.
         cwd: its working directory.
 
@@ -157,7 +159,7 @@ def run(
     """
     child = start(argv, env=env, cwd=cwd, stderr=subprocess.PIPE)
     try:
-        out, err = child.communicate(input_text.encode(), timeout=timeout)
+        out, err = child.communicate(input_data or input_text.encode(), timeout=timeout)
         code: int | None = child.returncode
     except subprocess.TimeoutExpired:
         kill_group(child)

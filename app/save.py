@@ -1,4 +1,4 @@
-"""Writes a text to a file that a person named: in a child, because the folder may be on a dead mount."""
+"""Writes a file that a person named: in a child, because the folder may be on a dead mount."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def default_folder() -> Path:
 
 
 def save_text(path: str, text: str) -> None:
+    """Write a new file of text; raises as save_file does."""
+    save_file(path, text.encode())
+
+
+def save_file(path: str, data: bytes) -> None:
     """Write a new file.
 
     Raises:
@@ -29,7 +34,7 @@ def save_text(path: str, text: str) -> None:
     shell = find_program("sh")
     if shell is None:
         raise AppError(ErrorKind.UNAVAILABLE, "There is no shell on this computer to write the file with.")
-    outcome = run([shell, "-c", _SCRIPT, "sh", path], timeout=_TIMEOUT_S, input_text=text, cwd="/")
+    outcome = run([shell, "-c", _SCRIPT, "sh", path], timeout=_TIMEOUT_S, input_data=data, cwd="/")
     if outcome.timed_out:
         raise AppError(
             ErrorKind.NOT_RESPONDING,

@@ -8,8 +8,9 @@ from PySide6.QtCore import QCoreApplication
 
 from advisor.options import catalogue
 from advisor.tunables import tunables
-from app.units import format_size, format_speed
+from app.units import format_size
 from ui.option_text import value_text
+from ui.speed_units import speed_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,7 +142,7 @@ def expected_text(expected: list[Expected]) -> list[str]:
     for entry in expected:
         if entry.now is None or entry.advised is None:
             continue
-        now, advised = format_speed(entry.now.bytes_per_s), format_speed(entry.advised.bytes_per_s)
+        now, advised = speed_text(entry.now.bytes_per_s), speed_text(entry.advised.bytes_per_s)
         text = _tr("{direction}: {now}").format(direction=words[entry.direction], now=now)
         if now != advised:
             text = _tr("{direction}: {now} now, {advised} as advised").format(
@@ -163,8 +164,8 @@ def curve_text(curve: Curve | None) -> list[str]:
     return [
         _tr("A copy over UDP: {now} with {size} at a time now, {advised} with {best} as advised; it may be "
             "{percent} % off either way.").format(
-            now=format_speed(curve.now[1]), size=format_size(curve.now[0]),
-            advised=format_speed(curve.advised[1]), best=format_size(curve.advised[0]), percent=error,
+            now=speed_text(curve.now[1]), size=format_size(curve.now[0]),
+            advised=speed_text(curve.advised[1]), best=format_size(curve.advised[0]), percent=error,
         )
     ]  # fmt: skip
 

@@ -24,11 +24,13 @@ from PySide6.QtGui import QGuiApplication, QIcon, QImageReader, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from app.agent.server import internal_error
+from app.units import SpeedUnit
 from app.version import VERSION
 from ui import theme
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
 from ui.session import LOCAL
+from ui.speed_units import SPEED_UNITS
 from ui.theme import Appearance
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ def open_window(lab: str | None = None) -> int:
     settings = QSettings()
     appearance = _stored_appearance(settings)
     theme.apply_appearance(app, appearance)
+    SPEED_UNITS.choose(_stored_unit(settings))
+    SPEED_UNITS.changed.connect(lambda: settings.setValue("speed-unit", str(SPEED_UNITS.unit)))
 
     def follow(_scheme: Qt.ColorScheme) -> None:
         theme.apply_appearance(app, _stored_appearance(settings))
@@ -109,6 +113,13 @@ def _stored_appearance(settings: QSettings) -> Appearance:
         return Appearance(str(settings.value("appearance", "system")))
     except ValueError:
         return Appearance.SYSTEM
+
+
+def _stored_unit(settings: QSettings) -> SpeedUnit:
+    try:
+        return SpeedUnit(str(settings.value("speed-unit", SpeedUnit.BYTES)))
+    except ValueError:
+        return SpeedUnit.BYTES
 
 
 def _first_size(window: MainWindow) -> None:

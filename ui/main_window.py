@@ -75,7 +75,7 @@ class MainWindow(QMainWindow):
         menu = make_menu(self, self._actions, appearance, choose_appearance)
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
         self._mounts = MountsPanel()
-        self._detail = DetailPanel(self.session.submit)
+        self._detail = DetailPanel(self.session.submit, self.bridge.run)
         self._detail.settings.dialect_chosen.connect(self._on_copy_as)
         self._pasting = Pasting(self)
         self._pasting.chosen.connect(self._on_pasted)

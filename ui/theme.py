@@ -45,6 +45,7 @@ class Colours:
         info: neither good nor bad.
         write: the curve and figures to the server.
         read: the curve and figures from it.
+        trip: the curve of round trips.
     """
 
     window: str
@@ -61,18 +62,19 @@ class Colours:
     info: str
     write: str
     read: str
+    trip: str
 
 
 LIGHT = Colours(
     window="#f4f5f7", base="#ffffff", raised="#fbfbfc", text="#1c2127", muted="#59626e", border="#d3d8df",
     accent="#1a5fb4", on_accent="#ffffff", ok="#14713a", warn="#875300", error="#b3261e", info="#1a5fb4",
-    write="#0067a3", read="#b34700",
+    write="#0067a3", read="#b34700", trip="#7b3fa0",
 )  # fmt: skip
 
 DARK = Colours(
     window="#1f2227", base="#17191d", raised="#2b2f36", text="#e7e9ec", muted="#a6aeb9", border="#3b414a",
     accent="#7ab0f5", on_accent="#0d1a2b", ok="#5fcb80", warn="#e8b34b", error="#ff8f85", info="#7ab0f5",
-    write="#5bb8ec", read="#f0a53a",
+    write="#5bb8ec", read="#f0a53a", trip="#c9a0f0",
 )  # fmt: skip
 
 

@@ -115,7 +115,7 @@ class Trial(QObject):
             else self.tr("Testing with the recommended settings, {number} of {count}…")
         )
         self._panel.trial.say(text.format(number=number, count=REPEATS), running=True)
-        if not self._quick_test.start(self._spec):
+        if self._spec is None or not self._quick_test.start(self._spec):
             self._stop(self.tr("The mount that was being tested is no longer shown: the test was given up."))
 
     def _on_test(self, result: TestResult | None) -> None:

@@ -12,7 +12,7 @@ from ui.theme import Appearance, Colours
 
 
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["text", "muted", "ok", "warn", "error", "info", "write", "read"])
+@pytest.mark.parametrize("name", ["text", "muted", "ok", "warn", "error", "info", "write", "read", "trip"])
 @pytest.mark.parametrize("background", ["window", "base", "raised"])
 def test_contrast(colours: Colours, name: str, background: str) -> None:
     assert theme.contrast(getattr(colours, name), getattr(colours, background)) >= 4.5

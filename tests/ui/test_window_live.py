@@ -78,8 +78,9 @@ def test_the_window_of_time_moves() -> None:
         window.take(_sample(float(second), speed=second))
     timeline = window.timeline()
     assert timeline.end_s == SPAN_S
-    assert timeline.curves["read"].speeds[-1] == 299
+    assert timeline.curves[1].way == "read"
+    assert timeline.curves[1].speeds[-1] == 299
     assert timeline.peak == 299
     window.clear()
     assert window.latest is None
-    assert window.timeline().curves == {}
+    assert window.timeline().curves == []

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from fake_host import FakeHost, result
-from PySide6.QtWidgets import (
-    QApplication,
-    QPushButton,
-)
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QSpinBox
 
-from app.bench.result import Sample, TestEvent
+from app.bench.result import Figure, Sample, TestEvent
 from app.errors import AppError, ErrorKind
+from app.units import SpeedUnit
 from ui import theme
+from ui.speed_units import SPEED_UNITS
+from ui.widgets.result_table import ResultTable
+from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from driver import Driver
 
 
-def events() -> list[TestEvent]:
-    made = [TestEvent(direction="write", phase="prepare")]
+def events(number: int = 0) -> list[TestEvent]:
+    made = [TestEvent(direction="write", phase="prepare", round=number)]
     for way in ("write", "read"):
         for step in range(1, 21):
             count = step * 465_000
-            made.append(TestEvent(direction=way, phase=way, sample=Sample(step * 0.05, count, count)))
-        made.append(TestEvent(direction=way, phase="close"))
+            made.append(TestEvent(direction=way, phase=way, round=number,
+                                  sample=Sample(step * 0.05, count, count)))  # fmt: skip
+        made.append(TestEvent(direction=way, phase="close", round=number))
     return made
 
 
@@ -34,26 +39,168 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     driver.open()
     driver.tab("Quick test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
-    assert "64 MiB" in driver.text_of("plan")
+    driver.wait(lambda: "about 15 s" in driver.text_of("plan"))
+    assert "6 times and once before as a warm-up" in driver.text_of("plan")
+    assert "are free there" in driver.text_of("plan")
     assert not driver.sees("expected")
     assert not driver.sees("results")
     driver.click("start")
     panel = driver.window._detail.quick_test
-    driver.wait(lambda: panel._plot is not None and panel._plot._curves["read"].getData()[0] is not None
-                and len(panel._plot._curves["read"].getData()[0]) == 20)  # fmt: skip
-    assert panel._timer.isActive()
+    driver.wait(lambda: panel._plot.plot is not None
+                and len(panel._plot.plot._speeds.lines["read", True].getData()[0]) == 20)  # fmt: skip
+    assert panel._plot.drawing
     assert "what the model expects" in driver.text_of("expected")
-    assert panel._plot._expected["read"][0].isVisible()
+    assert panel._plot.plot._references.expected["read"][0].isVisible()
     assert not driver.find(QPushButton, "unmount").isEnabled()
     assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
+    driver.wait(lambda: "Warm-up" in driver.text_of("progress"))
     fake.hold.set()
     driver.wait(lambda: driver.sees("results"))
-    assert not panel._timer.isActive()
+    assert not panel._plot.drawing
     assert driver.find(QPushButton, "unmount").isEnabled()
     assert not driver.sees("cached-warning")
     assert "A note to the reader." in driver.text_of("notes")
     (spec,) = fake.asked("test.run")
-    assert (spec.path, spec.direction, spec.size, spec.cache) == ("/home", "both", 64 * 2**20, "fadvise")
+    assert (spec.path, spec.direction, spec.cache, spec.repeats) == ("/home", "both", "fadvise", 6)
+    assert spec.size > 64 * 2**20
+
+
+def choose(driver: Driver, name: str, data: object) -> None:
+    combo = driver.find(QComboBox, name)
+    assert isinstance(combo, QComboBox)
+    assert combo.isVisible(), name
+    combo.setCurrentIndex(combo.findData(data))
+
+
+def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Quick test")
+    assert not driver.sees("size")
+    choose(driver, "duration", "")
+    choose(driver, "size", float(4 * 2**20))
+    choose(driver, "direction", "write")
+    driver.wait(lambda: "gigabit" in driver.text_of("facts"))
+    choose(driver, "cache", "fresh-mount")
+    repeats = driver.find(QSpinBox, "repeats")
+    assert isinstance(repeats, QSpinBox)
+    repeats.setValue(1)
+    assert "one file of 4 MiB" in driver.text_of("plan")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    (spec,) = fake.asked("test.run")
+    assert (spec.size, spec.direction, spec.repeats, spec.workload) == (4 * 2**20, "write", 1, "file")
+    assert spec.cache == "fresh-mount"
+
+
+def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
+    rate = Figure(
+        values=[200.0, 210.0, 220.0], median=210.0, low=200.0, high=220.0, confidence=0.75, wide=False
+    )
+    fake.result = msgspec.structs.replace(
+        fake.result, workload="files", count=1000, figures={"create": rate, "stat": rate, "delete": rate}
+    )
+    driver.open()
+    driver.tab("Quick test")
+    choose(driver, "what", 4096)
+    assert not driver.sees("count")
+    choose(driver, "duration", "")
+    driver.wait(lambda: "1000 files of 4 KiB" in driver.text_of("plan") and "cross" in driver.text_of("plan"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("rates"))
+    (spec,) = fake.asked("test.run")
+    assert (spec.workload, spec.size, spec.count) == ("files", 4096, 1000)
+    rates = driver.find(Sentences, "rates")
+    assert isinstance(rates, Sentences)
+    assert "210 files a second (slowest to fastest: 200 to 220)" in rates.sentences()[0]
+
+
+def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fake: FakeHost) -> None:
+    fake.test_plan_error = AppError(ErrorKind.NOT_RESPONDING, "It does not answer.")
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.message() == "It does not answer.")
+    assert "It does not answer." in driver.text_of("plan")
+    assert fake.asked("test.run") == []
+    fake.test_plan_error = None
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+
+
+def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost) -> None:
+    speeds = [float(speed) for speed in (90e6, 95e6, 100e6, 101e6, 102e6, 140e6)]
+    figure = Figure(values=speeds, median=100.5e6, low=90e6, high=140e6, confidence=0.97, wide=True,
+                    timeouts=4, retransmissions=11)  # fmt: skip
+    fake.result = msgspec.structs.replace(
+        fake.result, figures={"write": figure}, enough=["Backup: about 2.9 TB in a night of 8 hours."]
+    )
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    table = driver.find(ResultTable, "results")
+    assert isinstance(table, ResultTable)
+    text = table.text()
+    assert "Speed, median of 6\t100 MB/s" in text or "Speed, median of 6\t101 MB/s" in text
+    assert "95 % interval\t90 MB/s to 140 MB/s" in text
+    assert "1, in all repeats 4" in text
+    assert "3, in all repeats 11" in text
+    assert driver.sees("wide-warning")
+    assert driver.sees("enough")
+    SPEED_UNITS.choose(SpeedUnit.BITS)
+    try:
+        assert "720 Mbit/s to 1.12 Gbit/s" in table.text()
+    finally:
+        SPEED_UNITS.choose(SpeedUnit.BYTES)
+    # The next test like it is compared with this one.
+    fake.events = events()
+    driver.click("start")
+    driver.wait(lambda: "the best before this test" in driver.text_of("expected"))
+    driver.wait(lambda: not driver.window._detail.quick_test.running)
+
+
+def test_the_plot_can_stand_still_while_the_test_goes_on(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    fake.hold.clear()
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.window._detail.quick_test._plot.drawing)
+    driver.click("pause")
+    assert not driver.window._detail.quick_test._plot.drawing
+    driver.click("pause")
+    assert driver.window._detail.quick_test._plot.drawing
+    driver.click("zoom-in")
+    driver.click("zoom-reset")
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("results"))
+    assert not driver.find(QPushButton, "pause").isEnabled()
+
+
+def test_the_plot_is_saved_as_a_picture_and_as_a_table(
+    driver: Driver, fake: FakeHost, tmp_path: Path
+) -> None:
+    fake.events = events()
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    driver.click("save-plot")
+    driver.wait(lambda: driver.sees("save-plot-dialog"))
+    path, told = driver.find(QLineEdit, "save-plot-path"), driver.find(QLabel, "save-plot-told")
+    assert isinstance(path, QLineEdit)
+    assert isinstance(told, QLabel)
+    assert path.text().endswith("/speed-home.png")
+    for kind, start in (("png", b"\x89PNG"), ("csv", b"repeat,warm_up,direction")):
+        choose(driver, "save-plot-kind", kind)
+        path.setText(str(tmp_path / f"plot.{kind}"))
+        driver.click("save-plot-save")
+        driver.wait(lambda: told.text() not in {"", "Saving…"})
+        assert told.text().startswith("Saved as")
+        assert (tmp_path / f"plot.{kind}").read_bytes().startswith(start)
+    driver.click("save-plot-save")
+    driver.wait(lambda: "could not be written" in told.text())
+    driver.click("save-plot-dialog-close")
 
 
 def test_a_cached_read_is_flagged(driver: Driver, fake: FakeHost) -> None:
@@ -75,6 +222,7 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
     driver.wait(lambda: not driver.window._detail.quick_test.running)
     assert not driver.sees("results")
     assert driver.message() == ""
+    assert "Stopped" in driver.text_of("progress")
     assert driver.find(QPushButton, "start").text() == "&Start"  # type: ignore[attr-defined]
 
 
@@ -106,6 +254,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
     driver.open()
     driver.tab("Quick test")
     driver.click("start")
+    driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.window._mounts.choose("nas01:/media", "/media")
     assert not driver.find(QPushButton, "start").isEnabled()
     assert "/home" in driver.text_of("plan")
@@ -119,6 +268,7 @@ def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHos
     driver.open()
     driver.tab("Quick test")
     driver.click("start")
+    driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.window._on_host_chosen("gigabit")
     assert "still running" in driver.message()
     assert driver.window.session.key == ""
@@ -126,7 +276,7 @@ def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHos
 
 def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qapp: QApplication) -> None:
 
-    fake.events = events()
+    fake.events = events(1)
     driver.open()
     driver.tab("Quick test")
     driver.click("start")
@@ -136,7 +286,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
             theme.apply_appearance(qapp, appearance)
             QApplication.processEvents()
             colours = theme.colours_of(driver.window)
-            image = driver.window._detail.quick_test._plot.grab().toImage()
+            image = driver.window._detail.quick_test._plot.plot.grab().toImage()
             seen = {
                 image.pixelColor(x, y).name()
                 for x in range(0, image.width(), 2)

@@ -122,11 +122,12 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("advice")
     tabs.setCurrentWidget(window._detail.quick_test)
     photographer.wait(lambda: window._detail.quick_test._facts is not None, "the facts")
+    photographer.wait(lambda: window._detail.quick_test._planner.plan is not None, "the plan")
     photographer.pause(0.2)
     photographer.take("test-ready")
     photographer.click("start")
     panel = window._detail.quick_test
-    photographer.wait(lambda: _running_in(window, "read", 2.0), "the read", 180)
+    photographer.wait(lambda: _running_in(window, 4), "the fourth repeat", 180)
     photographer.take("test-running")
     photographer.wait(lambda: not panel.running, "the end of the test", 180)
     photographer.wait(lambda: photographer.sees("results"), "the result")
@@ -141,12 +142,13 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.wait(lambda: not photographer.sees("unmount"), "the unmount")
 
 
-def _running_in(window: MainWindow, way: str, seconds: float) -> bool:
+def _running_in(window: MainWindow, number: int) -> bool:
+    """Whether the test reads in this repeat, or is over."""
     run = window._detail.quick_test._run()
     if run is None or run.result is not None:
         return run is not None
-    curve = run.timeline.curves.get(way)  # type: ignore[call-overload]
-    return curve is not None and curve.end_s - curve.start_s >= seconds
+    curve = run.timeline.latest("read")
+    return curve is not None and curve.round == number and len(curve.samples) > 10
 
 
 def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from advisor.model import DEFAULT_READ_AHEAD, Prediction, Work, predict
 from advisor.options import MountOptions
-from app.units import format_speed
+from ui.speed_units import speed_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> dict[Way, Prediction]:
     """Return what the model expects of each way; nothing where it does not know the link, or over UDP."""
     active = mount.active if mount is not None else None
-    if facts is None or active is None:
+    if facts is None or active is None or spec.workload not in {"file", "files"}:
         return {}
     options = MountOptions.parse(active.options)
     if (options.get("proto") or "tcp").startswith("udp"):
@@ -31,7 +31,7 @@ def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> di
     ways: tuple[Way, ...] = ("write", "read") if spec.direction == "both" else (spec.direction,)
     found: dict[Way, Prediction] = {}
     for way in ways:
-        work = Work(direction=way, length=spec.size, block=spec.block_size)
+        work = Work(direction=way, length=spec.total, block=spec.block_size, files=spec.count)
         prediction = predict(options, facts, work, read_ahead=read_ahead)
         if prediction is not None:
             found[way] = prediction
@@ -45,10 +45,23 @@ def expectation_text(found: Mapping[Way, Prediction]) -> str:
         "read": QCoreApplication.translate("expectation", "{speed} from it (± {percent} %)"),
     }
     parts = [
-        words[way].format(speed=format_speed(item.bytes_per_s), percent=round(item.error * 100))
+        words[way].format(speed=speed_text(item.bytes_per_s), percent=round(item.error * 100))
         for way, item in found.items()
     ]
     if not parts:
         return ""
     text = QCoreApplication.translate("expectation", "Dashed, with a band: what the model expects, {speeds}.")
+    return text.format(speeds=", ".join(parts))
+
+
+def best_text(best: Mapping[Way, float]) -> str:
+    """Return the best speeds of earlier tests in words, "" for none."""
+    words = {
+        "write": QCoreApplication.translate("expectation", "{speed} to the server"),
+        "read": QCoreApplication.translate("expectation", "{speed} from it"),
+    }
+    parts = [words[way].format(speed=speed_text(speed)) for way, speed in best.items()]
+    if not parts:
+        return ""
+    text = QCoreApplication.translate("expectation", "Dotted: the best before this test, {speeds}.")
     return text.format(speeds=", ".join(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,9 @@ class LiveWindow:
             return timeline
         start = self._samples[0].t_s
         times = [sample.t_s - start for sample in self._samples]
-        timeline.curves["write"] = Curve(0.0, times, [sample.write_bytes_per_s for sample in self._samples])
-        timeline.curves["read"] = Curve(0.0, times, [sample.read_bytes_per_s for sample in self._samples])
+        trips = [math.nan if sample.rtt_s is None else sample.rtt_s for sample in self._samples]
+        timeline.curves = [
+            Curve("write", 0.0, times, [sample.write_bytes_per_s for sample in self._samples], trips),
+            Curve("read", 0.0, times, [sample.read_bytes_per_s for sample in self._samples]),
+        ]
         return timeline

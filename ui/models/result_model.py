@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_size
+from ui.models.figure_text import interval_text, interval_title
+from ui.speed_units import speed_text
 
 if TYPE_CHECKING:
-    from app.bench.result import TestResult, Transfer
+    from app.bench.result import Figure, TestResult, Transfer
+
+    #: One direction, and its repeats if there are several.
+    Column = tuple[Transfer, Figure | None]
 
     AnyIndex = QModelIndex | QPersistentModelIndex
 
@@ -37,47 +42,80 @@ class ResultModel(QAbstractTableModel):
         self.endResetModel()
 
     def _fill(self, result: TestResult) -> None:
-        columns: list[Transfer] = []
-        for title, transfer in (
-            (self.tr("To the server"), result.write),
-            (self.tr("From the server"), result.read),
+        columns: list[Column] = []
+        for title, name, transfer in (
+            (self.tr("To the server"), "write", result.write),
+            (self.tr("From the server"), "read", result.read),
         ):
             if transfer is not None:
                 self._titles.append(title)
-                columns.append(transfer)
-        self._add(self.tr("Speed"), self.tr("Bytes over the whole time, fsync and close included."),
-                  [self._speed(column) for column in columns])  # fmt: skip
-        self._warned = {(0, place + 1) for place, column in enumerate(columns) if column.cached}
-        self._add(self.tr("Amount"), self.tr("Bytes of the file."),
-                  [format_size(column.bytes) for column in columns])  # fmt: skip
+                figure = result.figures.get(name)
+                columns.append((transfer, figure if figure and len(figure.values) > 1 else None))
+        self._fill_speeds(columns)
+        self._warned = {(0, place + 1) for place, (transfer, _) in enumerate(columns) if transfer.cached}
+        self._add(self.tr("Amount"), self.tr("Bytes of the files, in each repeat."),
+                  [format_size(column.bytes) for column, _ in columns])  # fmt: skip
         self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
-                  [format_duration(column.transfer_s) for column in columns])  # fmt: skip
+                  [format_duration(column.transfer_s) for column, _ in columns])  # fmt: skip
         self._add(self.tr("Flushing (fsync)"), self.tr("Time until the server had every byte."),
-                  [_time(column.fsync_s) for column in columns])  # fmt: skip
+                  [_time(column.fsync_s) for column, _ in columns])  # fmt: skip
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
-                  [_time(column.close_s) for column in columns])  # fmt: skip
+                  [_time(column.close_s) for column, _ in columns])  # fmt: skip
         if result.nfs:
             self._fill_network(columns)
 
-    def _fill_network(self, columns: list[Transfer]) -> None:
+    def _fill_speeds(self, columns: list[Column]) -> None:
+        """Add the speed, and how sure it is; what follows is of the repeat with the median speed."""
+        whole = self.tr("Bytes over the whole time, fsync and close included.")
+        figures = [figure for _, figure in columns if figure is not None]
+        if not figures:
+            self._add(
+                self.tr("Speed"), whole, [self._speed(column, column.bytes_per_s) for column, _ in columns]
+            )
+            return
+        count = min(len(figure.values) for figure in figures)
+        self._add(self.tr("Speed, median of {count}").format(count=count), whole,
+                  [self._speed(column, figure.median if figure else column.bytes_per_s)
+                   for column, figure in columns])  # fmt: skip
+        self._add(interval_title(figures[0]),
+                  self.tr("Where the median of all such repeats lies; the warm-up is not among them."),
+                  [interval_text(figure) if figure else "—" for _, figure in columns])  # fmt: skip
+
+    def _fill_network(self, columns: list[Column]) -> None:
         self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
-                  [str(column.timeouts) for column in columns])  # fmt: skip
+                  [self._of_all(column.timeouts, figure.timeouts if figure else None)
+                   for column, figure in columns])  # fmt: skip
         lost = self.tr("What had to be sent again because it, or its answer, was lost")
         self._add_counts(self.tr("Sent again (NFS requests)"), f"{lost} (mountstats).",
-                         [column.rpc_retransmissions for column in columns])  # fmt: skip
+                         [self._resent(pair, "mountstats") for pair in columns])  # fmt: skip
         self._add_counts(self.tr("Sent again (TCP segments)"), f"{lost} (TCP_INFO of its connections).",
-                         [column.tcp_retransmissions for column in columns])  # fmt: skip
+                         [self._resent(pair, "tcp_info") for pair in columns])  # fmt: skip
         self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)
-                   for column in columns])  # fmt: skip
+                   for column, _ in columns])  # fmt: skip
 
-    def _add_counts(self, title: str, tip: str, counts: list[int | None]) -> None:
+    def _resent(self, pair: Column, source: str) -> str | None:
+        """Return what was sent again by one source; only the one that counts is summed over the repeats."""
+        column, figure = pair
+        count = column.tcp_retransmissions if source == "tcp_info" else column.rpc_retransmissions
+        if count is None:
+            return None
+        summed = figure is not None and column.retransmissions_from == source
+        return self._of_all(count, figure.retransmissions if figure is not None and summed else None)
+
+    def _of_all(self, count: int, total: int | None) -> str:
+        """Return a count, and that of all repeats if it is another."""
+        if total is None or total == count:
+            return str(count)
+        return self.tr("{count}, in all repeats {total}").format(count=count, total=total)
+
+    def _add_counts(self, title: str, tip: str, counts: list[str | None]) -> None:
         """Add a row, unless its source has nothing to say on this mount."""
         if any(count is not None for count in counts):
-            self._add(title, tip, ["—" if count is None else str(count) for count in counts])
+            self._add(title, tip, ["—" if count is None else count for count in counts])
 
-    def _speed(self, transfer: Transfer) -> str:
-        text = format_speed(transfer.bytes_per_s)
+    def _speed(self, transfer: Transfer, bytes_per_s: float) -> str:
+        text = speed_text(bytes_per_s)
         return self.tr("{speed}, from the cache").format(speed=text) if transfer.cached else text
 
     def _add(self, title: str, tip: str, cells: list[str]) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.mounts.change import ApplyReport, Keeper
     from app.mounts.model import Configured, Mount, MountReport
     from ui.bridge import BridgeCall
+    from ui.dialogs.copy_as import Run
 
 
 class DetailPanel(QWidget):
@@ -60,7 +61,7 @@ class DetailPanel(QWidget):
     forgotten = Signal(str, object)
     imported = Signal(object)
 
-    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()
         self._mount: Mount | None = None
         self._made = False
@@ -100,7 +101,7 @@ class DetailPanel(QWidget):
         self.advice.advised.connect(self._on_advised)
         self.live = LivePanel(submit)
         self.live.failed.connect(self.failed)
-        self.quick_test = QuickTestPanel(submit)
+        self.quick_test = QuickTestPanel(submit, run)
         self.quick_test.failed.connect(self.failed)
         self.quick_test.running_changed.connect(self._on_running)
         self._trial = Trial(self, self.quick_test, self._applying, self.advice)

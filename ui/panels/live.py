@@ -10,11 +10,13 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollA
 
 from app.agent.protocol import WatchArgs
 from app.errors import AppError, ErrorKind
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_size
 from ui.models.live_window import LiveWindow
+from ui.speed_units import SPEED_UNITS, speed_text
 from ui.widgets.labels import MutedLabel, enlarge, heading, plain_label
 from ui.widgets.legend import Legend
 from ui.widgets.operations_table import OperationsTable
+from ui.widgets.unit_choice import UnitChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +57,7 @@ class LivePanel(QWidget):
         self._connections = MutedLabel(wrap=True)
         self._connections.setObjectName("connections")
         self._lay_out()
+        SPEED_UNITS.changed.connect(self._show)
 
     def _lay_out(self) -> None:
         page = QWidget()
@@ -65,6 +68,7 @@ class LivePanel(QWidget):
         top.addWidget(self._legend)
         top.addStretch(1)
         top.addWidget(self._said)
+        top.addWidget(UnitChoice())
         layout.addLayout(top)
         layout.addWidget(self._plot_box, 1)
         layout.addLayout(self._figures())
@@ -179,8 +183,8 @@ class LivePanel(QWidget):
             return
         self._said.setText(
             self.tr("reads {read}, writes {write}, {count} operations a second").format(
-                read=format_speed(sample.read_bytes_per_s),
-                write=format_speed(sample.write_bytes_per_s),
+                read=speed_text(sample.read_bytes_per_s),
+                write=speed_text(sample.write_bytes_per_s),
                 count=round(sample.ops_per_s),
             )
         )

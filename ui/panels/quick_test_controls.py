@@ -6,26 +6,31 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSpinBox, QWidget
 
-from app.bench.result import DEFAULT_SIZE, TestSpec
+from app.bench.result import DEFAULT_SIZE, TestPlanArgs, TestSpec
 from app.units import format_size
 from ui import theme
 from ui.widgets.labels import enlarge
 
 if TYPE_CHECKING:
-    from app.bench.result import CacheMethod, Direction
+    from app.bench.result import CacheMethod, Direction, Preset
 
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
+#: Sizes of small files, and how many there are unless a preset chooses: those of the old measurements.
+_SMALL = {2**20: 100, 4096: 1000}
+_COUNTS = (10, 100, 1000, 5000)
+#: As many repeats as a 95 % interval needs.
+_REPEATS = 6
 
 
 class QuickTestControls(QWidget):
-    """Direction, size, cache handling; Start and Stop are one button.
+    """What to copy, which way, for how long, how the cache is kept out; Start and Stop are one button.
 
     Signals:
         start_clicked: begin.
         stop_clicked: cancel.
-        plan_changed: another direction, size or method was chosen.
+        plan_changed: something else was chosen.
     """
 
     start_clicked = Signal()
@@ -35,32 +40,49 @@ class QuickTestControls(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._running = False
-        self._direction = QComboBox()
-        self._direction.setObjectName("direction")
-        for text, value in (
-            (self.tr("To the server and back"), "both"),
-            (self.tr("To the server"), "write"),
+        self._workload = _combo("what", [(self.tr("One file"), 0), *(
+            (self.tr("Many files of {size}").format(size=format_size(size)), size) for size in _SMALL
+        )])  # fmt: skip
+        self._direction = _combo("direction", [
+            (self.tr("To the server and back"), "both"), (self.tr("To the server"), "write"),
             (self.tr("From the server"), "read"),
-        ):
-            self._direction.addItem(text, value)
-        self._size = QComboBox()
-        self._size.setObjectName("size")
-        for size in _SIZES:
-            self._size.addItem(format_size(size), float(size))  # a float: an int role is 32 bits
-        self._size.setCurrentIndex(_SIZES.index(DEFAULT_SIZE))
-        self._cache = QComboBox()
-        self._cache.setObjectName("cache")
-        self._cache.addItem(self.tr("Emptied before reading"), "fadvise")
-        self._cache.addItem(self.tr("Bypassed (direct I/O)"), "direct")
+        ])  # fmt: skip
+        self._duration = _combo("duration", [
+            (self.tr("Quick, about 15 seconds"), "quick"), (self.tr("Normal, about a minute"), "normal"),
+            (self.tr("Thorough, about 4 minutes"), "thorough"), (self.tr("Just this much"), ""),
+        ])  # fmt: skip
+        self._duration.setToolTip(
+            self.tr("How much is copied is chosen from the link and the free space,\n"
+                    "and how often, so that the figures say how sure they are.")
+        )  # fmt: skip
+        self._cache = _combo("cache", [
+            (self.tr("Emptied before reading"), "fadvise"), (self.tr("Bypassed (direct I/O)"), "direct"),
+        ])  # fmt: skip
         self._cache.setToolTip(self.tr("How the memory of this computer is kept out of the read,\n"
                                        "so that the bytes really come from the server."))  # fmt: skip
+        # Floats: an int role is 32 bits.
+        self._size = _combo("size", [(format_size(size), float(size)) for size in _SIZES])
+        self._size.setCurrentIndex(_SIZES.index(DEFAULT_SIZE))
+        self._count = _combo("count", [(f"{count:,}", count) for count in _COUNTS])
+        self._repeats = QSpinBox()
+        self._repeats.setObjectName("repeats")
+        self._repeats.setRange(1, 50)
+        self._repeats.setValue(_REPEATS)
+        self._repeats.setToolTip(
+            self.tr("Besides a warm-up, which is not counted. Six or more make a 95 % interval.")
+        )
         self._button = QPushButton(self.tr("&Start"))
         self._button.setObjectName("start")
         enlarge(self._button, 1.25, bold=True)
         self._button.clicked.connect(self._on_button)
-        for combo in (self._direction, self._size, self._cache):
-            combo.currentIndexChanged.connect(self.plan_changed)
+        self._labels: dict[QWidget, QLabel] = {}
         self._lay_out()
+        self._workload.currentIndexChanged.connect(self._on_workload)
+        self._duration.currentIndexChanged.connect(self._show_fields)
+        for combo in (self._workload, self._direction, self._duration, self._cache, self._size, self._count):
+            combo.currentIndexChanged.connect(self.plan_changed)
+        self._repeats.valueChanged.connect(self.plan_changed)
+        self._show_fields()
         self._colour()
 
     def _lay_out(self) -> None:
@@ -68,40 +90,49 @@ class QuickTestControls(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(3)
-        for column, (text, combo) in enumerate(
-            ((self.tr("&Copy"), self._direction), (self.tr("Si&ze"), self._size),
-             (self.tr("Client's c&ache"), self._cache))
-        ):  # fmt: skip
+        places: list[tuple[str, QWidget, int, int]] = [
+            (self.tr("Co&py"), self._workload, 0, 0), (self.tr("&Direction"), self._direction, 0, 1),
+            (self.tr("How &long"), self._duration, 0, 2), (self.tr("Client's cac&he"), self._cache, 2, 0),
+            (self.tr("Si&ze"), self._size, 2, 1), (self.tr("&Number of files"), self._count, 2, 1),
+            (self.tr("&Repeats"), self._repeats, 2, 2),
+        ]  # fmt: skip
+        for text, field, row, column in places:
             label = QLabel(text)
-            label.setBuddy(combo)
-            combo.setAccessibleName(text.replace("&", ""))
-            grid.addWidget(label, 0, column)
-            grid.addWidget(combo, 1, column)
+            label.setBuddy(field)
+            field.setAccessibleName(text.replace("&", ""))
+            self._labels[field] = label
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row + 1, column)
         grid.setColumnStretch(3, 1)
         metrics = self._button.fontMetrics()
-        self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.3))
-        grid.addWidget(self._button, 0, 4, 2, 1)
+        self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.6))
+        grid.addWidget(self._button, 0, 4, 4, 1)
 
     def spec(self, path: str) -> TestSpec:
-        """Return what was chosen."""
+        """Return what was chosen; a preset still chooses sizes and repeats."""
+        small = int(self._workload.currentData())
         return TestSpec(
             path=path,
             direction=cast("Direction", self._direction.currentData()),
-            size=int(self._size.currentData()),
+            size=small or int(self._size.currentData()),
             cache=cast("CacheMethod", self._cache.currentData()),
+            workload="files" if small else "file",
+            count=int(self._count.currentData()) if small else 1,
+            repeats=self._repeats.value(),
         )
 
-    def plan_text(self, path: str) -> str:
-        """Return what the test will write, before it does."""
-        size = format_size(int(self._size.currentData()))
-        text = {
-            "both": self.tr("Writes one file of {size} under {path}, reads it back and removes it."),
-            "write": self.tr("Writes one file of {size} under {path} and removes it."),
-            "read": self.tr("Writes one file of {size} under {path} first, because there must be something "
-                            "to read, then times reading it and removes it."),
-        }[self._direction.currentData()]  # fmt: skip
-        space = self.tr("The free space is looked at first; a file that would not fit is not begun.")
-        return f"{text} {space}".format(size=size, path=path)
+    def plan_args(self, path: str) -> TestPlanArgs:
+        """Return what is to be planned."""
+        preset = cast("Preset | None", self._duration.currentData() or None)
+        return TestPlanArgs(spec=self.spec(path), preset=preset)
+
+    def offer_fresh_mount(self, *, offered: bool) -> None:
+        """Offer to mount afresh between writing and reading, where nobody else can be using the mount."""
+        place = self._cache.findData("fresh-mount")
+        if offered and place < 0:
+            self._cache.addItem(self.tr("Mounted afresh"), "fresh-mount")
+        elif not offered and place >= 0:
+            self._cache.removeItem(place)
 
     def set_idle(self, *, can_start: bool) -> None:
         """Offer Start."""
@@ -118,9 +149,27 @@ class QuickTestControls(QWidget):
         self._running = running
         self._button.setText(text)
         self._button.setEnabled(enabled)
-        for combo in (self._direction, self._size, self._cache):
-            combo.setEnabled(not running)
+        for field in self._labels:
+            field.setEnabled(not running)
         self._colour()
+
+    def _on_workload(self) -> None:
+        count = _SMALL.get(int(self._workload.currentData()))
+        if count is not None:
+            self._count.setCurrentIndex(_COUNTS.index(count))
+        self._show_fields()
+
+    def _show_fields(self) -> None:
+        """Show the fields that count for what is chosen."""
+        own = not self._duration.currentData()
+        small = bool(self._workload.currentData())
+        for field, shown in (
+            (self._size, own and not small),
+            (self._count, own and small),
+            (self._repeats, own),
+        ):
+            field.setVisible(shown)
+            self._labels[field].setVisible(shown)
 
     def _on_button(self) -> None:
         (self.stop_clicked if self._running else self.start_clicked).emit()
@@ -138,5 +187,13 @@ class QuickTestControls(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_button"):
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_labels"):
             self._colour()
+
+
+def _combo(name: str, items: list[tuple[str, object]]) -> QComboBox:
+    combo = QComboBox()
+    combo.setObjectName(name)
+    for text, value in items:
+        combo.addItem(text, value)
+    return combo

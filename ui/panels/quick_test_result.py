@@ -1,15 +1,16 @@
-"""The figures of a finished test and what a reader must know about them."""
+"""The figures of a finished test, what they mean, and what a reader must know about them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from ui import theme
-from ui.widgets.labels import MutedLabel, enlarge, plain_label
+from ui.models.figure_text import rates_texts, wide_text
+from ui.speed_units import SPEED_UNITS
+from ui.widgets.labels import MutedLabel
 from ui.widgets.result_table import ResultTable
+from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
     from app.bench.result import TestResult
@@ -20,47 +21,50 @@ class QuickTestResult(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._shown: TestResult | None = None
         self._table = ResultTable()
-        self._warning = plain_label(wrap=True)
-        self._warning.setObjectName("cached-warning")
-        enlarge(self._warning, 1.0, bold=True)
+        self._cached = Sentences("", "warn")
+        self._cached.setObjectName("cached-warning")
+        self._wide = Sentences("", "warn")
+        self._wide.setObjectName("wide-warning")
+        self._rates = Sentences(self.tr("Small files"), "info")
+        self._rates.setObjectName("rates")
+        self._enough = Sentences(self.tr("What that is enough for"), "ok")
+        self._enough.setObjectName("enough")
         self._notes = MutedLabel(wrap=True)
         self._notes.setObjectName("notes")
         texts = QVBoxLayout()
-        texts.setSpacing(8)
-        texts.addWidget(self._warning)
-        texts.addWidget(self._notes)
+        texts.setSpacing(10)
+        for widget in (self._cached, self._wide, self._rates, self._enough, self._notes):
+            texts.addWidget(widget)
         texts.addStretch(1)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(24)
         layout.addWidget(self._table)
         layout.addLayout(texts, 1)
+        SPEED_UNITS.changed.connect(self._on_units)
         self.hide()
 
     def show_result(self, result: TestResult | None) -> None:
         """Show this result, or nothing."""
+        if result is not None and result is self._shown:
+            return
+        self._shown = result
         self.setVisible(result is not None)
         self._table.show_result(result)
         if result is None:
             return
         cached = result.read is not None and result.read.cached
-        self._warning.setText(
-            self.tr("Warning: this read did not come from the server alone.") if cached else ""
-        )
-        self._warning.setVisible(cached)
+        warning = self.tr("This read did not come from the server alone.")
+        self._cached.show_sentences([warning] if cached else [])
+        wide = wide_text(result)
+        self._wide.show_sentences([wide] if wide else [])
+        self._rates.show_sentences(rates_texts(result))
+        self._enough.show_sentences(result.enough)
         cache_note = [result.cache.note] if result.cache is not None else []
         notes = [*cache_note, *(note for note in result.notes if note not in cache_note)]
         self._notes.setText("\n".join(notes))
-        self._colour()
 
-    def _colour(self) -> None:
-        theme.tint(self._warning, theme.colours_of(self).warn)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_warning"):
-            self._colour()
+    def _on_units(self) -> None:
+        self._table.show_result(self._shown)

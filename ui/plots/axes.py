@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def colour_axes(plot: Any, pg: Any, colours: Colours, font: QFont) -> None:
-    """Paint the background and both axes of a ``pyqtgraph.PlotWidget``; ``pg`` is pyqtgraph itself."""
+    """Paint the background and the axes of a ``pyqtgraph.PlotWidget``; ``pg`` is pyqtgraph itself."""
     plot.setBackground(colours.base)
-    for side in ("left", "bottom"):
+    for side in ("left", "bottom", "right"):
         axis = plot.getPlotItem().getAxis(side)
         axis.setPen(pg.mkPen(colours.border))
         axis.setTextPen(pg.mkPen(colours.muted))

@@ -1,83 +1,112 @@
-"""What the colours of the plot mean, with the speeds in figures."""
+"""What the colours and marks of the plot mean, with the figures of this moment."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QSize
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.units import format_speed
-from ui import theme
+from app.units import format_duration
+from ui.speed_units import speed_text
 from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.swatch import Swatch
 
 if TYPE_CHECKING:
     from app.bench.result import TestResult
+    from ui.models.timeline import Timeline, Way
 
-    Meaning = Literal["write", "read", "ok"]
-
-
-class _Swatch(QWidget):
-    """A short line in a curve's colour."""
-
-    def __init__(self, meaning: Meaning) -> None:
-        super().__init__()
-        self._meaning = meaning
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    # Qt overrides
-
-    def sizeHint(self) -> QSize:
-        """Qt: as high as the text beside it."""
-        return QSize(self.fontMetrics().averageCharWidth() * 2, self.fontMetrics().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint it."""
-        del event
-        painter = QPainter(self)
-        colour = QColor(getattr(theme.colours_of(self), self._meaning))
-        painter.fillRect(0, self.height() // 2 - 1, self.width(), 3, colour)
-        painter.end()
+_WAYS: tuple[Way, ...] = ("write", "read")
 
 
 class Legend(QWidget):
-    """To the server, from the server, and the link's limit."""
+    """To the server, from the server, round trip; below, what else is on the plot."""
 
     def __init__(self) -> None:
         super().__init__()
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(7)
-        self._names = {"write": self.tr("To the server"), "read": self.tr("From the server")}
-        self._labels = {"write": plain_label(self._names["write"]), "read": plain_label(self._names["read"])}
-        for way in ("write", "read"):
-            layout.addWidget(_Swatch("write" if way == "write" else "read"))
-            layout.addWidget(self._labels[way])
-            layout.addSpacing(16)
-        self._limit_swatch = _Swatch("ok")
-        self._limit = MutedLabel()
-        layout.addWidget(self._limit_swatch)
-        layout.addWidget(self._limit)
-        self.set_limit("")
+        self._names = {
+            "write": self.tr("To the server"), "read": self.tr("From the server"),
+            "trip": self.tr("Round trip"),
+        }  # fmt: skip
+        self._labels: dict[str, QLabel] = {}
+        self._marks: dict[str, tuple[Swatch, QLabel]] = {}
+        curves, marks = QHBoxLayout(), QHBoxLayout()
+        for name, swatch in (("write", Swatch("write")), ("read", Swatch("read")), ("trip", Swatch("trip"))):
+            self._labels[name] = plain_label(self._names[name])
+            curves.addWidget(swatch)
+            curves.addWidget(self._labels[name])
+            curves.addSpacing(16)
+        for name, swatch in (
+            ("limit", Swatch("ok")), ("fsync", Swatch("ok", "area")), ("close", Swatch("warn", "area")),
+            ("retransmission", Swatch("warn", "triangle")), ("timeout", Swatch("error", "cross")),
+        ):  # fmt: skip
+            label = MutedLabel()
+            label.setObjectName(f"legend-{name}")
+            self._marks[name] = (swatch, label)
+            marks.addWidget(swatch)
+            marks.addWidget(label)
+            marks.addSpacing(12)
+            self._mark(name, "")
+        rows = QVBoxLayout(self)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(4)
+        for row in (curves, marks):
+            row.setSpacing(7)
+            row.addStretch(1)
+            rows.addLayout(row)
+        # Where it does not fit it is cut off, rather than the page made wider with every figure.
+        self.setMinimumWidth(1)
 
-    def set_speed(self, way: Literal["write", "read"], speed: float | None) -> None:
-        """Show the speed of this moment, bytes a second."""
-        name = self._names[way]
-        self._labels[way].setText(name if speed is None else f"{name}  {format_speed(speed)}")
+    def show_now(self, timeline: Timeline) -> None:
+        """Show the figures of a test that runs."""
+        for way in _WAYS:
+            curve = timeline.latest(way)
+            speed, average = (curve.recent_speed, curve.average) if curve is not None else (None, None)
+            if speed is None or average is None:
+                self._figure(way, "")
+                continue
+            text = self.tr("{speed} now, {average} average")
+            self._figure(way, text.format(speed=speed_text(speed), average=speed_text(average)))
+        trips = timeline.curves[-1].trips_s[-20:] if timeline.curves else []
+        known = [trip for trip in trips if trip == trip]  # noqa: PLR0124 - NaN is not
+        self._figure("trip", format_duration(known[-1]) if known else "")
+        self._show_marks(timeline)
 
-    def set_result(self, result: TestResult | None) -> None:
+    def show_result(self, result: TestResult | None, timeline: Timeline) -> None:
         """Show the speeds of the whole test, or none."""
-        for way in ("write", "read"):
-            transfer = None if result is None else (result.write if way == "write" else result.read)
-            self.set_speed("write" if way == "write" else "read",
-                           None if transfer is None else transfer.bytes_per_s)  # fmt: skip
+        for way in _WAYS:
+            figure = result.figures.get(way) if result is not None else None
+            transfer = getattr(result, way) if result is not None else None
+            if figure is not None and len(figure.values) > 1:
+                self._figure(way, self.tr("{speed} (median)").format(speed=speed_text(figure.median)))
+            else:
+                self._figure(way, speed_text(transfer.bytes_per_s) if transfer is not None else "")
+        self._figure("trip", "")
+        self._show_marks(timeline)
 
     def set_limit(self, text: str) -> None:
         """Show what the reference line is; "" if there is none."""
-        self._limit.setText(text)
-        self._limit.setVisible(bool(text))
-        self._limit_swatch.setVisible(bool(text))
+        self._mark("limit", text)
+
+    def _show_marks(self, timeline: Timeline) -> None:
+        phases = {span.phase for span in timeline.spans}
+        self._mark("fsync", self.tr("flushing (fsync)") if "fsync" in phases else "")
+        self._mark("close", self.tr("closing") if "close" in phases else "")
+        for trouble, text in (
+            ("retransmission", self.tr("sent again: {count}")),
+            ("timeout", self.tr("timed out: {count}")),
+        ):
+            count = sum(one.count for one in timeline.incidents if one.trouble == trouble)
+            self._mark(trouble, text.format(count=count) if count else "")
+
+    def _figure(self, name: str, text: str) -> None:
+        self._labels[name].setText(f"{self._names[name]}  {text}" if text else self._names[name])
+
+    def _mark(self, name: str, text: str) -> None:
+        swatch, label = self._marks[name]
+        label.setText(text)
+        for widget in (swatch, label):
+            widget.setVisible(bool(text))
 
     # Qt overrides
 

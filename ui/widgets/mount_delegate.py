@@ -8,9 +8,9 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QS
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from app.units import format_speed
 from ui import theme
 from ui.models.mounts_model import MountRole, StateRole, TrendRole, export_of
+from ui.speed_units import speed_text
 from ui.widgets.labels import draw_dot
 from ui.widgets.sparkline import draw_sparkline
 
@@ -71,9 +71,9 @@ def _paint_trend(
     metrics = QFontMetrics(option.font)
     line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
     rect: QRect = option.rect
-    text = format_speed(trend.now) if trend.now else ""
+    text = speed_text(trend.now) if trend.now else ""
     # As wide for every speed, so that the curve does not jump.
-    room = metrics.horizontalAdvance(format_speed(888e6))
+    room = metrics.horizontalAdvance(speed_text(888e6))
     right = rect.right() - unit
     painter.setPen(QColor(colours.muted))
     painter.drawText(QPoint(right - metrics.horizontalAdvance(text), top + metrics.ascent()), text)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableWidget, QTableWidgetItem
 
-from app.units import format_duration, format_speed
+from app.units import format_duration
+from ui.speed_units import speed_text
 
 if TYPE_CHECKING:
     from app.agent.protocol import OperationRate
@@ -45,7 +46,7 @@ class OperationsTable(QTableWidget):
         self.setRowCount(len(operations))
         for row, operation in enumerate(operations):
             texts = [
-                operation.name, f"{operation.ops_per_s:.0f}", format_speed(operation.bytes_per_s),
+                operation.name, f"{operation.ops_per_s:.0f}", speed_text(operation.bytes_per_s),
                 format_duration(operation.rtt_s), format_duration(operation.queue_s),
                 format_duration(operation.execute_s),
                 "—" if operation.errors is None else str(operation.errors),

@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.units import format_duration, format_rate, format_size, format_speed, parse_size
+from app.units import (
+    SpeedUnit,
+    format_duration,
+    format_rate,
+    format_size,
+    format_speed,
+    parse_size,
+    speed_scale,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +58,10 @@ def test_forms() -> None:
     assert format_duration(0.00025) == "250 µs"
     assert format_duration(0.35) == "350 ms"
     assert format_duration(245.2) == "4 min 5 s"
+
+
+def test_speeds_in_other_units() -> None:
+    assert format_speed(11_700_000, SpeedUnit.BITS) == "93.6 Mbit/s"
+    assert format_speed(11_700_000, SpeedUnit.BINARY) == "11.2 MiB/s"
+    assert format_speed(1000 * 2**20, SpeedUnit.BINARY) == "0.977 GiB/s"
+    assert speed_scale(11_700_000, SpeedUnit.BYTES) == (1e-6, "MB/s")

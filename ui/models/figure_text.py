@@ -1,0 +1,66 @@
+"""What the repeats of a measurement say, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+
+from ui.speed_units import speed_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.bench.result import Figure, TestResult
+
+_CONFIDENCE = 0.95
+
+
+def interval_title(figure: Figure) -> str:
+    """Return what stands between its ends: fewer than six repeats have no 95 % interval."""
+    return _tr("95 % interval") if figure.confidence >= _CONFIDENCE else _tr("Slowest to fastest")
+
+
+def interval_text(figure: Figure, form: Callable[[float], str] = speed_text) -> str:
+    """Return its ends."""
+    return _tr("{low} to {high}").format(low=form(figure.low), high=form(figure.high))
+
+
+def rates_texts(result: TestResult) -> list[str]:
+    """Return a sentence for each rate of small files."""
+    titles = {"create": _tr("Made"), "stat": _tr("Looked up (stat)"), "delete": _tr("Deleted")}
+    texts: list[str] = []
+    for name, title in titles.items():
+        figure = result.figures.get(name)
+        if figure is None:
+            continue
+        text = _tr("{title}: {rate} files a second").format(title=title, rate=_rate(figure.median))
+        if len(figure.values) > 1:
+            span = interval_title(figure)
+            text += f" ({span[:1].lower()}{span[1:]}: {interval_text(figure, _rate)})"
+        texts.append(f"{text}.")
+    return texts
+
+
+def wide_text(result: TestResult) -> str:
+    """Return which figures say little because they spread so widely, "" for none."""
+    names = {
+        "write": _tr("the speed to the server"), "read": _tr("the speed from the server"),
+        "create": _tr("making files"), "stat": _tr("looking files up"), "delete": _tr("deleting files"),
+    }  # fmt: skip
+    wide = [names.get(name, name) for name, figure in result.figures.items() if figure.wide]
+    if not wide:
+        return ""
+    text = _tr(
+        "The repeats are too far apart to conclude from them: {names}. Something else used the network, the "
+        "server or this computer meanwhile; repeat the test when it is quiet, or more often."
+    )
+    return text.format(names=", ".join(wide))
+
+
+def _rate(value: float) -> str:
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("figure", text)

@@ -1,0 +1,47 @@
+"""What a test will do, in words, before it does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+
+from app.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from app.bench.result import TestPlan, TestSpec
+
+
+def what_text(spec: TestSpec, path: str) -> str:
+    """Return what is written, read and removed, and how often."""
+    if spec.workload == "files":
+        what = _tr("{count} files of {size}").format(count=spec.count, size=format_size(spec.size))
+    else:
+        what = _tr("one file of {size}").format(size=format_size(spec.size))
+    text = {
+        "both": _tr("Writes {what} under {path}, reads back what it wrote and removes it"),
+        "write": _tr("Writes {what} under {path} and removes what it wrote"),
+        "read": _tr("Writes {what} under {path} first, because there must be something to read, then times "
+                    "the reading and removes what it wrote"),
+    }[spec.direction].format(what=what, path=path)  # fmt: skip
+    if spec.repeats > 1:
+        again = _tr("{text}, {count} times and once before as a warm-up that is not counted.")
+        return again.format(text=text, count=spec.repeats)
+    return f"{text}."
+
+
+def plan_text(plan: TestPlan, path: str) -> str:
+    """Return what a test will do, how long it takes and what crosses the network."""
+    size = format_size(plan.bytes)
+    if plan.seconds is None:
+        cost = _tr("{size} cross the network; how long that takes is not known.").format(size=size)
+    else:
+        cost = _tr("It takes about {time}, and {size} cross the network.").format(
+            time=format_duration(round(plan.seconds) if plan.seconds >= 10 else plan.seconds), size=size
+        )
+    free = _tr("{size} are free there.").format(size=format_size(plan.free)) if plan.free is not None else ""
+    return " ".join(part for part in (what_text(plan.spec, path), cost, free, plan.note) if part)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("plan", text)

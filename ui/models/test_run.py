@@ -1,0 +1,105 @@
+"""One quick test, running or done, and what it says of itself while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication
+
+from app.units import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.bench.result import TestResult, TestSpec
+    from ui.bridge import BridgeCall
+    from ui.models.timeline import Timeline, Way
+
+
+@dataclass(slots=True)
+class TestRun:
+    """A test of one mount.
+
+    Attributes:
+        spec: what is done.
+        timeline: what has been seen of it.
+        best: the best speeds of earlier tests that did the same, bytes a second.
+        call: while it runs.
+        result: once it is done.
+        stopping: the person wants it to end.
+    """
+
+    __test__ = False  # not a pytest class
+
+    spec: TestSpec
+    timeline: Timeline
+    best: dict[Way, float] = field(default_factory=dict["Way", float])
+    call: BridgeCall | None = None
+    result: TestResult | None = None
+    stopping: bool = False
+
+    def progress_text(self) -> str:
+        """Return what it does now."""
+        if self.call is None:
+            return "" if self.result is not None else _tr("Stopped before the end.")
+        if self.stopping:
+            return _tr("Stopping and cleaning up…")
+        return f"{self._round_text()}{self._phase_text()}"
+
+    def _round_text(self) -> str:
+        if self.spec.repeats <= 1:
+            return ""
+        number = self.timeline.round
+        if number == 0:
+            return _tr("Warm-up, not counted. ")
+        return _tr("Repeat {number} of {count}. ").format(number=number, count=self.spec.repeats)
+
+    def _phase_text(self) -> str:
+        timeline = self.timeline
+        words = {
+            "prepare": _tr("Preparing…"),
+            "fsync": _tr("Waiting until the server has it all (fsync)…"),
+            "close": _tr("Closing the file…"), "drop-cache": _tr("Emptying the client's cache…"),
+            "stat": _tr("Looking the files up (stat)…"), "delete": _tr("Deleting the files…"),
+            "clean-up": _tr("Removing what was written…"),
+        }  # fmt: skip
+        curve = timeline.latest(timeline.way) if timeline.way is not None else None
+        if timeline.phase in ("write", "read") and curve is not None:
+            text = _tr("Writing") if timeline.phase == "write" else _tr("Reading")
+            return _tr("{doing}: {moved} of {all}").format(
+                doing=text, moved=format_size(curve.moved), all=format_size(self.spec.total)
+            )
+        return words.get(timeline.phase or "prepare", words["prepare"])
+
+
+class Bests:
+    """The best speeds that tests of this session reached, kept apart by what was done and where."""
+
+    def __init__(self) -> None:
+        self._speeds: dict[object, dict[Way, float]] = {}
+
+    def of(self, place: object, spec: TestSpec) -> dict[Way, float]:
+        """Return the best speeds of tests like this one, of this mount."""
+        return dict(self._speeds.get(_kind(place, spec), {}))
+
+    def take(self, place: object, spec: TestSpec, result: TestResult) -> None:
+        """Add a result; a read from the cache is none."""
+        best = self._speeds.setdefault(_kind(place, spec), {})
+        cached = result.cache is not None and result.cache.cached
+        for way, speed in _speeds(result).items():
+            if way == "write" or not cached:
+                best[way] = max(speed, best.get(way, 0.0))
+
+
+def _kind(place: object, spec: TestSpec) -> object:
+    return place, spec.workload, spec.size if spec.workload == "files" else 0, spec.sync
+
+
+def _speeds(result: TestResult) -> Mapping[Way, float]:
+    ways: tuple[Way, ...] = ("write", "read")
+    return {way: result.figures[way].median for way in ways if way in result.figures}
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("test-run", text)

@@ -1,0 +1,95 @@
+"""Asks the agent what a test would do, a moment after the last change; the window never waits for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.errors import AppError, ErrorKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.bench.result import TestPlan, TestPlanArgs
+    from ui.bridge import BridgeCall
+
+_PAUSE_MS = 250
+
+
+class Planner(QObject):
+    """Keeps the plan of the test that is chosen now.
+
+    Signals:
+        changed: there is another plan, or none, or an error.
+
+    Attributes:
+        plan: of the test wanted, None until it is known.
+        error: why there is none, None if that is not so.
+    """
+
+    changed = Signal()
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
+        super().__init__(parent)
+        self._submit = submit
+        self._args: TestPlanArgs | None = None
+        self._call: BridgeCall | None = None
+        self.plan: TestPlan | None = None
+        self.error: AppError | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_PAUSE_MS)
+        self._timer.timeout.connect(self._ask)
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is under way."""
+        return self._call is not None or self._timer.isActive()
+
+    def want(self, args: TestPlanArgs | None) -> None:
+        """Plan this test, if it is another than before; None plans nothing."""
+        if args == self._args:
+            return
+        self.forget()
+        self._args = args
+        if args is not None:
+            self._timer.start()
+        self.changed.emit()
+
+    def ask_again(self, args: TestPlanArgs) -> None:
+        """Plan this test at once, unless that is under way."""
+        if args == self._args and self.asking:
+            return
+        self.forget()
+        self._args = args
+        self._ask()
+
+    def forget(self) -> None:
+        """Plan nothing."""
+        self._timer.stop()
+        call, self._call = self._call, None
+        self._args = self.plan = self.error = None
+        if call is not None:
+            call.cancel()
+
+    def _ask(self) -> None:
+        try:
+            call = self._submit("test.plan", self._args)
+        except AppError as error:
+            self._on_failed(None, error)
+            return
+        self._call = call
+        call.succeeded.connect(partial(self._on_plan, call))
+        call.failed.connect(partial(self._on_failed, call))
+
+    def _on_plan(self, call: BridgeCall, plan: TestPlan) -> None:
+        if call is self._call:
+            self._call, self.plan, self.error = None, plan, None
+            self.changed.emit()
+
+    def _on_failed(self, call: BridgeCall | None, error: AppError) -> None:
+        if call is self._call and error.kind is not ErrorKind.CANCELLED:
+            self._call, self.plan, self.error = None, None, error
+            self.changed.emit()

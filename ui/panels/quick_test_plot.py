@@ -1,0 +1,198 @@
+"""The plot of a quick test with its legend and buttons; drawn while it can be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from advisor.facts import payload_rate_bps
+from ui.dialogs.save_plot import SavePlotDialog
+from ui.models.expectation import best_text, expectation_text, expectations
+from ui.models.timeline_csv import timeline_csv
+from ui.speed_units import SPEED_UNITS, speed_text
+from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.legend import Legend
+from ui.widgets.plot_tools import PlotTools
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QHideEvent, QShowEvent
+
+    from advisor.facts import Facts
+    from app.mounts.model import Mount
+    from ui.dialogs.copy_as import Run
+    from ui.models.test_run import TestRun
+
+_FRAME_MS = 40
+#: Figures that change with every frame cannot be read.
+_FRAMES_A_FIGURE = 5
+
+
+class QuickTestPlot(QWidget):
+    """Shows one test.
+
+    Args:
+        run: runs blocking work on a thread: for saving.
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run_blocking = run
+        self._run: TestRun | None = None
+        self._mount: Mount | None = None
+        self._facts: Facts | None = None
+        #: The plot: pyqtgraph has no types.
+        self.plot: Any = None
+        self._drawn = -1
+        self._frame = 0
+        self._paused = False
+        self._timer = QTimer(self)
+        self._timer.setInterval(_FRAME_MS)
+        self._timer.timeout.connect(self._on_frame)
+        self._progress = plain_label()
+        self._progress.setObjectName("progress")
+        self._tools = PlotTools()
+        self._tools.pause_changed.connect(self._on_pause)
+        self._tools.save_clicked.connect(self._on_save)
+        self._legend = Legend()
+        self._expected = MutedLabel(wrap=True)
+        self._expected.setObjectName("expected")
+        self._box = QFrame()
+        self._box.setFrameShape(QFrame.Shape.StyledPanel)
+        self._box_layout = QVBoxLayout(self._box)
+        self._box_layout.setContentsMargins(1, 1, 1, 1)
+        #: What a picture shows.
+        self._sheet = QWidget()
+        self._lay_out()
+        SPEED_UNITS.changed.connect(self._on_units)
+
+    def _lay_out(self) -> None:
+        sheet = QVBoxLayout(self._sheet)
+        sheet.setContentsMargins(0, 0, 0, 0)
+        sheet.addWidget(self._legend)
+        sheet.addWidget(self._expected)
+        sheet.addWidget(self._box, 1)
+        self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * 14)
+        top = QHBoxLayout()
+        top.addWidget(self._progress, 1)
+        top.addWidget(self._tools)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(top)
+        layout.addWidget(self._sheet, 1)
+
+    @property
+    def drawing(self) -> bool:
+        """Whether new samples are drawn as they come."""
+        return self._timer.isActive()
+
+    def show_run(self, run: TestRun | None, mount: Mount | None, facts: Facts | None) -> None:
+        """Show this test of this mount, or nothing."""
+        other = run is not self._run
+        self._run, self._mount, self._facts = run, mount, facts
+        self.setVisible(run is not None)
+        self._tools.set_running(running=run is not None and run.call is not None)
+        if run is not None:
+            if self.plot is None:
+                self._make_plot()
+            elif other:
+                self.plot.clear()
+            self._drawn = -1
+            self._show_references()
+            self._draw(figures=True)
+        self._pace()
+
+    def _make_plot(self) -> None:
+        # Imported here: pyqtgraph takes a second, which the window's start should not.
+        from ui.plots.live_plot import LivePlot
+
+        self.plot = LivePlot(self._box)
+        self._box_layout.addWidget(self.plot)
+        self.plot.zoomed.connect(self._tools.set_zoomed)
+        self._tools.zoom_clicked.connect(self.plot.zoom)
+        self._tools.whole_clicked.connect(self.plot.reset_zoom)
+
+    # What the curves are compared with
+
+    def _show_references(self) -> None:
+        run = self._run
+        if run is None or self.plot is None:
+            return
+        found = expectations(self._mount, self._facts, run.spec)
+        texts = [expectation_text(found), best_text(run.best)]
+        self._expected.setText("\n".join(text for text in texts if text))
+        self._expected.setVisible(any(texts))
+        self.plot.set_expected({way: (item.bytes_per_s, item.error) for way, item in found.items()})
+        self.plot.set_best(run.best)
+        link = self._facts.link if self._facts else None
+        if link is None or link.rate_bps is None:
+            self._legend.set_limit("")
+            self.plot.set_limit(None)
+            return
+        limit = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8
+        self._legend.set_limit(self.tr("the link carries at most {speed}").format(speed=speed_text(limit)))
+        self.plot.set_limit(limit)
+
+    # Drawing
+
+    def _pace(self) -> None:
+        run = self._run
+        live = run is not None and run.call is not None and self.isVisible() and not self._paused
+        if live and not self._timer.isActive():
+            self._timer.start()
+        elif not live:
+            self._timer.stop()
+
+    def _on_frame(self) -> None:
+        self._frame += 1
+        self._draw(figures=self._frame % _FRAMES_A_FIGURE == 0)
+
+    def _draw(self, *, figures: bool) -> None:
+        run = self._run
+        if run is None or self.plot is None:
+            return
+        if run.timeline.version != self._drawn:
+            self._drawn = run.timeline.version
+            self.plot.draw(run.timeline)
+        if figures:
+            self._progress.setText(run.progress_text())
+            if run.call is None:
+                self._legend.show_result(run.result, run.timeline)
+            else:
+                self._legend.show_now(run.timeline)
+
+    def _on_pause(self, paused: bool) -> None:  # noqa: FBT001 - a slot
+        self._paused = paused
+        self._pace()
+        if not paused:
+            self._draw(figures=True)
+
+    def _on_units(self) -> None:
+        self._show_references()
+        self._draw(figures=True)
+
+    def _on_save(self) -> None:
+        run = self._run
+        if run is None:
+            return
+        SavePlotDialog(
+            self.window(),
+            run.spec.path,
+            self._sheet.grab().toImage(),
+            timeline_csv(run.timeline),
+            self._run_blocking,
+        ).open()
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: draw again while it can be seen."""
+        super().showEvent(event)
+        self._draw(figures=True)
+        self._pace()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Qt: draw nothing while it cannot be seen."""
+        super().hideEvent(event)
+        self._pace()
