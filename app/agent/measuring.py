@@ -62,7 +62,7 @@ class Measuring:
         if link is None and looked.where is not None and looked.where.nfs:
             address, port = looked.where.server
             link = link_to(address, port) if address else None
-        return plan_test(args, looked.free, link)
+        return plan_test(args, looked.free, link, looked.own)
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""

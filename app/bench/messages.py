@@ -51,6 +51,20 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     rates: dict[str, float] = {}
 
 
+class OwnSize(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a person's own files are.
+
+    Attributes:
+        files: number of those that can be copied.
+        bytes: all of them together.
+        skipped: what is left out, for a person; "" for nothing.
+    """
+
+    files: int
+    bytes: int
+    skipped: str = ""
+
+
 class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured.
 
@@ -60,6 +74,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
         rounds: the repeats that count.
         notes: sentences for a person.
         free: bytes that the file system has free, None if it does not tell.
+        own: how much the person's own files are, if they are what is copied.
     """
 
     path: str
@@ -67,6 +82,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     rounds: list[Round]
     notes: list[str]
     free: int | None = None
+    own: OwnSize | None = None
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import payload_rate_bps
+from app.bench.files import RESERVE
 from app.bench.result import TestPlan
 from app.units import format_rate, format_size
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
+    from app.bench.messages import OwnSize
     from app.bench.result import Preset, TestPlanArgs, TestSpec
 
 #: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
@@ -31,15 +33,21 @@ _CALL_S = 0.0005
 _FEWEST_FILES, _MOST_FILES = 20, 5_000
 
 
-def plan_test(args: TestPlanArgs, free: int | None, link: LinkFacts | None) -> TestPlan:
+def plan_test(
+    args: TestPlanArgs, free: int | None, link: LinkFacts | None, own: OwnSize | None = None
+) -> TestPlan:
     """Return what a test will do.
 
     Args:
         args: the test, and the preset that chooses its sizes.
         free: bytes free where it copies, None if the file system does not tell.
         link: what is known of the way to the server, None for nothing.
+        own: how much the person's own files are, if they are what is copied.
     """
-    spec, note = args.spec, ""
+    spec, note, limited = args.spec, "", False
+    if own is not None:
+        spec = msgspec.structs.replace(spec, count=own.files, size=-(-own.bytes // own.files))
+        note = _own_note(own, free)
     rate_bps = link.rate_bps if link is not None else None
     speed = payload_rate_bps(rate_bps or _GUESS_BPS) / 8
     rtt_s = (link.rtt_s if link is not None else None) or 0.0
@@ -49,10 +57,13 @@ def plan_test(args: TestPlanArgs, free: int | None, link: LinkFacts | None) -> T
         room = None if free is None else int(free * _SHARE_OF_FREE)
         if spec.workload == "files":
             spec, limited = _choose_count(spec, speed, rtt_s, room)
-        else:
+        elif own is None:
             spec, limited = _choose_size(spec, speed, room)
-        note = _note(rate_bps, free if limited else None)
+        if own is None:
+            note = _note(rate_bps, free if limited else None)
     took = spec.rounds * _round_s(spec, speed, rtt_s)
+    if own is not None and spec.seconds is not None:
+        took = min(took, max(spec.seconds, 2 * took / spec.rounds))
     return TestPlan(
         spec=spec,
         seconds=took if rate_bps else spec.seconds,
@@ -80,7 +91,7 @@ def _choose_count(spec: TestSpec, speed: float, rtt_s: float, room: int | None) 
 
 
 def _round_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
-    if spec.workload == "files":
+    if spec.workload in {"files", "own"}:
         copying = spec.count * _file_s(spec, speed, rtt_s)
     else:
         copying = _ways(spec) * spec.size / speed
@@ -104,6 +115,13 @@ def _crossing(spec: TestSpec) -> int:
 def _ways(spec: TestSpec) -> int:
     """Return how often each byte crosses the network in a repeat."""
     return 1 if spec.direction == "write" or (spec.direction == "read" and spec.workload == "file") else 2
+
+
+def _own_note(own: OwnSize, free: int | None) -> str:
+    words = [f"Left out: {own.skipped}."] if own.skipped else []
+    if free is not None and free < own.bytes * (1 + RESERVE):
+        words.append(f"They do not fit: {format_size(free)} are free.")
+    return " ".join(words)
 
 
 def _note(rate_bps: float | None, free: int | None) -> str:

@@ -10,11 +10,14 @@ from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 
-Phase = Literal["prepare", "write", "fsync", "close", "drop-cache", "read", "stat", "delete", "clean-up"]
+Phase = Literal[
+    "prepare", "write", "fsync", "close", "drop-cache", "read", "compare", "stat", "delete", "clean-up"
+]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
-#: One file, many small ones, one file whose blocks are in random order, or several files at once.
-Workload = Literal["file", "files", "random", "streams"]
+#: One file, many small ones, one file whose blocks are in random order, several files at once, or the
+#: person's own ones.
+Workload = Literal["file", "files", "random", "streams", "own"]
 #: What a test is made to last about: 15 seconds, one minute, four minutes.
 Preset = Literal["quick", "normal", "thorough"]
 
@@ -35,12 +38,14 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         block_size: bytes of each read or write call.
         cache: how the client's cache is kept out of the read.
         sync: open the file with O_SYNC.
-        workload: one file, many small ones, one in random order, or several at once.
+        workload: one file, many small ones, one in random order, several at once, or the person's own.
         count: number of the files; 1 for one file.
         repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
         share: a share (server:/export) to be mounted for the test alone, where nobody else sees it.
         options: mount options of the share, as after ``mount -o``.
         seconds: no further repeat begins that would probably end later than this; None for no limit.
+        source: the person's own file or folder, for the workload "own"; it is only read. Number and size of
+            the files are those found in it.
     """
 
     __test__ = False  # not a pytest class
@@ -57,6 +62,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     seconds: float | None = None
     share: str = ""
     options: str = ""
+    source: str = ""
 
     @property
     def total(self) -> int:
@@ -246,6 +252,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
             (the call that makes one, of the timed write), "stat" and "delete" in files a second.
         enough: what the speeds are enough for, a sentence for each use.
         environment: the host that ran it, its link and its server; None if nobody asked.
+        source: the person's own file or folder that was copied, or "".
         bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
             other one back.
     """
@@ -269,5 +276,6 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     figures: dict[str, Figure] = {}
     enough: list[str] = []
+    source: str = ""
     environment: Environment | None = None
     bottleneck: Bottleneck | None = None

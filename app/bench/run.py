@@ -18,7 +18,7 @@ import msgspec
 
 from advisor.options import MountOptions
 from app.bench.cleanup import clean, in_background, wait_for_cleanups
-from app.bench.files import new_run_id
+from app.bench.files import PREFIX, new_run_id
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.problems import not_responding
 from app.bench.result import TestEvent, TestResult
@@ -116,7 +116,8 @@ def run_test(
         sync=spec.sync,
         notes=notes,
         workload=spec.workload,
-        count=spec.count,
+        count=result.own.files if result.own is not None else spec.count,
+        source=spec.source,
         figures=found,
         enough=uses(spec, found, cached=cache is not None and cache.cached),
         bottleneck=bottleneck(write, read, link),
@@ -313,6 +314,9 @@ class _Run:
         else:
             how = "broke off"
             hint = "If nobody ended it, this is a bug. Please report it with the details."
+        text = (
+            f"{text}\nWhat is left of {PREFIX}{self.run_id} is removed, by the next test there at the latest."
+        )
         return AppError(ErrorKind.IO, f"The process that ran the test {how}.", hint=hint, detail=text)
 
     def _read_messages(self) -> None:

@@ -68,7 +68,7 @@ class SmallFiles(Workload):
     def _write_one(self, number: int) -> tuple[float, float, float]:
         """Make and fill one file; return the seconds to make it, to flush it and to close it."""
         t0 = time.monotonic()
-        fd = self._directory.create(os.O_SYNC if self._spec.sync else 0, _name(number))
+        fd = self._directory.create(os.O_SYNC if self._spec.sync else 0, file_name(number))
         t1 = time.monotonic()
         try:
             size = self._spec.size
@@ -100,7 +100,7 @@ class SmallFiles(Workload):
 
     def _read_one(self, number: int, flags: int, view: memoryview) -> float:
         """Read one file; return the seconds to close it."""
-        fd = self._directory.open(flags, _name(number))
+        fd = self._directory.open(flags, file_name(number))
         try:
             size = self._spec.size
             read_blocks(
@@ -127,7 +127,7 @@ class SmallFiles(Workload):
         before = self._probe.look()
         began = time.monotonic()
         for number in range(self._spec.count):
-            do(_name(number))
+            do(file_name(number))
             self._progress.steps += 1
             if self._progress.stopped:
                 raise StoppedError
@@ -145,5 +145,6 @@ class SmallFiles(Workload):
         return number * -(-self._spec.size // self._spec.block_size)
 
 
-def _name(number: int) -> str:
+def file_name(number: int) -> str:
+    """Return the name of a test file."""
     return f"f{number:06}"

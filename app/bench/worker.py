@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -117,7 +118,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
         doing = "making the test file"
         with TestDirectory(path, job.run, adopt=job.stage == "kept") as directory:
             doing = "copying the test file"
-            result = _copy(job, path, where, Meter(Probe(where), progress, send), directory, source)
+            result = _copy(job, where, Meter(Probe(where), progress, send), directory, source)
             if job.stage == "keep":
                 # The agent's process answers for it from here on: the next stage, or its cleaner.
                 directory.keep(job.owner)
@@ -151,7 +152,6 @@ def check_spec(job: WorkerJob) -> None:
 
 def _copy(
     job: WorkerJob,
-    path: str,
     where: Where | None,
     meter: Meter,
     directory: TestDirectory,
@@ -174,8 +174,13 @@ def _copy(
     if job.stage == "whole":
         notes += cut_note(spec, len(rounds))
         rounds = counted(spec, rounds)
-    own = source.size if source is not None else None
-    return WorkerResult(path=path, where=where, rounds=rounds, notes=notes, own=own)
+    return WorkerResult(
+        path=str(Path(directory.path).parent),
+        where=where,
+        rounds=rounds,
+        notes=notes,
+        own=source.size if source is not None else None,
+    )
 
 
 class _Output:

@@ -48,6 +48,11 @@ class Workload(ABC):
         self.notes: list[str] = []
         self.rates: dict[str, float] = {}
 
+    @property
+    def total(self) -> int:
+        """Bytes of all files."""
+        return self._spec.total
+
     @abstractmethod
     def write(self) -> Transfer:
         """Write and measure it.
@@ -113,8 +118,8 @@ class Workload(ABC):
         else:
             server, ops, rtt_ms = added.server_written, added.write_ops, added.write_rtt_ms
         transfer = Transfer(
-            bytes=self._spec.total,
-            bytes_per_s=self._spec.total / max(transfer_s + fsync_s + close_s, 1e-9),
+            bytes=self.total,
+            bytes_per_s=self.total / max(transfer_s + fsync_s + close_s, 1e-9),
             transfer_s=transfer_s,
             fsync_s=fsync_s,
             close_s=close_s,

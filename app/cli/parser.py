@@ -142,6 +142,12 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         "--small-files", action="store_true", help="the same, as many as the preset chooses, else 1000"
     )
     test.add_argument(
+        "--own",
+        default=None,
+        metavar="FILE|FOLDER",
+        help="copy this file or folder of yours there and back and compare every byte; it is only read",
+    )
+    test.add_argument(
         "--size", type=_size, default=None, help=f"file size (default {format_size(DEFAULT_SIZE)})"
     )
     test.add_argument(
@@ -202,6 +208,8 @@ def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, la
     small = args.files is not None or args.small_files
     if args.preset and (args.repeats or args.files or (args.size and not small)):
         parser.error(f"--{args.preset} chooses size and repeats; leave --size, --files and --repeats out")
+    if args.own and (small or args.size):
+        parser.error("--own says what is copied; leave --size, --files and --small-files out")
     if not lab:
         if not args.path:
             parser.error("test needs PATH (or --lab LINK)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.bottleneck import Bottleneck
-    from app.bench.result import Figure, TestPlan, TestResult
+    from app.bench.result import Figure, TestPlan, TestResult, Workload
 
 _SMALL_COUNT = 1000
 _TITLES = {"write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete"}
@@ -22,6 +23,7 @@ _TITLES = {"write": "Write", "read": "Read", "create": "Create", "stat": "Stat",
 def test_spec(args: argparse.Namespace, path: str) -> TestSpec:
     """Return the test that the command line asks for, of this directory."""
     small = args.files is not None or args.small_files
+    workload: Workload = "files" if small else "file"
     return TestSpec(
         path=path,
         direction=args.direction,
@@ -29,15 +31,16 @@ def test_spec(args: argparse.Namespace, path: str) -> TestSpec:
         block_size=args.block_size,
         cache=args.cache,
         sync=args.sync,
-        workload="files" if small else "file",
+        workload="own" if args.own else workload,
         count=(args.files or _SMALL_COUNT) if small else 1,
         repeats=args.repeats or 1,
+        source=str(Path(args.own).absolute()) if args.own else "",  # asks for no file, which may hang
     )
 
 
 def planned(args: argparse.Namespace, path: str, ask: Callable[[TestPlanArgs], TestPlan]) -> TestPlan | None:
-    """Return the plan of a preset, None where the command line says it all."""
-    if not args.preset:
+    """Return the plan of a preset, or of the person's own files; None where the command line says it all."""
+    if not args.preset and not args.own:
         return None
     return ask(TestPlanArgs(spec=test_spec(args, path), preset=args.preset))
 
@@ -45,16 +48,14 @@ def planned(args: argparse.Namespace, path: str, ask: Callable[[TestPlanArgs], T
 def plan_text(plan: TestPlan) -> str:
     """Return what a test will do, in two sentences."""
     spec = plan.spec
-    what = (
-        f"{spec.count} files of {format_size(spec.size)}"
-        if spec.workload == "files"
-        else (f"one file of {format_size(spec.size)}")
-    )
+    what = f"one file of {format_size(spec.size)}"
+    if spec.workload == "own":
+        what = f"your own {spec.count} files, {format_size(spec.total)} together,"
+    elif spec.workload == "files":
+        what = f"{spec.count} files of {format_size(spec.size)}"
+    times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
     took = f"about {format_duration(plan.seconds)}" if plan.seconds is not None else "an unknown time"
-    return (
-        f"Copying {what}, {spec.rounds} times (the first is a warm-up): {took}, {format_size(plan.bytes)} "
-        f"over the network. {plan.note}"
-    )
+    return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
 
 
 def figures_lines(result: TestResult) -> list[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import resources
 from app.agent.protocol import MountArgs, UnmountArgs
 from app.bench.result import TestResult, TestSpec
+from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     from advisor.bottleneck import Bottleneck
@@ -61,6 +64,24 @@ def test_what_held_a_copy_back(lab: "Guest", lab_link: Callable[[str], Any], kin
     lab_link(link)
     found = verdict(lab, options, **spec)
     assert found.kind == kind.partition(",")[0], found.evidence
+
+
+def test_a_folder_of_ones_own_is_copied_there_and_back(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
+    lab_link("fast-ethernet")
+    folder = Path(resources.__file__).parent
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    with mounted(lab, "vers=4.2"):
+        result = copy(lab, workload="own", source=str(folder))
+        with pytest.raises(AppError) as caught:
+            copy(lab, workload="own", source=POINT)
+        assert caught.value.kind is ErrorKind.USAGE
+        with pytest.raises(AppError) as caught:
+            copy(lab, workload="own", source=str(folder / "nothing"))
+        assert caught.value.kind is ErrorKind.PATH_MISSING
+    assert (result.count, result.notes) == (len(sizes), [])
+    for transfer in (result.write, result.read):
+        assert transfer is not None
+        assert transfer.bytes == transfer.server_bytes == sum(sizes)
 
 
 @pytest.mark.parametrize("version", ["3", "4.2"])
