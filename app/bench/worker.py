@@ -27,7 +27,7 @@ from app.bench.problems import explain
 from app.bench.records import RandomRecords
 from app.bench.rounds import counted, cut_note, run_rounds
 from app.bench.small import MAX_COUNT, SmallFiles
-from app.bench.source import look_through
+from app.bench.source import MAX_FILES, look_through
 from app.bench.streams import MAX_STREAMS, Streams
 from app.bench.where import find_mount, printable
 from app.bench.workload import StoppedError
@@ -50,7 +50,7 @@ _KINDS: dict[str, type[Copier | SmallFiles | Streams]] = {
     "random": RandomRecords,
     "streams": Streams,
 }
-_MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS}
+_MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS, "own": MAX_FILES}
 
 
 def main() -> int:

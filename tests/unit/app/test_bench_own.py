@@ -204,6 +204,7 @@ def test_what_will_be_copied_is_planned(mine: Path, target: Path) -> None:
     plan = plan_test(TestPlanArgs(spec=spec, preset="quick"), looked.free, None, looked.own)
     assert (plan.spec.count, plan.spec.total, plan.spec.repeats) == (3, 300_006, 6)
     assert plan.bytes == 300_006 * 7 * 2
+    assert run_test(plan.spec, CancelToken(), lambda _: None).count == 3
     assert plan.note.startswith("Left out: 2 symbolic links")
     assert "do not fit" in plan_test(TestPlanArgs(spec=spec), 1000, None, looked.own).note
 
