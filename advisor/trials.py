@@ -1,4 +1,4 @@
-"""Trials: what one run of one workload on one option set measured, as engine, history and analysis share it."""
+"""What one run of one workload on one option set measured, as engine, history and analysis share it."""
 
 from __future__ import annotations
 

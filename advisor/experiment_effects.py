@@ -1,0 +1,280 @@
+"""What each factor of an experiment does: sums of places as in seed 002, main effects, interactions.
+
+A sum of places says which level is usually ahead and forgets by how much; a main effect says by how much, and
+an interaction which levels do not do together what they do alone. All on logarithms: speeds multiply.
+"""
+
+from __future__ import annotations
+
+import itertools
+from math import exp, log
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.analysis import interval, median
+from advisor.experiment_noise import noise_of
+from advisor.experiment_values import counts, levels_of, lower_is_better, value, values_by_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.experiment_values import Chance, Key
+    from advisor.trials import Outcome
+
+_Logs = dict[tuple[tuple[str, str], ...], float]
+
+
+class LevelPlaces(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of one level's trials.
+
+    Attributes:
+        level: of the factor.
+        sum: of the places.
+        trials: how many it has.
+    """
+
+    level: str
+    sum: float
+    trials: int
+
+    @property
+    def mean(self) -> float:
+        """The average place."""
+        return self.sum / self.trials
+
+
+class PlaceSums(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of one factor's levels.
+
+    Attributes:
+        factor: its name.
+        levels: sizes and numbers from small to large, then words.
+        best: the level with the lowest average place.
+    """
+
+    factor: str
+    levels: list[LevelPlaces]
+    best: str
+
+
+class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a level does.
+
+    Attributes:
+        level: of the factor.
+        ratio: of the figure to the geometric mean of all levels of the factor, everything else being equal;
+            the median over all settings of the other factors.
+        low: lower end of its interval (of the sign test).
+        high: upper end.
+        contexts: how many settings of the other factors it is over.
+    """
+
+    level: str
+    ratio: float
+    low: float
+    high: float
+    contexts: int
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a factor does.
+
+    Attributes:
+        factor: its name.
+        levels: its levels, sizes and numbers from small to large, then words.
+        best: the level that does best.
+        gain: of the best level over the worst, as a fraction: 0.5 is half as fast again, or takes half as
+            much time again the other way round.
+        share: of all differences between the option sets (the variance of the logarithms), what the factor
+            explains alone.
+    """
+
+    factor: str
+    levels: list[LevelEffect]
+    best: str
+    gain: float
+    share: float
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What two factors do together that they do not do alone.
+
+    Attributes:
+        factors: their names.
+        rows: levels of the first.
+        columns: levels of the second.
+        cells: by row and column: the figure over what both levels alone would give.
+        share: of all differences between the option sets.
+        notable: more than chance gives in 95 of 100 cases; None if too few trials were repeated to say.
+    """
+
+    factors: tuple[str, str]
+    rows: list[str]
+    columns: list[str]
+    cells: list[list[float | None]]
+    share: float
+    notable: bool | None
+
+
+def place_sums(outcomes: Sequence[Outcome], figure: str, *, counted: bool = False) -> list[PlaceSums]:
+    """Return the sum of the places of each level's trials, as the study of seed 002 adds them.
+
+    All trials are sorted, the best is in place 1, and each adds its place to its level of every factor.
+    Trials that are equal share their places. The best level is the one with the lowest average place: where
+    all levels have the same number of trials that is the study's lowest sum, and where they have not, a sum
+    would reward the level that was tried less often.
+    """
+    known: list[tuple[float, Outcome]] = []
+    for outcome in outcomes:
+        number = value(outcome, figure, counted=counted)
+        if counts(outcome) and number is not None:
+            known.append((number, outcome))
+    known.sort(key=lambda pair: pair[0], reverse=not lower_is_better(figure))
+    sums: dict[tuple[str, str], list[float]] = {}
+    for place, (_, outcome) in zip(_places([pair[0] for pair in known]), known, strict=True):
+        for named in outcome.levels.items():
+            sums.setdefault(named, []).append(place)
+    return [_place_sum(factor, levels, sums) for factor, levels in levels_of(o for _, o in known).items()]
+
+
+def effects(outcomes: Iterable[Outcome], figure: str, *, counted: bool = False) -> list[Effect]:
+    """Return what each factor does to a figure, the strongest first.
+
+    A level is compared with the others only where all other factors are the same, so that a set that failed
+    or was struck out does not shift the balance.
+    """
+    outcomes = list(outcomes)
+    logs = _logs(values_by_set(outcomes, figure, counted=counted))
+    better = -1.0 if lower_is_better(figure) else 1.0
+    found = [_effect(factor, levels, logs, better) for factor, levels in levels_of(outcomes).items()]
+    return sorted((each for each in found if each is not None), key=lambda each: -each.share)
+
+
+def interactions(
+    outcomes: Iterable[Outcome], figure: str, *, chance: Chance, counted: bool = False
+) -> list[Interaction]:
+    """Return what each two factors do together beyond what they do alone, the strongest first."""
+    outcomes = list(outcomes)
+    sets = values_by_set(outcomes, figure, counted=counted)
+    logs = _logs(sets)
+    noise = noise_of(sets.values(), chance)
+    repeats = len(sets) / sum(1 / len(values) for values in sets.values()) if sets else 1
+    # The median's variance is about pi / 2 times the mean's.
+    variance = None if noise is None else noise.variance() / repeats * (1.57 if repeats > 2 else 1.0)
+    varied = levels_of(outcomes)
+    found = [_interaction(pair, varied, logs, variance) for pair in itertools.combinations(varied, 2)]
+    return sorted((each for each in found if each is not None), key=lambda each: -each.share)
+
+
+def _places(values: Sequence[float]) -> list[float]:
+    """Return the place of each value of a sorted row; equal ones share theirs."""
+    found: list[float] = []
+    for _, same in itertools.groupby(values):
+        count = len(list(same))
+        found += [len(found) + (count + 1) / 2] * count
+    return found
+
+
+def _place_sum(factor: str, levels: Sequence[str], sums: Mapping[tuple[str, str], list[float]]) -> PlaceSums:
+    rows = [
+        LevelPlaces(level=level, sum=sum(sums[factor, level]), trials=len(sums[factor, level]))
+        for level in levels
+    ]
+    return PlaceSums(factor=factor, levels=rows, best=min(rows, key=lambda row: row.mean).level)
+
+
+def _logs(sets: Mapping[Key, Sequence[float]]) -> _Logs:
+    """Return the logarithm of each set's median; those without a positive one tell of no ratio."""
+    medians = {key: median(values) for key, values in sets.items()}
+    return {key: log(middle) for key, middle in medians.items() if middle > 0}
+
+
+def _effect(factor: str, levels: Sequence[str], logs: _Logs, better: float) -> Effect | None:
+    away = _deviations(factor, levels, logs)
+    if not all(away.values()):
+        return None
+    rows: list[LevelEffect] = []
+    for level in levels:
+        low, high, _ = interval(away[level])
+        rows.append(
+            LevelEffect(
+                level=level, ratio=exp(median(away[level])), low=exp(low), high=exp(high),
+                contexts=len(away[level]),
+            )
+        )  # fmt: skip
+    best = max(rows, key=lambda row: better * log(row.ratio))
+    worst = min(rows, key=lambda row: better * log(row.ratio))
+    gain = (best.ratio / worst.ratio) ** better - 1
+    return Effect(
+        factor=factor, levels=rows, best=best.level, gain=gain, share=_share(_margins((factor,), logs), logs)
+    )
+
+
+def _deviations(factor: str, levels: Sequence[str], logs: _Logs) -> dict[str, list[float]]:
+    """Return each level's distances from the mean of all levels, where all other factors are the same.
+
+    Where no setting of the others has all levels, those with some of them must do.
+    """
+    contexts: dict[Key, dict[str, float]] = {}
+    for key, number in logs.items():
+        rest = tuple(pair for pair in key if pair[0] != factor)
+        level = dict(key).get(factor)
+        if level is not None:
+            contexts.setdefault(rest, {})[level] = number
+    whole = [row for row in contexts.values() if len(row) == len(levels)]
+    found: dict[str, list[float]] = {level: [] for level in levels}
+    for row in whole or [row for row in contexts.values() if len(row) > 1]:
+        middle = sum(row.values()) / len(row)
+        for level, number in row.items():
+            found[level].append(number - middle)
+    return found
+
+
+def _margins(factors: tuple[str, ...], logs: _Logs) -> dict[tuple[str, ...], tuple[float, int]]:
+    """Return the distance of each combination of levels from the mean of all, and its number of sets."""
+    middle = sum(logs.values()) / len(logs)
+    rows: dict[tuple[str, ...], list[float]] = {}
+    for key, number in logs.items():
+        named = dict(key)
+        rows.setdefault(tuple(named.get(factor, "") for factor in factors), []).append(number - middle)
+    return {levels: (sum(row) / len(row), len(row)) for levels, row in rows.items()}
+
+
+def _share(margins: Mapping[tuple[str, ...], tuple[float, int]], logs: _Logs) -> float:
+    middle = sum(logs.values()) / len(logs)
+    total = sum((number - middle) ** 2 for number in logs.values())
+    return min(1.0, sum(count * away**2 for away, count in margins.values()) / total) if total else 0.0
+
+
+def _interaction(
+    pair: tuple[str, str], varied: Mapping[str, list[str]], logs: _Logs, variance: float | None
+) -> Interaction | None:
+    if not logs:
+        return None
+    first, second = _margins((pair[0],), logs), _margins((pair[1],), logs)
+    beyond: dict[tuple[str, ...], tuple[float, int]] = {}
+    for (row, column), (away, count) in _margins(pair, logs).items():
+        beyond[row, column] = (away - first[(row,)][0] - second[(column,)][0], count)
+    rows, columns = varied[pair[0]], varied[pair[1]]
+    # No more cells than both alone explain, as when one factor at a time is varied: nothing was combined.
+    if len(beyond) < len(rows) + len(columns):
+        return None
+    squares = sum(count * away**2 for away, count in beyond.values())
+    freedom = len(beyond) - len(rows) - len(columns) + 1
+    return Interaction(
+        factors=pair, rows=rows, columns=columns,
+        cells=[[_ratio(beyond.get((row, column))) for column in columns] for row in rows],
+        share=_share(beyond, logs),
+        notable=None if variance is None else squares > variance * _chi_square(freedom),
+    )  # fmt: skip
+
+
+def _ratio(cell: tuple[float, int] | None) -> float | None:
+    return None if cell is None else exp(cell[0])
+
+
+def _chi_square(freedom: int) -> float:
+    """Return what a sum of squares of so many normal values exceeds in 5 of 100 cases (Wilson, Hilferty)."""
+    part = 2 / (9 * freedom)
+    return float(freedom * (1 - part + 1.645 * part**0.5) ** 3)
