@@ -233,8 +233,7 @@ def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
 
 def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
     if not args.yes:
-        runs = [store.get(number) for number in args.numbers]
-        rows = [row for row in store.find(Filter(limit=_EVERYTHING)) if row.id in {run.id for run in runs}]
+        rows = store.rows(args.numbers)
         get_consent(
             shown(rows_text(rows)) + "\n",
             "Delete this?" if len(rows) == 1 else "Delete these?",
@@ -246,11 +245,7 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    rows = store.find(_filter(args, _EVERYTHING))
-    if args.numbers:
-        wanted = {store.get(number).id for number in args.numbers}
-        rows = [row for row in rows if row.id in wanted]
-    rows.reverse()
+    rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))[::-1]
     path = args.csv or args.json_file
     if args.csv:
         text = to_csv(rows)

@@ -12,8 +12,8 @@ import msgspec
 
 from app.bench.result import TestResult
 from app.errors import AppError, ErrorKind
+from app.history.columns import clean_tag, content_uid
 from app.history.model import Experiment, Row, Run, started
-from app.history.store import clean_tag, content_uid
 from app.version import VERSION
 
 if TYPE_CHECKING:
@@ -123,17 +123,19 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
     Raises:
         AppError: as the store; what was added until then stays.
     """
-    added: list[int] = []
-    experiments: list[int] = []
+    fresh: dict[str, Run] = {}
     for run in export.runs:
-        before = store.known(run.uid or content_uid(run.result))
-        if before is None:
-            origin = run.origin or name
-            added.append(store.add(msgspec.structs.replace(run, id=0, baseline=False, origin=origin)))
+        uid = run.uid or content_uid(run.result)
+        if store.known(uid) is None:
+            fresh[uid] = msgspec.structs.replace(
+                run, id=0, uid=uid, baseline=False, origin=run.origin or name
+            )
+    added = store.add_all(fresh.values())
+    experiments: list[int] = []
     for item in export.experiments:
         if not item.uid or store.known_experiment(item.uid) is None:
-            fresh = msgspec.structs.replace(item, id=0, origin=item.origin or name)
-            experiments.append(store.add_experiment(fresh))
+            taken = msgspec.structs.replace(item, id=0, origin=item.origin or name)
+            experiments.append(store.add_experiment(taken))
     return Imported(
         added=added,
         known=len(export.runs) - len(added),

@@ -6,26 +6,15 @@ writes), and raises AppError as app.history.database.Database says.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
+from app.history.columns import clean_tag, columns_of, joined, search_text
 from app.history.database import Database, default_path
 from app.history.experiments import Experiments
-from app.history.model import (
-    Filter,
-    Row,
-    Run,
-    Values,
-    link_name,
-    option_string,
-    read_is_cached,
-    started,
-    subject,
-)
+from app.history.model import Filter, Row, Run, Values, link_name, subject
 from app.history.packing import pack, unpack
 
 if TYPE_CHECKING:
@@ -95,24 +84,13 @@ class HistoryStore(Experiments):
         Raises:
             AppError: USAGE if the result's time is none, and as the module says.
         """
-        columns = _columns(run)
-        body, samples = pack(run.result)
+        return self.add_all([run])[0]
+
+    def add_all(self, runs: Iterable[Run]) -> list[int]:
+        """Keep runs, all or, if one is refused, none; see :meth:`add`."""
+        packed = [(run, columns_of(run), pack(run.result)) for run in runs]
         with self._database.writing() as connection:
-            known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
-            if known is not None:
-                return int(known[0])
-            if run.baseline:
-                _clear_baseline(connection, columns)
-            free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
-            columns["id"] = run.id if free else None
-            names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-            found = connection.execute(
-                f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
-                tuple(columns.values()),
-            )
-            number = int(found.lastrowid or 0)
-            connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (number, body, samples))
-        return number
+            return [_add(connection, run, columns, *parts) for run, columns, parts in packed]
 
     def find(self, wanted: Filter | None = None) -> list[Row]:
         """Return the rows that the filter lets through, newest first."""
@@ -138,6 +116,15 @@ class HistoryStore(Experiments):
         """
         with self._database.reading() as connection:
             return _get(connection, number)
+
+    def rows(self, numbers: Iterable[int]) -> list[Row]:
+        """Return the rows of these runs, in this order.
+
+        Raises:
+            AppError: USAGE if there is no such run.
+        """
+        with self._database.reading() as connection:
+            return [_row_of(connection, number) for number in numbers]
 
     def known(self, uid: str) -> int | None:
         """Return the number of the run with this uid, or None."""
@@ -236,88 +223,24 @@ class HistoryStore(Experiments):
         return self.baseline(subject(result), result.workload, link_name(result))
 
 
-def clean_tag(tag: str) -> str:
-    """Return a tag as it is kept.
-
-    Raises:
-        AppError: USAGE if it is not one word.
-    """
-    tag = tag.strip()
-    if not tag or not tag.isprintable() or any(sign.isspace() or sign == "," for sign in tag):
-        raise AppError(
-            ErrorKind.USAGE, f"“{tag}” is not a tag.", hint="A tag is one word, such as before-upgrade."
-        )
-    return tag
-
-
-def content_uid(result: TestResult) -> str:
-    """Return a name that this result has wherever it is stored: a digest of it, the samples left out."""
-    bare = {
-        name: msgspec.structs.replace(transfer, samples=[])
-        for name in ("write", "read")
-        if (transfer := getattr(result, name)) is not None
-    }
-    packed = msgspec.json.encode(msgspec.structs.replace(result, **bare), order="deterministic")
-    return hashlib.sha256(packed).hexdigest()[:32]
-
-
-def _columns(run: Run) -> dict[str, Any]:
-    """Return the searchable columns of a run."""
-    result = run.result
-    try:
-        moment = started(result)
-    except ValueError as error:
-        raise AppError(
-            ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)
-        ) from error
-    transfer = result.write or result.read
-    columns: dict[str, Any] = {
-        "uid": run.uid or content_uid(result),
-        "started": moment,
-        "started_at": result.started_at,
-        "host": (result.environment.host if result.environment else None) or "",
-        "origin": run.origin,
-        "server": _server(result),
-        "share": subject(result),
-        "path": result.path,
-        "nfs": result.nfs,
-        "link": link_name(result),
-        "kind": result.workload,
-        "size": transfer.bytes if transfer is not None else 0,
-        "count": result.count,
-        "repeats": max((len(figure.values) for figure in result.figures.values()), default=1),
-        "write": _speed(result, "write"),
-        "read": _speed(result, "read"),
-        "read_cached": read_is_cached(result),
-        "options": option_string(result.effective),
-        "requested": option_string(result.requested),
-        "tags": _joined(run.tags),
-        "note": run.note,
-        "baseline": run.baseline,
-    }
-    return columns | {"search": _search(columns)}
-
-
-def _server(result: TestResult) -> str:
-    try:
-        return Share.parse(result.share).host if result.share else ""
-    except ShareError:
-        return ""
-
-
-def _speed(result: TestResult, way: str) -> float | None:
-    figure, transfer = result.figures.get(way), getattr(result, way)
-    return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
-
-
-def _joined(tags: Sequence[str]) -> str:
-    """Return tags with a blank on both sides of each, so that one can be looked for."""
-    return "".join(f" {tag}" for tag in sorted({clean_tag(tag) for tag in tags})) + (" " if tags else "")
-
-
-def _search(columns: dict[str, Any]) -> str:
-    names = ("share", "host", "path", "link", "options", "requested", "tags", "note", "origin")
-    return "\n".join(str(columns[name]) for name in names if columns[name]).casefold()
+def _add(
+    connection: sqlite3.Connection, run: Run, columns: dict[str, Any], body: bytes, samples: bytes
+) -> int:
+    known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
+    if known is not None:
+        return int(known[0])
+    if run.baseline:
+        _clear_baseline(connection, columns)
+    free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
+    values = columns | {"id": run.id if free else None}
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    found = connection.execute(
+        f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
+        tuple(values.values()),
+    )
+    number = int(found.lastrowid or 0)
+    connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (number, body, samples))
+    return number
 
 
 def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
@@ -378,8 +301,8 @@ def _get(connection: sqlite3.Connection, number: int) -> Run:
 
 def _update(connection: sqlite3.Connection, row: Row) -> None:
     """Write what the person says of a run."""
-    tags = _joined(row.tags)
-    search = _search(msgspec.structs.asdict(row) | {"tags": tags})
+    tags = joined(row.tags)
+    search = search_text(msgspec.structs.asdict(row) | {"tags": tags})
     connection.execute(
         "UPDATE runs SET tags = ?, note = ?, search = ? WHERE id = ?", (tags, row.note, search, row.id)
     )

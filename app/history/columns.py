@@ -1,0 +1,111 @@
+"""The searchable columns of a run, and the names by which it is known."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
+from app.history.model import link_name, option_string, read_is_cached, started, subject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.bench.result import TestResult
+    from app.history.model import Run
+
+
+def clean_tag(tag: str) -> str:
+    """Return a tag as it is kept.
+
+    Raises:
+        AppError: USAGE if it is not one word.
+    """
+    tag = tag.strip()
+    if not tag or not tag.isprintable() or any(sign.isspace() or sign == "," for sign in tag):
+        raise AppError(
+            ErrorKind.USAGE, f"“{tag}” is not a tag.", hint="A tag is one word, such as before-upgrade."
+        )
+    return tag
+
+
+def content_uid(result: TestResult) -> str:
+    """Return a name that this result has wherever it is stored: a digest of it, the samples left out."""
+    bare = {
+        name: msgspec.structs.replace(transfer, samples=[])
+        for name in ("write", "read")
+        if (transfer := getattr(result, name)) is not None
+    }
+    packed = msgspec.json.encode(msgspec.structs.replace(result, **bare), order="deterministic")
+    return hashlib.sha256(packed).hexdigest()[:32]
+
+
+def columns_of(run: Run) -> dict[str, Any]:
+    """Return the columns of a run but its number, by their names.
+
+    Raises:
+        AppError: USAGE if the result's time is none, or a tag is none.
+    """
+    result = run.result
+    try:
+        moment = started(result)
+    except ValueError as error:
+        raise AppError(
+            ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)
+        ) from error
+    transfer = result.write or result.read
+    found: dict[str, Any] = {
+        "uid": run.uid or content_uid(result),
+        "started": moment,
+        "started_at": result.started_at,
+        "host": (result.environment.host if result.environment else None) or "",
+        "origin": run.origin,
+        "server": _server(result),
+        "share": subject(result),
+        "path": result.path,
+        "nfs": result.nfs,
+        "link": link_name(result),
+        "kind": result.workload,
+        "size": transfer.bytes if transfer is not None else 0,
+        "count": result.count,
+        "repeats": max((len(figure.values) for figure in result.figures.values()), default=1),
+        "write": _speed(result, "write"),
+        "read": _speed(result, "read"),
+        "read_cached": read_is_cached(result),
+        "options": option_string(result.effective),
+        "requested": option_string(result.requested),
+        "tags": joined(run.tags),
+        "note": run.note,
+        "baseline": run.baseline,
+    }
+    return found | {"search": search_text(found)}
+
+
+def _server(result: TestResult) -> str:
+    try:
+        return Share.parse(result.share).host if result.share else ""
+    except ShareError:
+        return ""
+
+
+def _speed(result: TestResult, way: str) -> float | None:
+    figure, transfer = result.figures.get(way), getattr(result, way)
+    return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
+
+
+def joined(tags: Sequence[str]) -> str:
+    """Return tags with a blank on both sides of each, so that one can be looked for.
+
+    Raises:
+        AppError: USAGE if one is not a tag.
+    """
+    return "".join(f" {tag}" for tag in sorted({clean_tag(tag) for tag in tags})) + (" " if tags else "")
+
+
+def search_text(columns: dict[str, Any]) -> str:
+    """Return what words are looked for in; ``tags`` is joined already."""
+    names = ("share", "host", "path", "link", "options", "requested", "tags", "note", "origin")
+    return "\n".join(str(columns[name]) for name in names if columns[name]).casefold()
