@@ -23,6 +23,7 @@ from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
+from app.cli.experiment import LIBRARY, run_experiments, run_library
 from app.cli.history import keep_test, run_history
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.command in _WITHOUT_HOST:
             return _WITHOUT_HOST[args.command](args)
+        if args.command == "experiment" and args.action in LIBRARY:
+            return run_library(args)
         with open_host(args.lab) as host:
             text = _COMMANDS[args.command](host, args)
         if text:
@@ -220,6 +223,13 @@ def _test(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else test_text(result) + kept
 
 
+def _experiment(host: Host, args: argparse.Namespace) -> str:
+    def lab_share() -> str:
+        return _lab_share(host) if args.lab is not None else ""
+
+    return run_experiments(lambda verb, query, on_event: ask(host, verb, query, on_event), args, lab_share)
+
+
 def _lab_test(host: Host, args: argparse.Namespace) -> Any:
     """Mount the lab's export with the options asked for, test, unmount."""
     mount = MountArgs(share=_lab_share(host), mount_point=LAB_MOUNT_POINT, options=args.options)
@@ -293,6 +303,7 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "forget": _persist,
     "apply": _apply,
     "test": _test,
+    "experiment": _experiment,
     "watch": _watch,
     "tunables": _tunables,
 }

@@ -52,6 +52,23 @@ def find_recipe(name: str) -> Recipe:
     raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
 
 
+def recipe_source(recipe: Recipe) -> str:
+    """Return the text of a recipe's file.
+
+    Raises:
+        AppError: IO if it is gone or cannot be read.
+    """
+    if not recipe.own:
+        for entry in files("resources").joinpath("recipes").iterdir():
+            if entry.name.endswith(f"-{recipe.name}.toml"):
+                return entry.read_text(encoding="utf-8")
+    path = own_folder() / f"{recipe.name}.toml"
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
+
+
 def save_recipe(recipe_text: str, name: str) -> Recipe:
     """Check a recipe's text and keep it as one of the person's own; one of that name is replaced.
 

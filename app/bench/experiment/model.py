@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.experiment_analysis import Drift  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.trials import Outcome  # noqa: TC001 - likewise
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.result import (
     DEFAULT_BLOCK_SIZE,
@@ -192,22 +193,6 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     workload: str = ""
     test: TestEvent | None = None
     outcome: Outcome | None = None
-
-
-class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """How the baseline's figure moved while the experiment ran.
-
-    Attributes:
-        figure: name of the figure.
-        values: in the order of time.
-        change: from the first half's median to the second half's, as a fraction.
-        notable: more than the spread of each half explains.
-    """
-
-    figure: str
-    values: list[float]
-    change: float
-    notable: bool
 
 
 class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -287,13 +287,9 @@ def _notes(
 ) -> list[str]:
     notes: list[str] = []
     if experiment != args.experiment:
-        amounts = ", ".join(
-            f"{work.name}: {work.count} of {format_size(work.size)}" for work in experiment.workloads
-        )
-        room = f" and the {format_size(free)} that are free" if free is not None else ""
-        notes.append(
-            f"Made smaller for the time allowed{room}: {amounts}; {experiment.repeats} repeat(s) of each."
-        )
+        for_what = [] if args.budget_s is None else ["the time allowed"]
+        for_what += [] if free is None else [f"the {format_size(free)} that are free"]
+        notes.append(f"Made smaller for {' and '.join(for_what)}: {_changes(args.experiment, experiment)}.")
     if not fits:
         notes.append(
             "The time will not do for all trials: it ends when the time is over, and can be resumed."
@@ -302,3 +298,14 @@ def _notes(
     if link is None or link.rate_bps is None:
         notes.append("The link's rate is not known; the time is that of 1 Gbit/s.")
     return notes
+
+
+def _changes(before: Experiment, after: Experiment) -> str:
+    changes = [
+        f"{new.name} is {f'{new.count} of ' if new.count > 1 else ''}{format_size(new.size)}"
+        for old, new in zip(before.workloads, after.workloads, strict=True)
+        if old != new
+    ]
+    if before.repeats != after.repeats:
+        changes.append(f"repeats are {after.repeats} instead of {before.repeats}")
+    return ", ".join(changes)

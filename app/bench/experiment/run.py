@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor import trials
+from advisor.experiment_analysis import drifts
 from advisor.trials import Outcome
 from app.bench.cleanup import in_background
-from app.bench.experiment.drift import baseline_drift
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import ExperimentEvent, ExperimentResult
 from app.bench.experiment.plan import VOLATILE
@@ -91,7 +91,7 @@ class _Run:
             failed=sum(outcome.state == "failed" for outcome in outcomes),
             mismatched=sum(outcome.state == "mismatch" for outcome in outcomes),
             stopped=stopped,
-            drift=baseline_drift(outcomes),
+            drift=drifts(outcomes, (trials.WRITE, trials.READ)),
             seconds=self._hands.now() - self._began,
         )
 

@@ -1,0 +1,171 @@
+"""The experiment command: recipes without a host, runs that are kept trial by trial and resumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from experiment_world import World
+
+from app.bench.experiment.plan import plan_experiment
+from app.bench.experiment.run import run_experiment
+from app.cli.experiment import ExperimentReport, run_experiments
+from app.cli.main import main
+from app.cli.parser import parse_args
+from app.errors import AppError, ErrorKind
+from app.history.store import HistoryStore
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from app.bench.experiment.model import ExperimentEvent
+
+RECIPE = """\
+title = "Mine"
+
+[[factor]]
+name = "rsize"
+levels = ["4k", "64k"]
+
+[[factor]]
+name = "proto"
+levels = ["tcp", "udp"]
+
+[[workload]]
+name = "a file"
+size = "1M"
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    file = tmp_path / "mine.toml"
+    file.write_text(RECIPE)
+    return str(file)
+
+
+class Asking:
+    """Asks a world; can be interrupted after some outcomes."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.outcomes_left = 10**9
+
+    def __call__(self, verb: str, query: Any, on_event: Callable[[ExperimentEvent], None]) -> Any:
+        def pass_on(event: ExperimentEvent) -> None:
+            on_event(event)
+            if event.outcome is not None:
+                self.outcomes_left -= 1
+                if self.outcomes_left == 0:
+                    raise KeyboardInterrupt
+
+        work: Any = {"experiment.plan": plan_experiment, "experiment.run": run_experiment}[verb]
+        return work(query, self.world.hands(), CancelToken(), pass_on)
+
+
+def run(ask: Asking, *words: str) -> str:
+    return run_experiments(ask, parse_args(["experiment", *words]), lambda: "")
+
+
+def test_recipes_need_no_host(capsys: pytest.CaptureFixture[str], recipe: str, tmp_path: Path) -> None:
+    assert main(["experiment", "list"]) == 0
+    assert "attribute-caching" in capsys.readouterr().out
+    assert main(["experiment", "show", "attribute-caching"]) == 0
+    shown = capsys.readouterr().out
+    assert "241 s" in shown
+    assert "actimeo=0" in shown
+    assert main(["experiment", "show", "attribute-caching", "--toml"]) == 0
+    text = capsys.readouterr().out
+    copy = tmp_path / "copy.toml"
+    copy.write_text(text)
+    assert main(["experiment", "add", str(copy), "--name", "my-own"]) == 0
+    assert main(["experiment", "show", "my-own", "--json"]) == 0
+    assert '"own": true' in capsys.readouterr().out
+    assert main(["experiment", "remove", "my-own"]) == 0
+    assert main(["experiment", "remove", "versions"]) == 2
+    assert main(["experiment", "add", str(tmp_path / "none.toml")]) == 2
+    assert main(["experiment", "show", "none"]) == 2
+
+
+def test_a_plan_says_what_is_struck_out(recipe: str) -> None:
+    text = run(Asking(World()), "plan", recipe, "nas:/x")
+    assert "2 option sets" in text
+    assert "Not measured here: Transport udp. This kernel" in text
+
+
+def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.speed = lambda values: 1e6 if values["rsize"] == "4096" else 5e6
+    text = run(Asking(world), "run", recipe, "nas:/x", "--seed", "3")
+    assert "in the history as experiment 1" in text
+    assert "rsize=65536, proto=tcp is best with 5 MB/s" in text
+    assert "Not measured here" in capsys.readouterr().err
+    with HistoryStore.open() as store:
+        kept = store.experiment(1)
+    assert (kept.share, kept.seed, len(kept.outcomes)) == ("nas:/x", 3, 3 * 2 + 4)
+
+
+def test_json_is_a_whole_report(recipe: str) -> None:
+    text = run(Asking(World()), "run", recipe, "nas:/x", "--json", "--no-history")
+    report = msgspec.json.decode(text, type=ExperimentReport)
+    assert (report.id, report.result.done) == (0, len(report.outcomes))
+    with HistoryStore.open() as store:
+        assert store.experiments() == []
+
+
+@pytest.mark.parametrize("number", [[], ["1"]])
+def test_an_interrupted_run_is_resumed(
+    recipe: str, capsys: pytest.CaptureFixture[str], number: list[str]
+) -> None:
+    ask = Asking(World())
+    ask.outcomes_left = 4
+    with pytest.raises(KeyboardInterrupt):
+        run(ask, "run", recipe, "nas:/x", "--seed", "1")
+    assert "experiment resume 1" in capsys.readouterr().err
+    with HistoryStore.open() as store:
+        before = store.experiment(1).outcomes
+    assert len(before) == 4
+    text = run(ask, "resume", *number)
+    assert "10 of 10 trials are done" in text
+    with HistoryStore.open() as store:
+        after = store.experiment(1).outcomes
+    assert after[:4] == before
+    assert [outcome.order for outcome in after] == list(range(10))
+    with pytest.raises(AppError) as caught:
+        run(ask, "resume")
+    assert "unfinished" in caught.value.message
+
+
+def test_failed_trials_are_tried_again(recipe: str) -> None:
+    world = World()
+    ask = Asking(world)
+    world.before_test = lambda world: setattr(world, "dead", bool(world.specs))
+    text = run(ask, "run", recipe, "nas:/x")
+    assert "3 trial(s) failed. The first: The file system has stopped answering." in text
+    assert "3 trials failed one after the other" in text
+    world.dead, world.before_test = False, lambda _world: None
+    assert "10 of 10 trials are done" in run(ask, "resume")
+    with HistoryStore.open() as store:
+        assert {outcome.state for outcome in store.experiment(1).outcomes} == {"ok"}
+
+
+def test_a_share_is_needed(recipe: str) -> None:
+    with pytest.raises(AppError) as caught:
+        run(Asking(World()), "run", recipe)
+    assert caught.value.kind is ErrorKind.USAGE
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("5min", 300), ("1.5h", 5400)])
+def test_budgets(text: str, seconds: float) -> None:
+    args = parse_args(["experiment", "run", "versions", "nas:/x", "--budget", text])
+    assert args.budget == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "soon", "5 days", "-1"])
+def test_bad_budgets(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_args(["experiment", "run", "versions", "nas:/x", f"--budget={text}"])
+    assert "is not a time" in capsys.readouterr().err
