@@ -73,7 +73,7 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
     notes = [f"The {_TEST[item.name]} is not the same: {item.before} and {item.after}." for item in tests]
     if any(read_is_cached(result) for result in (*old, *new)):
         notes.append("A read that came at least partly from the client's cache is left out.")
-    differing = _differing([_setting(result) for result in old], [_setting(result) for result in new])
+    differing = _differing([settings_of(result) for result in old], [settings_of(result) for result in new])
     return RunsCompared(comparisons=compare(old, new), differing=differing, notes=notes)
 
 
@@ -97,7 +97,7 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         return "", compared
     differing = [
         item
-        for item in _differing([_setting(baseline.result)], [_setting(result)])
+        for item in _differing([settings_of(baseline.result)], [settings_of(result)])
         if item.name not in _NOISE
     ]
     names = ", ".join(f"{item.name} ({item.before} → {item.after})" for item in differing[:6])
@@ -117,7 +117,7 @@ def _test(result: TestResult) -> dict[str, str]:
     }
 
 
-def _setting(result: TestResult) -> dict[str, str]:
+def settings_of(result: TestResult) -> dict[str, str]:
     """Return options and environment, as a person reads them; what is not known is left out."""
     found = {name: value or "yes" for name, value in result.effective.items()}
     if result.environment is not None:

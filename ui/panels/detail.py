@@ -18,6 +18,7 @@ from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
+from ui.panels.history import HistoryPanel
 from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
@@ -104,6 +105,8 @@ class DetailPanel(QWidget):
         self.quick_test = QuickTestPanel(submit, run)
         self.quick_test.failed.connect(self.failed)
         self.quick_test.running_changed.connect(self._on_running)
+        self.history = HistoryPanel(run)
+        self.history.failed.connect(self.failed)
         self._trial = Trial(self, self.quick_test, self._applying, self.advice)
         self._trial.apply_wanted.connect(self._on_trial_apply)
         self._tabs = QTabWidget()
@@ -119,6 +122,7 @@ class DetailPanel(QWidget):
         self._tabs.addTab(self.advice, self.tr("Advice"))
         self._tabs.addTab(self.quick_test, self.tr("Quick test"))
         self._tabs.addTab(self.live, self.tr("Live"))
+        self._tabs.addTab(self.history, self.tr("History"))
 
     def _lay_out(self) -> None:
         texts = QVBoxLayout()
@@ -160,6 +164,7 @@ class DetailPanel(QWidget):
         self._state.set_state(self.tr("not mounted"), "muted")
         self.settings.show_draft(share, mount_point)
         self.quick_test.set_mount(None)
+        self.history.set_share("")
         self.live.set_mount(None)
         self._show_tabs()
         self._tabs.setCurrentIndex(0)
@@ -175,6 +180,7 @@ class DetailPanel(QWidget):
         self.settings.show_mount(mount, keep_edits=not other and not self._made)
         self._made = False
         self.quick_test.set_mount(mount)
+        self.history.set_share(mount.share)
         self.live.set_mount(mount)
         self._show_tabs()
         self._show_buttons()

@@ -1,0 +1,172 @@
+"""The History tab: what was measured is found, compared, marked, taken out, and brought back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from history_world import result
+from PySide6.QtCore import QItemSelectionModel
+from PySide6.QtWidgets import QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
+
+from app.history import desk
+from app.history.model import Run
+from app.history.store import HistoryStore
+from ui.models.history_model import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
+from ui.models.overlay import lines_of
+from ui.widgets.sentences import Sentences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from driver import Driver
+
+SHARE_SHOWN = "nas01:/export/home"
+
+
+@pytest.fixture(autouse=True)
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Three tests of the share shown and one of another; the numbers, oldest first."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    speeds = ([50e6, 51e6, 52e6, 53e6, 54e6], [90e6, 91e6, 92e6, 93e6, 94e6], [90e6, 90e6, 91e6, 93e6, 95e6])
+    with HistoryStore.open() as store:
+        numbers = [
+            store.add(Run(result=result(
+                values, values, samples=60, share=SHARE_SHOWN, path="/home",
+                started_at=f"2026-03-0{day}T10:00:00+00:00", effective={"rsize": str(day * 4096)},
+            )))
+            for day, values in enumerate(speeds, 1)
+        ]  # fmt: skip
+        store.add(Run(result=result(cached=True, share="zeus:/b", started_at="2026-03-09T10:00:00+00:00")))
+    return numbers
+
+
+def view(driver: Driver) -> QTableView:
+    found = driver.find(QTableView, "history")
+    assert isinstance(found, QTableView)
+    return found
+
+
+def choose(driver: Driver, *places: int) -> None:
+    table = view(driver)
+    table.clearSelection()
+    flags = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
+    for place in places:
+        table.selectionModel().select(table.model().index(place, 0), flags)
+
+
+def opened(driver: Driver) -> QTableView:
+    driver.open()
+    driver.tab("History")
+    table = view(driver)
+    driver.wait(lambda: table.model().rowCount() == 3)
+    return table
+
+
+def said(driver: Driver, name: str) -> list[str]:
+    widget = driver.find(Sentences, name)
+    assert isinstance(widget, Sentences)
+    return widget.sentences()
+
+
+def title(driver: Driver) -> str:
+    label = driver.find(QLabel, "history-title")
+    assert isinstance(label, QLabel)
+    return label.text()
+
+
+def test_this_share_all_shares_and_words(driver: Driver) -> None:
+    table = opened(driver)
+    scope = driver.find(QComboBox, "history-scope")
+    assert isinstance(scope, QComboBox)
+    scope.setCurrentIndex(1)
+    driver.wait(lambda: table.model().rowCount() == 4)
+    words = driver.find(QLineEdit, "history-words")
+    assert isinstance(words, QLineEdit)
+    words.setText("zeus")
+    driver.wait(lambda: table.model().rowCount() == 1)
+    words.setText("nothing-has-this")
+    driver.wait(lambda: driver.text_of("history-count") == "No test has these words.")
+
+
+def test_one_two_and_three(driver: Driver) -> None:
+    opened(driver)
+    choose(driver, 0)
+    driver.wait(lambda: title(driver).startswith(f"Test of {SHARE_SHOWN}"))
+    assert driver.sees("history-results")
+    choose(driver, 1, 2)
+    driver.wait(lambda: title(driver) == "The newer test beside the older")
+    assert any("faster" in text for text in said(driver, "history-ok"))
+    assert not driver.sees("history-results")
+    choose(driver, 0, 1)
+    driver.wait(lambda: any("no significant difference" in text for text in said(driver, "history-info")))
+    choose(driver, 0, 1, 2)
+    driver.wait(lambda: title(driver) == "3 tests over each other")
+    driver.window.grab()
+
+
+def test_baseline_deletion_and_the_way_back(driver: Driver, stored: list[int]) -> None:
+    table = opened(driver)
+    choose(driver, 2)
+    driver.click("history-baseline")
+    driver.wait(lambda: "baseline" in table.model().index(2, REMARKS).data())
+    with HistoryStore.open() as store:
+        assert store.get(stored[0]).baseline
+    choose(driver, 0, 1)
+    driver.click("history-delete")
+    driver.wait(lambda: table.model().rowCount() == 1)
+    assert driver.text_of("history-told") == "2 tests are taken out of the history."
+    driver.click("history-undo")
+    driver.wait(lambda: table.model().rowCount() == 3)
+    with HistoryStore.open() as store:
+        assert {row.id for row in store.find()} >= set(stored)
+
+
+def test_tags_and_a_note(driver: Driver) -> None:
+    table = opened(driver)
+    for button, text in (("history-tags", "before-upgrade, calm"), ("history-note", "The new switch.")):
+        choose(driver, 0)
+        driver.click(button)
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is not None)
+        dialog = driver.window.findChild(QInputDialog, "history-ask")
+        assert dialog is not None
+        dialog.setTextValue(text)
+        dialog.accept()
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is None)
+    remark = "before-upgrade  ·  calm  ·  The new switch."
+    driver.wait(lambda: table.model().index(0, REMARKS).data() == remark)
+
+
+def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:
+    opened(driver)
+    for name in ("history-baseline", "history-tags", "history-note", "history-delete"):
+        button = driver.find(QPushButton, name)
+        assert not button.isEnabled()
+
+
+def test_the_table_says_what_a_cache_did() -> None:
+    model = HistoryModel()
+    model.show_rows(desk.look("", "").rows)
+    assert [model.index(0, column).data() for column in (SHARE, WHAT, WRITE, READ)] == [
+        "zeus:/b", "64 MiB", "100 MB/s", "110 MB/s (cached)"
+    ]  # fmt: skip
+
+
+def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
+    for kind in ("csv", "json"):
+        desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind)
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
+    runs = desk.delete(stored[:1])
+    taken = desk.take(str(tmp_path / "out.json"))
+    assert (len(taken.added), taken.known) == (1, 1)
+    desk.bring_back(runs)
+    assert desk.look("", "").total == 4
+
+
+def test_lines_begin_at_the_beginning_of_each_transfer() -> None:
+    runs = desk.lay([row.id for row in desk.look("", SHARE_SHOWN).rows]).runs
+    lines = lines_of([run.result for run in runs])
+    assert [(line.place, line.way) for line in lines] == [
+        (place, way) for place in range(3) for way in ("write", "read")
+    ]
+    assert all(0 < line.times_s[0] < 0.2 for line in lines)

@@ -1,0 +1,48 @@
+"""Finished tests as lines over the time since each of their transfers began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.bench.result import TestEvent
+from ui.models.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.bench.result import TestResult
+    from ui.models.timeline import Way
+    from ui.widgets.swatch import Meaning
+
+#: Fields of ui.theme.Colours by place: as many tests can be told apart.
+SERIES: tuple[Meaning, ...] = ("write", "read", "trip", "ok", "warn", "error")
+_WAYS: tuple[Way, ...] = ("write", "read")
+
+
+class Line(NamedTuple):
+    """One direction of one test.
+
+    Attributes:
+        place: of the test among those that are shown, from 0: its colour.
+        way: to the server or from it.
+        times_s: moments since the transfer began.
+        speeds: bytes a second at each.
+    """
+
+    place: int
+    way: Way
+    times_s: list[float]
+    speeds: list[float]
+
+
+def lines_of(results: Sequence[TestResult]) -> list[Line]:
+    """Return the lines of some tests: of several repeats, the one with the median speed is kept."""
+    found: list[Line] = []
+    for place, result in enumerate(results):
+        for way in _WAYS:
+            transfer = result.write if way == "write" else result.read
+            timeline = Timeline()
+            for sample in transfer.samples if transfer is not None else ():
+                timeline.take(TestEvent(direction=way, phase=way, sample=sample))
+            found += [Line(place, way, curve.times_s, curve.speeds) for curve in timeline.curves]
+    return found
