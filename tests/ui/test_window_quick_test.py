@@ -8,8 +8,12 @@ import msgspec
 from fake_host import FakeHost, result
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QSpinBox
 
+from advisor.bottleneck import Bottleneck
+from advisor.facts import LinkFacts
 from app.bench.result import Figure, Sample, TestEvent
 from app.errors import AppError, ErrorKind
+from app.history.model import Run
+from app.history.store import HistoryStore
 from app.units import SpeedUnit
 from ui import theme
 from ui.speed_units import SPEED_UNITS
@@ -240,12 +244,62 @@ def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.message() == "It would not fit.")
 
 
-def test_what_is_not_mounted_cannot_be_tested(driver: Driver) -> None:
+def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.tab("Quick test")
+    driver.wait(lambda: "gigabit" in driver.text_of("facts"))
+    assert "mounted with these settings where only the test sees it" in driver.text_of("plan")
+    assert "about 15 s" in driver.text_of("plan")
+    assert fake.asked("test.plan") == []  # that would ask for a password
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    (planned,), (spec,) = fake.asked("test.plan"), fake.asked("test.run")
+    assert planned.spec.share == "nas01:/media"
+    assert (spec.path, spec.share, spec.options, spec.repeats) == ("", "nas01:/media", "vers=4.2", 6)
+
+
+def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._on_new()
+    driver.tab("Quick test")
     assert not driver.find(QPushButton, "start").isEnabled()
-    assert "mounted before" in driver.text_of("plan")
+    assert "Name a share" in driver.text_of("plan")
+    driver.window._detail.settings.load_entry("nas02:/data", "", "vers=3")
+    driver.wait(lambda: driver.find(QPushButton, "start").isEnabled())
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    (spec,) = fake.asked("test.run")
+    assert (spec.share, spec.options) == ("nas02:/data", "vers=3")
+
+
+def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeHost) -> None:
+    found = Bottleneck(kind="network", evidence=["The link was full."], confidence="high", way="read")
+    fake.result = msgspec.structs.replace(fake.result, bottleneck=found)
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("evidence"))
+    assert driver.text_of("bottleneck") == "What held it back from the server: the network (sure)"
+
+
+def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> None:
+    figure = Figure(values=[77e6], median=77e6, low=77e6, high=77e6, confidence=0, wide=False)
+    earlier = msgspec.structs.replace(fake.result, link=None, figures={"write": figure})
+    with HistoryStore.open() as store:
+        store.add(Run(result=earlier))
+    fake.link = LinkFacts(name="eth1", rate_bps=1e9, rtt_s=0.0004)
+    fake.events = events()
+    fake.hold.clear()
+    driver.open()
+    driver.tab("Quick test")
+    driver.wait(lambda: "Link: eth1" in driver.text_of("facts"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("expected"))
+    driver.wait(lambda: "the best before this test, 77 MB/s to the server" in driver.text_of("expected"))
+    assert driver.window._detail.quick_test._plot.plot._references.best["write"].value() == 77e6
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("results"))
 
 
 def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> None:

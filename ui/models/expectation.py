@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> dict[Way, Prediction]:
     """Return what the model expects of each way; nothing where it does not know the link, or over UDP."""
     active = mount.active if mount is not None else None
-    if facts is None or active is None or spec.workload not in {"file", "files"}:
+    if facts is None or (active is None and not spec.share) or spec.workload not in {"file", "files"}:
         return {}
-    options = MountOptions.parse(active.options)
+    options = MountOptions.parse(active.options if active is not None else spec.options)
     if (options.get("proto") or "tcp").startswith("udp"):
         return {}
-    read_ahead = DEFAULT_READ_AHEAD if active.read_ahead_kb is None else active.read_ahead_kb * 1024
+    read_ahead_kb = active.read_ahead_kb if active is not None else None
+    read_ahead = DEFAULT_READ_AHEAD if read_ahead_kb is None else read_ahead_kb * 1024
     ways: tuple[Way, ...] = ("write", "read") if spec.direction == "both" else (spec.direction,)
     found: dict[Way, Prediction] = {}
     for way in ways:

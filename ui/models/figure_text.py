@@ -11,6 +11,7 @@ from ui.speed_units import speed_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.bottleneck import Bottleneck
     from app.bench.result import Figure, TestResult
 
 _CONFIDENCE = 0.95
@@ -56,6 +57,20 @@ def wide_text(result: TestResult) -> str:
         "server or this computer meanwhile; repeat the test when it is quiet, or more often."
     )
     return text.format(names=", ".join(wide))
+
+
+def bottleneck_title(bottleneck: Bottleneck) -> str:
+    """Return what held a test back, and how sure that is."""
+    kinds = {
+        "network": _tr("the network"), "server": _tr("the server"),
+        "round-trips": _tr("the round trips to the server"), "client": _tr("this computer"),
+        "unclear": _tr("it is not clear"),
+    }  # fmt: skip
+    sure = {"high": _tr("sure"), "medium": _tr("likely"), "low": _tr("a guess")}
+    way = _tr("to the server") if bottleneck.way == "write" else _tr("from the server")
+    title = _tr("What held it back {way}: {kind}")
+    text = title.format(way=way, kind=kinds[bottleneck.kind])
+    return text if bottleneck.kind == "unclear" else f"{text} ({sure[bottleneck.confidence]})"
 
 
 def _rate(value: float) -> str:

@@ -39,6 +39,11 @@ class TestRun:
     result: TestResult | None = None
     stopping: bool = False
 
+    def add_best(self, best: Mapping[Way, float]) -> None:
+        """Compare it with these, too."""
+        for way, speed in best.items():
+            self.best[way] = max(speed, self.best.get(way, 0.0))
+
     def progress_text(self) -> str:
         """Return what it does now."""
         if self.call is None:

@@ -199,7 +199,6 @@ class DetailPanel(QWidget):
     def _show_tabs(self) -> None:
         mount = self._mount
         active = mount is not None and mount.active is not None
-        self._tabs.setTabVisible(self._tabs.indexOf(self.quick_test), mount is not None)
         self._tabs.setTabVisible(self._tabs.indexOf(self.live), active)
 
     @property
@@ -367,7 +366,9 @@ class DetailPanel(QWidget):
         self.settings.show_advised({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:
-        self.advice.set_subject(self._mount, self.settings.wish())
+        wish = self.settings.wish()
+        self.advice.set_subject(self._mount, wish)
+        self.quick_test.set_wish(wish)
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from app.bench.plan import plan_test
 from app.errors import AppError, ErrorKind
+from app.history.best import best_speeds
 from ui.models.plan_text import plan_text, what_text
 from ui.models.test_run import Bests, TestRun
+from ui.models.test_target import target_of
 from ui.models.timeline import Timeline
 from ui.panels.quick_test_controls import QuickTestControls
 from ui.panels.quick_test_plan import Planner
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
+    from ui.models.test_target import TestTarget
+    from ui.models.timeline import Way
+    from ui.mounting import Wish
 
     Key = tuple[str, str]
 
@@ -53,7 +59,9 @@ class QuickTestPanel(QWidget):
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()
         self._submit = submit
+        self._run_blocking = run
         self._mount: Mount | None = None
+        self._wish: Wish | None = None
         self._facts: Facts | None = None
         self._runs: dict[Key, TestRun] = {}
         self._bests = Bests()
@@ -97,17 +105,27 @@ class QuickTestPanel(QWidget):
     # What the window tells
 
     def set_mount(self, mount: Mount | None) -> None:
-        """Show the test of this mount."""
+        """Show the test of this mount; None for one that is only drafted."""
         self._mount = mount
         self._waiting = False
-        self._show_run()
+        if mount is None:
+            self.set_facts(None)
+        else:
+            self._show_run()
+
+    def set_wish(self, wish: Wish) -> None:
+        """Test this share, where it is not mounted: for the test alone."""
+        self._wish = wish
+        if self._mount is None or self._mount.active is None:
+            self._show_run()
 
     def set_facts(self, facts: Facts | None) -> None:
         """Show what is known of the link, and compare the curves with what it can carry."""
         self._facts = facts
         self._facts_line.setText(link_line(facts))
         emulated = facts is not None and facts.link is not None and facts.link.emulated
-        self._controls.offer_fresh_mount(offered=emulated)
+        mounted = self._mount is not None and self._mount.active is not None
+        self._controls.offer_fresh_mount(offered=emulated and mounted)
         self._show_run()
 
     def forget(self) -> None:
@@ -116,8 +134,8 @@ class QuickTestPanel(QWidget):
         self._bests = Bests()
         self._active = None
         self._planner.want(None)
+        self._wish = None
         self.set_mount(None)
-        self.set_facts(None)
 
     @property
     def running(self) -> bool:
@@ -128,9 +146,10 @@ class QuickTestPanel(QWidget):
 
     def start(self, spec: TestSpec) -> bool:
         """Begin this test; return whether it has begun."""
-        key = self._key()
-        if self._mount is None or key is None or self._active is not None or spec.path != key[1]:
+        target = self._target()
+        if target is None or self._active is not None or not _fits(spec, target):
             return False
+        key = target.key
         run = TestRun(spec, Timeline(warm_up=spec.repeats > 1), self._bests.of(key, spec))
         try:
             call = self._submit("test.run", spec)
@@ -145,7 +164,20 @@ class QuickTestPanel(QWidget):
         call.failed.connect(partial(self._on_failed, key, run))
         self._show_run()
         self.running_changed.emit(True)  # noqa: FBT003
+        self._recall(run, target)
         return True
+
+    def _recall(self, run: TestRun, target: TestTarget) -> None:
+        """Look up in the history what the test is to be compared with."""
+        link = self._facts.link if self._facts is not None else None
+        name = link.name if link is not None and link.emulated else ""
+        spec, share = run.spec, target.share
+        call = self._run_blocking("history-best", lambda: best_speeds(spec, share, name))
+        call.succeeded.connect(partial(self._on_recalled, run))
+
+    def _on_recalled(self, run: TestRun, best: dict[Way, float]) -> None:
+        run.add_best(best)
+        self._plot.show_references(run)
 
     def stop(self) -> None:
         """Cancel the test; the agent removes its files."""
@@ -157,7 +189,7 @@ class QuickTestPanel(QWidget):
             self._show_run()
 
     def _on_start(self) -> None:
-        """Begin what is planned; the plan may have to be waited for."""
+        """Begin what is planned; the plan may have to be waited for, and the share to be mounted for it."""
         args = self._plan_args()
         if args is None:
             return
@@ -208,21 +240,25 @@ class QuickTestPanel(QWidget):
 
     # Showing
 
-    def _key(self) -> Key | None:
-        return (self._mount.share, self._mount.mount_point) if self._mount else None
+    def _target(self) -> TestTarget | None:
+        return target_of(self._mount, self._wish)
 
     def _run(self) -> TestRun | None:
-        key = self._key()
-        return self._runs.get(key) if key else None
+        target = self._target()
+        return self._runs.get(target.key) if target is not None else None
 
     def _plan_args(self) -> TestPlanArgs | None:
         """Return what would be tested now, None if nothing can be."""
-        if self._active is not None or self._mount is None or self._mount.active is None:
+        target = self._target()
+        if self._active is not None or target is None:
             return None
-        return self._controls.plan_args(self._mount.mount_point)
+        return self._controls.plan_args(target)
 
     def _want_plan(self) -> None:
-        self._planner.want(self._plan_args() if self.isVisible() else None)
+        args = self._plan_args() if self.isVisible() else None
+        if not self._waiting:
+            # To plan for a share that is not mounted means to mount it: only once the person wants the test.
+            self._planner.want(None if args is None or args.spec.share else args)
         self._show_plan()
 
     def _show_run(self) -> None:
@@ -246,16 +282,29 @@ class QuickTestPanel(QWidget):
             return self.tr("A test of {path} is running; one test runs at a time.").format(
                 path=self._active[0][1]
             )
-        args = self._plan_args()
-        if args is None:
-            return self.tr("The share has to be mounted before it can be tested.")
-        path, planner = args.spec.path, self._planner
+        args, target, planner = self._plan_args(), self._target(), self._planner
+        if args is None or target is None:
+            return self.tr("Name a share in the settings; it can be tested before it is mounted.")
+        path = target.place
+        if not target.mounted and planner.plan is None:
+            return self._private_text(args, path)
         if planner.plan is not None:
             return plan_text(planner.plan, path)
         if planner.error is not None:
             return self.tr("What it would copy is not known: {why}").format(why=planner.error.message)
         asking = self.tr("Asking how quick the link is and how much room there is…")
         return asking if args.preset is not None else f"{what_text(args.spec, path)} {asking}"
+
+    def _private_text(self, args: TestPlanArgs, share: str) -> str:
+        """Return what is done with a share that is not mounted."""
+        if self._waiting:
+            return self.tr("Mounting {share} for the test alone…").format(share=share)
+        link = self._facts.link if self._facts is not None else None
+        how = self.tr(
+            "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
+            "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
+        )
+        return f"{how.format(share=share)} {plan_text(plan_test(args, None, link), share)}"
 
     # Qt overrides
 
@@ -269,3 +318,8 @@ class QuickTestPanel(QWidget):
         super().hideEvent(event)
         self._waiting = False
         self._planner.want(None)
+
+
+def _fits(spec: TestSpec, target: TestTarget) -> bool:
+    """Return whether a test is one of what is shown."""
+    return spec.path == target.mount_point if target.mounted else spec.share == target.share

@@ -15,6 +15,7 @@ from ui.widgets.labels import enlarge
 
 if TYPE_CHECKING:
     from app.bench.result import CacheMethod, Direction, Preset
+    from ui.models.test_target import TestTarget
 
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
 #: Sizes of small files, and how many there are unless a preset chooses: those of the old measurements.
@@ -108,11 +109,13 @@ class QuickTestControls(QWidget):
         self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.6))
         grid.addWidget(self._button, 0, 4, 4, 1)
 
-    def spec(self, path: str) -> TestSpec:
+    def _spec(self, target: TestTarget) -> TestSpec:
         """Return what was chosen; a preset still chooses sizes and repeats."""
         small = int(self._workload.currentData())
         return TestSpec(
-            path=path,
+            path=target.mount_point if target.mounted else "",
+            share="" if target.mounted else target.share,
+            options=target.options,
             direction=cast("Direction", self._direction.currentData()),
             size=small or int(self._size.currentData()),
             cache=cast("CacheMethod", self._cache.currentData()),
@@ -121,10 +124,10 @@ class QuickTestControls(QWidget):
             repeats=self._repeats.value(),
         )
 
-    def plan_args(self, path: str) -> TestPlanArgs:
+    def plan_args(self, target: TestTarget) -> TestPlanArgs:
         """Return what is to be planned."""
         preset = cast("Preset | None", self._duration.currentData() or None)
-        return TestPlanArgs(spec=self.spec(path), preset=preset)
+        return TestPlanArgs(spec=self._spec(target), preset=preset)
 
     def offer_fresh_mount(self, *, offered: bool) -> None:
         """Offer to mount afresh between writing and reading, where nobody else can be using the mount."""

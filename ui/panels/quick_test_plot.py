@@ -115,6 +115,11 @@ class QuickTestPlot(QWidget):
 
     # What the curves are compared with
 
+    def show_references(self, run: TestRun) -> None:
+        """Show again what a test is compared with, if it is the one shown."""
+        if run is self._run:
+            self._show_references()
+
     def _show_references(self) -> None:
         run = self._run
         if run is None or self.plot is None:
@@ -178,7 +183,7 @@ class QuickTestPlot(QWidget):
             return
         SavePlotDialog(
             self.window(),
-            run.spec.path,
+            run.spec.path or run.spec.share,
             self._sheet.grab().toImage(),
             timeline_csv(run.timeline),
             self._run_blocking,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from ui.models.figure_text import rates_texts, wide_text
+from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
 from ui.speed_units import SPEED_UNITS
-from ui.widgets.labels import MutedLabel
+from ui.widgets.labels import MutedLabel, enlarge, plain_label
 from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
 
@@ -31,11 +31,23 @@ class QuickTestResult(QWidget):
         self._rates.setObjectName("rates")
         self._enough = Sentences(self.tr("What that is enough for"), "ok")
         self._enough.setObjectName("enough")
+        self._bottleneck = plain_label(wrap=True)
+        self._bottleneck.setObjectName("bottleneck")
+        enlarge(self._bottleneck, 1.0, bold=True)
+        self._evidence = Sentences("", "info")
+        self._evidence.setObjectName("evidence")
         self._notes = MutedLabel(wrap=True)
         self._notes.setObjectName("notes")
         texts = QVBoxLayout()
         texts.setSpacing(10)
-        for widget in (self._cached, self._wide, self._rates, self._enough, self._notes):
+        verdict = QVBoxLayout()
+        verdict.setSpacing(3)
+        verdict.addWidget(self._bottleneck)
+        verdict.addWidget(self._evidence)
+        texts.addWidget(self._cached)
+        texts.addWidget(self._wide)
+        texts.addLayout(verdict)
+        for widget in (self._rates, self._enough, self._notes):
             texts.addWidget(widget)
         texts.addStretch(1)
         layout = QHBoxLayout(self)
@@ -60,6 +72,10 @@ class QuickTestResult(QWidget):
         self._cached.show_sentences([warning] if cached else [])
         wide = wide_text(result)
         self._wide.show_sentences([wide] if wide else [])
+        found = result.bottleneck
+        self._bottleneck.setText(bottleneck_title(found) if found is not None else "")
+        self._bottleneck.setVisible(found is not None)
+        self._evidence.show_sentences(found.evidence if found is not None else [])
         self._rates.show_sentences(rates_texts(result))
         self._enough.show_sentences(result.enough)
         cache_note = [result.cache.note] if result.cache is not None else []
