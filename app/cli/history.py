@@ -18,6 +18,7 @@ from app.history.comparing import compare_runs, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
 from app.history.model import Filter, Run
 from app.history.remember import remember_test
+from app.history.report import to_html
 from app.history.store import HistoryStore
 from app.save import save_text
 
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--csv", metavar="FILE", help="a line for each run")
     kind.add_argument("--json", dest="json_file", metavar="FILE",
                       help="everything measured, experiments too; for import")  # fmt: skip
+    kind.add_argument("--html", metavar="FILE", help="a report with plots, for any browser")
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
                         help="only these runs")  # fmt: skip
     _add_filter(export)
@@ -246,9 +248,11 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
     rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))[::-1]
-    path = args.csv or args.json_file
+    path = args.csv or args.json_file or args.html
     if args.csv:
         text = to_csv(rows)
+    elif args.html:
+        text = to_html([store.get(row.id) for row in rows[::-1]])
     else:
         whole = not args.numbers and _filter(args, 0) == Filter(limit=0)
         experiments = [store.experiment(row.id) for row in reversed(store.experiments())] if whole else []

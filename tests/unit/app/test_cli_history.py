@@ -99,6 +99,12 @@ def test_deleting_takes_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: p
             assert store.count() == left
 
 
+def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    assert "Wrote 2 runs" in said(capsys, "export", "--html", str(file), "--share", "nas:/home")
+    assert "Run 2 compared with Run 1" in file.read_text()
+
+
 def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, lines = str(tmp_path / "all.json"), tmp_path / "some.csv"
     assert "Wrote 3 runs" in said(capsys, "export", "--json", file)
