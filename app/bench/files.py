@@ -100,7 +100,7 @@ class TestDirectory:
             if not adopt:
                 os.mkdir(self._name, 0o700, dir_fd=self._parent_fd)
             self.fd = os.open(self._name, _OPEN_DIRECTORY, dir_fd=self._parent_fd)
-            self._write_marker(os.getpid())
+            self._write_marker()
         except BaseException:
             with contextlib.suppress(OSError):
                 self.remove()
@@ -155,7 +155,7 @@ class TestDirectory:
                     os.close(fd)
             self.fd = self._parent_fd = -1
 
-    def _write_marker(self, pid: int) -> None:
+    def _write_marker(self, pid: int | None = None) -> None:
         # A name of its own until it is whole: a torn marker would make the directory nobody's.
         draft = MARKER + ".new"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)

@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("bench")
 
 TIMEOUT_S = 20.0
-#: Test files of a cancelled test are removed before their mount goes.
-_CLEANUP_WAIT_S = 10.0
+#: What an earlier mount of the same helper may still take to close.
+_SETTLE_S = 15.0
+#: For closing what nobody waits for: a slow link may have much to carry before the test's files are gone.
+_ABANDONED_S = 60.0
 #: For a worker to connect; and beside a deadline of the helper's own.
 _CONNECT_S = 15.0
 _GRACE_S = 15.0
@@ -88,6 +91,8 @@ class PrivateMount:
         self._helper = HelperClient("bench")
         self._own_helper = True
         self._active: Active | None = None
+        #: Held while the helper is asked: of a mount that is being closed nothing more is.
+        self._asking = threading.Lock()
 
     @classmethod
     def open(
@@ -132,7 +137,9 @@ class PrivateMount:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if error is None:
+        if self._active is None:
+            self._let_go()  # closed already, or gone
+        elif error is None:
             self.close()
         elif isinstance(error, CancelledError):
             self.abandon()
@@ -178,13 +185,17 @@ class PrivateMount:
         return look_at(self._placed(spec), token, launch=self.launch)
 
     def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
-        """Unmount; test files on their way out are waited for first.
+        """Unmount; what a test still removes is waited for first.
 
         Args:
-            timeout_s: after this a server that does not answer is given up.
+            timeout_s: after this a server that does not answer is given up. Half of it is for test files that
+                are still being removed.
+
+        Returns:
+            how that went; of one that was closed before, or has gone with its helper, no times.
 
         Raises:
-            AppError: if the helper is gone; the mount is gone with it then.
+            AppError: if the helper does not answer.
         """
         try:
             return self.close_mount(timeout_s)
@@ -196,7 +207,7 @@ class PrivateMount:
 
         def close() -> None:
             try:
-                self.close()
+                self.close(_ABANDONED_S)
             except AppError as error:
                 log.warning("the test mount of %s was not closed: %s", self.share, error)
 
@@ -209,15 +220,19 @@ class PrivateMount:
             AppError: if it cannot be started.
         """
         with tempfile.TemporaryDirectory(prefix="mountwright-") as folder, _listen(folder) as listener:
-            wire = {"argv": list(argv), "socket": str(Path(folder, "socket"))}
-            self._helper.call("run", wire, CancelToken(), _CONNECT_S)
+            self._run(argv, str(Path(folder, "socket")))
             return Worker(*_accept(listener))
 
     def close_mount(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
-        wait_for_cleanups(_CLEANUP_WAIT_S)
-        answer = self._helper.call("close", {"timeout_s": timeout_s}, CancelToken(), timeout_s + _GRACE_S)
-        self._active = None
+        began = time.monotonic()
+        wait_for_cleanups(timeout_s / 2)
+        left_s = timeout_s - (time.monotonic() - began)
+        with self._asking:
+            if self._active is None:
+                return Closing(None, None, gone=True)
+            self._active = None
+            answer = self._helper.call("close", {"timeout_s": left_s}, CancelToken(), left_s + _GRACE_S)
         sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
         return Closing(
             sync_s=None if sync_ms is None else sync_ms / 1000,
@@ -227,7 +242,7 @@ class PrivateMount:
 
     def _open(self, token: CancelToken) -> None:
         # What an earlier test with this helper still clears up is let go first.
-        end = time.monotonic() + _CLEANUP_WAIT_S
+        end = time.monotonic() + _SETTLE_S
         while not wait_for_cleanups(0.1) and time.monotonic() < end:
             token.check()
         kilobytes = self._asked_read_ahead_kb
@@ -255,6 +270,23 @@ class PrivateMount:
         self.mount_s = float(found["mount_ms"]) / 1000
         self.read_ahead_kb: int | None = found["read_ahead_kb"]
         self.effective = effective_values(self._active)
+
+    def _run(self, argv: Sequence[str], path: str) -> None:
+        """Ask the helper that has the mount; a new one would know nothing of it, and ask for a password."""
+        with self._asking:
+            if self._active is None:
+                raise AppError(
+                    ErrorKind.NOT_MOUNTED,
+                    f"The test mount of {self.share} is gone.",
+                    hint="Start the test again.",
+                )
+            try:
+                wire = {"argv": list(argv), "socket": path}
+                self._helper.call("run", wire, CancelToken(), _CONNECT_S)
+            except AppError:
+                # With a helper that has ended its mount has gone, too.
+                self._active = None
+                raise
 
     def _let_go(self) -> None:
         if self._own_helper:

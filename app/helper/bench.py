@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from typing import TYPE_CHECKING, cast
 
 from app.helper import keeper, mount_nfs, private, targets, tuning, unmounting, validate
@@ -34,6 +35,9 @@ _RUN_S = 10.0
 _SHARING = frozenset({"sharecache", "nosharecache"})
 #: For clearing up when the helper is to end.
 _END_S = 20.0
+#: Of the time to close: for what is done in the namespace. The rest is for the namespace to end.
+_FOR_THE_MOUNT = 0.8
+_LEAST_S = 0.2
 
 
 class Bench:
@@ -136,15 +140,17 @@ class Bench:
         mount, nothing = self._mount, {"sync_ms": None, "unmount_ms": None, "read_ahead_kb": None}
         answer: dict[str, object] | None = None
         late = False
+        end = time.monotonic() + deadline_s
         if mount is not None:
-            mount.say({"close": deadline_s})
+            mount.say({"close": deadline_s * _FOR_THE_MOUNT})
             try:
-                answer = mount.hear(deadline_s, unmounting.Deaf())
+                answer = mount.hear(deadline_s, unmounting.Deaf(), 0.0)
             except Refusal:
                 late = True
         # A mount whose processes have all gone has gone with them.
-        return {**nothing, "gone": not late, **(answer or {}), "ended": self._forget()}
+        ended = self._forget(max(_LEAST_S, end - time.monotonic()))
+        return {**nothing, "gone": not late, **(answer or {}), "ended": ended}
 
-    def _forget(self) -> bool:
+    def _forget(self, patience_s: float = _LEAST_S) -> bool:
         mount, self._mount = self._mount, None
-        return mount is None or mount.end(keeper.FAREWELL_S)
+        return mount is None or mount.end(patience_s)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from app.helper.targets import Caller
 
-#: For the namespace to end after the mount has gone.
-FAREWELL_S = 2.0
 #: For workers to end after SIGTERM and after SIGKILL. An orphan has files to remove: nobody else will.
 _TERM_S, _KILL_S = 0.5, 1.0
 _ORPHAN_S = 10.0
@@ -116,14 +114,20 @@ class _Mount:
 
     def close(self, deadline_s: float | None) -> dict[str, object]:
         """End the workers, write back, unmount; return how long it took and whether the mount has gone."""
-        _end_workers(_ORPHAN_S if deadline_s is None else _TERM_S)
-        end = time.monotonic() + (_ORPHAN_S if deadline_s is None else deadline_s - _TERM_S - _KILL_S)
+        began = time.monotonic()
+        if deadline_s is None:
+            deadline_s = 2 * _ORPHAN_S
+            _end_workers(_ORPHAN_S, _KILL_S)
+        else:
+            _end_workers(min(_TERM_S, deadline_s / 8), min(_KILL_S, deadline_s / 8))
+        end = began + deadline_s
         read_ahead_kb = private.read_ahead_kb(self._row.device)
-        sync_ms, dead = self._write_back((end - time.monotonic()) / 2, end)
+        half_s = (end - time.monotonic()) / 2
+        sync_ms, dead = self._write_back(half_s, end - half_s / 2)
         flags = unmounting.MNT_FORCE | unmounting.MNT_DETACH
         unmount_ms = self._unmount(flags if dead else 0, end)
         if unmounting.is_there(self._row):
-            self._unmount(flags, time.monotonic() + FAREWELL_S)
+            self._unmount(flags, end + _KILL_S)
         return {
             "sync_ms": sync_ms, "unmount_ms": unmount_ms, "read_ahead_kb": read_ahead_kb,
             "gone": not unmounting.is_there(self._row),
@@ -177,9 +181,9 @@ def _force() -> int:
     return unmounting.umount2(os.fsencode(targets.OWN_ROOT), unmounting.MNT_FORCE)
 
 
-def _end_workers(patience_s: float) -> None:
+def _end_workers(term_s: float, kill_s: float) -> None:
     """End every other process of the namespace."""
-    for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, _KILL_S)):
+    for number, wait_s in ((signal.SIGTERM, term_s), (signal.SIGKILL, kill_s)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, number)
         end = time.monotonic() + wait_s

@@ -65,7 +65,7 @@ class Apart:
         with contextlib.suppress(OSError):
             tell(self._line.fileno(), message)
 
-    def hear(self, deadline_s: float, waiter: Waiter) -> dict[str, object] | None:
+    def hear(self, deadline_s: float, waiter: Waiter, grace_s: float = _GRACE_S) -> dict[str, object] | None:
         """Return what it answers, None if it has gone without an answer.
 
         Raises:
@@ -73,11 +73,11 @@ class Apart:
                 it is late, cancelled if the waiter is. It clears up then.
         """
         line = self._line.fileno()
-        data, whole = _listen(line, time.monotonic() + deadline_s + _GRACE_S, waiter)
+        data, whole = _listen(line, time.monotonic() + deadline_s + grace_s, waiter)
         if not whole:
             # Cancelled or late: it is told to clear up, by the end of the line.
             self._line.shutdown(socket.SHUT_WR)
-            data += _listen(line, time.monotonic() + _GRACE_S, unmounting.Deaf())[0]
+            data += _listen(line, time.monotonic() + grace_s, unmounting.Deaf())[0]
         if waiter.cancelled:
             raise Refusal("cancelled", "Cancelled.")
         if data.endswith(b"\n"):

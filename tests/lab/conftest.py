@@ -78,7 +78,7 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         file.write_text(json.dumps(job))
         home = Path(supervisor.__file__).resolve().parents[2]
         command = shlex.join([sys.executable, "-P", str(HERE / "inside_guest.py"), str(file)])
-        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {command}\n")
+        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(f'{home}:{HERE}')} exec {command}\n")
         launcher.chmod(0o700)
         done = subprocess.run(
             supervisor._command(folder, launcher, "512M"),

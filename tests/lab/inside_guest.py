@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from private_mounts import carry_out
 
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
@@ -25,7 +26,6 @@ from app.mounts.table import read_table
 from app.privileged import HelperClient
 from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
-from tests.lab.private_mounts import carry_out
 
 _SYS_FSOPEN, _SYS_FSCONFIG = 430, 431
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING = 0, 1

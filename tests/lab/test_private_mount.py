@@ -1,38 +1,118 @@
-"""Private test mounts on a real kernel: what is in use in them, tests that run there, and what is left after."""
+"""Private test mounts on a real kernel: what is in use, tests that run there, and what is left afterwards."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
-from app.bench.result import TestResult, TestSpec
+from app.agent.protocol import FaultArgs, ListArgs
+from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     from app.lab.guest import Guest
 
 MIB = 2**20
+NOTHING: dict[str, list[str]] = {"processes": [], "mounts": [], "clients": []}
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(280)]
 
 
-def mounts(lab: "Guest") -> list[Any]:
-    return [row for row in lab.client.submit("mounts.list", ListArgs()).result(60).mounts if row.active]
+@pytest.fixture(scope="module")
+def found(guest_job: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """What the jobs in a guest of their own found."""
+    first = ["in_use", "connections", "as_nobody", "cancelled", "killed_worker"]
+    # Those after which something is left for the next one to find; it says how much.
+    return guest_job({"private": [*first, "killed_helper", "killed_agent", "dead_server"]})
+
+
+def job(found: dict[str, Any], name: str) -> dict[str, Any]:
+    told: dict[str, Any] = found[name]
+    assert "failed" not in told, told["failed"]
+    assert told["left"] == NOTHING
+    return told
+
+
+def test_nobody_else_sees_it_and_its_options_are_its_own(found: dict[str, Any]) -> None:
+    told = job(found, "in_use")
+    assert told["outside"] == told["outside after"] == []
+    (line,) = told["inside"]
+    assert {"nosuid", "nodev"} <= set(line.split()[5].split(","))
+    assert {"rsize=16384", "timeo=123", "nosharecache"} <= set(line.split()[-1].split(","))
+    assert told["effective"]["rsize"] == "16384"
+    assert told["requested"] == {"vers": "4.2", "rsize": "16384", "timeo": "123"}
+    assert (told["read_ahead_kb"], told["shared"]) == (2048, False)
+    assert told["written"] == told["read"] == 2 * MIB
+    assert (told["fresh"], told["fresh cached"], told["notes"]) == (MIB, False, [])
+    sync_s, unmount_s, gone = told["closing"]
+    assert sync_s > 0
+    assert unmount_s > 0
+    assert gone
+
+
+def test_connections_of_an_earlier_mount_are_said_to_be_its(found: dict[str, Any]) -> None:
+    told = job(found, "connections")
+    assert told["joined"] == [2, True, "111", 4096]
+    assert told["beside"] != 4096  # the readahead of the mount beside it is left alone
+    (note,) = told["notes"]
+    assert "nconnect=5 had no effect" in note
+    assert told["own"] == [5, False]
+
+
+def test_an_ordinary_user_s_worker_is_the_user(found: dict[str, Any]) -> None:
+    """The server maps root to nobody."""
+    told = job(found, "as_nobody")
+    status = told["status"]
+    assert status["Uid"].split() == ["65534"] * 4
+    assert status["Gid"].split() == ["65534"] * 4
+    assert status["Groups"].split() == ["4242", "65534"]
+    assert status["NoNewPrivs"] == "1"
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb", "SigBlk", "SigIgn"):
+        assert int(status[kind], 16) == 0
+    assert f"Max processes             {told['processes']} " in "\n".join(told["limits"])
+    assert told["environment"] == []
+    assert told["files"] == ["0", "1", "2", "3"]  # the last is that of the directory listed
+    assert told["reads root's"] == []
+    assert told["refused"] == ErrorKind.USAGE
+    assert told["written"] == MIB
+    assert told["closing"][0] is not None
+    assert told["closing"][2]
+
+
+def test_a_cancelled_test_leaves_nothing(found: dict[str, Any]) -> None:
+    told = job(found, "cancelled")
+    assert (told["kind"], told["settled"]) == (ErrorKind.CANCELLED, True)
+
+
+def test_killed_processes_leave_nothing(found: dict[str, Any]) -> None:
+    assert job(found, "killed_worker")["kind"] == ErrorKind.IO
+    assert job(found, "killed_agent")
+    told = job(found, "killed_helper")
+    assert (told["kind"], told["closing"]) == (ErrorKind.IO, [None, None, True])
+    # Nobody was left to remove its files but the next test of the share, which says so. None were there before.
+    assert told["notes"] == ["The files of 1 earlier test(s) that had been killed were removed."]
+
+
+def test_closing_answers_with_a_dead_server(found: dict[str, Any]) -> None:
+    told = job(found, "dead_server")
+    # Files of a test that was cancelled then are named in the log, and removed by the next test.
+    assert "killed were removed" in told["notes"][0]
+    assert found["files"] == []
+    for version in ("3", "4.2"):
+        assert told[version]["closing"][2], version
+        assert told[version]["closing"][0] is None
 
 
 def run(lab: "Guest", **spec: Any) -> TestResult:
     plain: dict[str, Any] = {"path": "", "share": lab.share, "size": 2 * MIB}
-    found: TestResult = lab.client.submit("test.run", TestSpec(**{**plain, **spec})).result(90)
-    return found
+    result: TestResult = lab.client.submit("test.run", TestSpec(**{**plain, **spec})).result(90)
+    return result
 
 
-@pytest.mark.parametrize("options", ["vers=3,rsize=8192", "vers=4.2,nconnect=3,timeo=150", "vers=4.0"])
+@pytest.mark.parametrize("options", ["vers=3,rsize=8192", "vers=4.2,nconnect=3,timeo=150"])
 def test_a_share_that_is_not_mounted_is_tested(lab: "Guest", options: str) -> None:
     result = run(lab, options=options)
-    assert result.nfs
-    assert (result.share, result.path) == (lab.share, "")
+    assert (result.nfs, result.share, result.path) == (True, lab.share, "")
     asked = dict(word.split("=") for word in options.split(","))
     assert result.requested == asked
     assert asked.items() <= result.effective.items()
@@ -40,4 +120,37 @@ def test_a_share_that_is_not_mounted_is_tested(lab: "Guest", options: str) -> No
     assert result.read is not None
     assert result.write.bytes == result.read.server_bytes == 2 * MIB
     assert result.notes == []
-    assert mounts(lab) == []
+    assert [row for row in lab.client.submit("mounts.list", ListArgs()).result(60).mounts if row.active] == []
+
+
+def test_a_share_that_is_not_mounted_is_planned(lab: "Guest") -> None:
+    spec = TestSpec(path="", share=lab.share, options="vers=4.2")
+    plan: TestPlan = lab.client.submit("test.plan", TestPlanArgs(spec=spec, preset="quick")).result(60)
+    assert plan.free
+    assert (plan.spec.share, plan.spec.repeats) == (lab.share, 6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ({"share": "nas"}, ErrorKind.SHARE_INVALID),
+        ({"options": "vers=4.2,suid"}, ErrorKind.OPTION_INVALID),
+        ({"share": "10.9.0.1:/nowhere", "options": "vers=4.2"}, ErrorKind.EXPORT_MISSING),
+        ({"path": "not/there"}, ErrorKind.PATH_MISSING),
+        ({"path": "../etc"}, ErrorKind.USAGE),
+    ],
+)
+def test_a_test_that_cannot_be_made_says_why(lab: "Guest", spec: dict[str, str], kind: ErrorKind) -> None:
+    with pytest.raises(AppError) as caught:
+        run(lab, **spec)
+    assert caught.value.kind == kind
+
+
+def test_a_read_only_export_is_told(lab: "Guest") -> None:
+    lab.client.submit("lab.fault", FaultArgs(fault="export-ro")).result(30)
+    try:
+        with pytest.raises(AppError) as caught:
+            run(lab)
+        assert caught.value.kind == ErrorKind.READ_ONLY
+    finally:
+        lab.client.submit("lab.fault", FaultArgs(fault="export-rw")).result(30)

@@ -1,0 +1,336 @@
+"""Jobs in a guest of its own: private mounts in use, killed from every side, and with a dead server."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.bench.private_mount import PrivateMount
+from app.bench.result import TestEvent, TestSpec
+from app.bench.run import wait_for_cleanups
+from app.errors import AppError
+from app.lab.faults import apply_fault
+from app.lab.hosts import ServerHost
+from app.lab.server import SHARE
+from app.lab.syscalls import unmount
+from app.mounts import mountinfo
+from app.privileged import HelperClient
+from app.process import run
+from app.tasks import CancelToken
+
+MIB = 2**20
+HELPER = Path(__file__).parents[2] / "app" / "helper" / "__main__.py"
+NOBODY = 65534
+#: Like pkexec: started by a user, it becomes root, says who that was, and is replaced by the helper.
+BECOME_ROOT = (
+    "import os, sys; os.setgroups([]); os.setresgid(0, 0, 0); os.setresuid(0, 0, 0); "
+    f"os.execve(sys.argv[1], sys.argv[1:], {{'PKEXEC_UID': '{NOBODY}'}})"
+)
+
+
+def carry_out(host: ServerHost, names: list[str]) -> dict[str, Any]:
+    """Do these jobs; return what each found, by name."""
+    found: dict[str, Any] = {}
+    for name in names:
+        began = time.monotonic()
+        try:
+            found[name] = globals()[name](host)
+        except BaseException:  # noqa: BLE001 - told; the other jobs go on
+            found[name] = {"failed": traceback.format_exc()}
+        found[name] |= {"took": time.monotonic() - began, "left": left()}
+    with open_mount("vers=4.2") as mount:
+        found["files"] = [n for n in told(mount, "/bin/ls", "-A", mount.path) if n.startswith(".")]
+    return found
+
+
+def open_mount(options: str, **more: Any) -> PrivateMount:
+    return PrivateMount.open(SHARE, options, token=CancelToken(), **more)
+
+
+def in_use(_host: ServerHost) -> dict[str, Any]:
+    """Look at a mount from inside and outside, and run a test."""
+    events: list[TestEvent] = []
+    with open_mount("vers=4.2,rsize=16384,timeo=123", read_ahead_kb=2048) as mount:
+        outside = nfs_mounts()
+        inside = [line for line in told(mount, "/bin/cat", "/proc/self/mountinfo") if " - nfs" in line]
+        result = mount.run_test(TestSpec(path="", size=2 * MIB), CancelToken(), events.append)
+        fresh = mount.run_test(
+            TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), lambda _event: None
+        )
+        closing = mount.close()
+    return {
+        "outside": outside,
+        "inside": inside,
+        "effective": mount.effective,
+        "read_ahead_kb": mount.read_ahead_kb,
+        "shared": mount.shared,
+        "closing": list(closing),
+        "written": result.write.server_bytes if result.write else 0,
+        "read": result.read.server_bytes if result.read else 0,
+        "requested": result.requested,
+        "fresh": fresh.read.server_bytes if fresh.read else 0,
+        "fresh cached": fresh.cache.cached if fresh.cache else None,
+        "notes": result.notes + fresh.notes,
+        "outside after": nfs_mounts(),
+    }
+
+
+def connections(_host: ServerHost) -> dict[str, Any]:
+    """Open beside a mount that has decided the number of connections, and with a version that has not."""
+    point = "/mnt/beside"
+    Path(point).mkdir(parents=True)
+    run(["/sbin/mount.nfs", SHARE, point, "-o", "vers=4.1,nconnect=2"], timeout=15)
+    try:
+        with open_mount("vers=4.1,nconnect=5,timeo=111", read_ahead_kb=4096) as mount:
+            joined = [mount.connections, mount.shared, mount.effective["timeo"], mount.read_ahead_kb]
+            spec = TestSpec(path="", size=MIB, direction="write")
+            notes = mount.run_test(spec, CancelToken(), lambda _event: None).notes
+        device = next(row.device for row in mountinfo.read().rows if row.mount_point == point)
+        beside = int(Path(f"/sys/class/bdi/{device}/read_ahead_kb").read_text())
+        with open_mount("vers=4.2,nconnect=5") as mount:
+            own = [mount.connections, mount.shared]
+    finally:
+        unmount(point)
+    return {"joined": joined, "notes": notes, "own": own, "beside": beside}
+
+
+def as_nobody(host: ServerHost) -> dict[str, Any]:
+    """Have an ordinary user do it, on a server that maps root to nobody."""
+    setuid = Path("/tmp/become-root")
+    shutil.copy(os.path.realpath(sys.executable), setuid)
+    setuid.chmod(0o4755)
+    Path("/tmp").chmod(0o1777)
+    with open_mount("vers=4.2") as mount:
+        told(mount, "/bin/mkdir", f"{mount.path}/theirs")
+        told(mount, "/bin/chown", str(NOBODY), f"{mount.path}/theirs")
+    apply_fault(host, "export-squash", 0)
+    try:
+        return in_child(_nobody, uid=NOBODY)
+    finally:
+        apply_fault(host, "export-rw", 0)
+
+
+def _nobody() -> dict[str, Any]:
+    command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBS", str(HELPER), "bench"]
+    helper = HelperClient("bench", command=command)
+    limit = int(Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[0])
+    try:
+        with open_mount("vers=4.2", helper=helper) as mount:
+            status = told(mount, "/bin/cat", "/proc/self/status")
+            found = {
+                "status": dict(line.split(":\t", 1) for line in status if ":\t" in line),
+                "limits": told(mount, "/bin/cat", "/proc/self/limits"),
+                "processes": limit,
+                "environment": told(mount, "/bin/cat", "/proc/self/environ"),
+                "files": told(mount, "/bin/ls", "/proc/self/fd"),
+                "reads root's": told(mount, "/bin/cat", "/etc/shadow"),
+            }
+            spec = TestSpec(path="theirs", size=MIB)
+            result = mount.run_test(spec, CancelToken(), lambda _event: None)
+            try:
+                mount.run_test(TestSpec(path="../etc", size=MIB), CancelToken(), lambda _event: None)
+            except AppError as error:
+                found["refused"] = error.kind
+            closing = mount.close_mount()
+        return {
+            **found,
+            "written": result.write.server_bytes if result.write else 0,
+            "closing": list(closing),
+        }
+    finally:
+        helper.close()
+
+
+def cancelled(_host: ServerHost) -> dict[str, Any]:
+    token = CancelToken()
+    spent: list[float] = []
+
+    def cancel() -> None:
+        spent.append(time.monotonic())
+        token.cancel()
+
+    kind = ""
+    try:
+        with open_mount("vers=4.2") as mount:
+            mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cancel))
+    except AppError as error:
+        kind = error.kind
+    took = time.monotonic() - spent[0]
+    settled = wait_for_cleanups(30)
+    return {"kind": kind, "took_s": took, "settled": settled}
+
+
+def killed_worker(_host: ServerHost) -> dict[str, Any]:
+    with open_mount("vers=4.2") as mount:
+        kind = kill_in_test(mount, "app.bench.worker")
+    return {"kind": kind}
+
+
+def killed_helper(_host: ServerHost) -> dict[str, Any]:
+    mount = open_mount("vers=4.2")
+    kind = kill_in_test(mount, str(HELPER))
+    closing = list(mount.close())
+    settled = wait_for_cleanups(30)
+    # It was killed with all of its own: nobody was left to remove the files but the next test of the share.
+    with open_mount("vers=4.2") as mount:
+        notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
+    return {"kind": kind, "closing": closing, "settled": settled, "notes": notes}
+
+
+def killed_agent(_host: ServerHost) -> dict[str, Any]:
+    """Kill a process that runs a test in a private mount, once the test is under way."""
+    reader, writer = os.pipe()
+
+    def agent() -> dict[str, Any]:
+        with open_mount("vers=4.2") as mount:
+            told_once = at_once(lambda: os.write(writer, b"begun"))
+            mount.run_test(TestSpec(path="", size=64 * MIB), CancelToken(), told_once)
+        return {}
+
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            agent()
+        os._exit(0)
+    os.read(reader, 5)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return {}
+
+
+def dead_server(host: ServerHost) -> dict[str, Any]:
+    """Take the link down while a test writes, then close."""
+    found: dict[str, Any] = {}
+    for version in ("3", "4.2"):
+        mount = open_mount(f"vers={version}")
+        token = CancelToken()
+
+        def cut(token: CancelToken = token) -> None:
+            apply_fault(host, "link-down", 0)
+            token.cancel()
+
+        with contextlib.suppress(AppError):
+            mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
+        began = time.monotonic()
+        closing = mount.close(6.0)  # it waits for the cleaner first, in vain
+        took = time.monotonic() - began
+        stuck = still_there(3.0)
+        apply_fault(host, "link-up", 0)
+        found[version] = {"closing": list(closing), "took_s": took, "processes": stuck}
+    found["cleaned"] = wait_for_cleanups(90)
+    with open_mount("vers=4.2") as mount:
+        found["notes"] = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
+    return found
+
+
+def kill_in_test(mount: PrivateMount, name: str) -> str:
+    """Kill a process while a test writes; return the kind of the test's error."""
+    try:
+        mount.run_test(
+            TestSpec(path="", size=64 * MIB),
+            CancelToken(),
+            at_once(lambda: kill(name)),
+        )
+    except AppError as error:
+        return error.kind
+    return ""
+
+
+def kill(name: str) -> None:
+    for pid in processes(name):
+        os.kill(pid, signal.SIGKILL)
+
+
+def at_once(deed: Callable[[], object]) -> Callable[[TestEvent], None]:
+    """Return what does it once when a transfer is under way."""
+    done = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB and not done.is_set():
+            done.set()
+            deed()
+
+    return seen
+
+
+def told(mount: PrivateMount, *argv: str) -> list[str]:
+    """Return what a program prints that runs in the mount."""
+    child = mount.launch(argv)
+    child.stdin.close()
+    with child.stdout, child.stderr:
+        lines = child.stdout.readall().decode(errors="replace").splitlines()
+    child.wait(20)
+    return list(lines)
+
+
+def processes(*names: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            words = (folder / "cmdline").read_text()
+            if state != "Z" and any(name in words for name in names):
+                found.append(int(folder.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def still_there(patience_s: float) -> list[str]:
+    """Return the processes of ours that do not end within this time."""
+    end = time.monotonic() + patience_s
+    while True:
+        pids = processes("app.bench", str(HELPER), "mount.nfs")
+        if not pids or time.monotonic() > end:
+            break
+        time.sleep(0.05)
+    names = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            names.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
+    return names
+
+
+def left() -> dict[str, Any]:
+    """Return what is left of a job: processes, mounts, clients of the kernel."""
+    names = still_there(10.0)
+    end = time.monotonic() + 5
+    while (
+        len(clients := Path("/proc/fs/nfsfs/servers").read_text().splitlines()[1:]) and time.monotonic() < end
+    ):
+        time.sleep(0.05)
+    return {"processes": names, "mounts": nfs_mounts(), "clients": clients}
+
+
+def nfs_mounts() -> list[str]:
+    return [row.mount_point for row in mountinfo.read().rows if row.fstype in {"nfs", "nfs4"}]
+
+
+def in_child(work: Callable[[], dict[str, Any]], uid: int) -> dict[str, Any]:
+    """Return what the work returns in a child of this user, who is in one more group."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([uid, 4242])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            answer = work()
+        except BaseException:  # noqa: BLE001 - told
+            answer = {"failed": traceback.format_exc()}
+        os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    answer = json.loads(data)
+    if "failed" in answer:
+        raise AssertionError(answer["failed"])
+    return dict(answer)
