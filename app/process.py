@@ -100,6 +100,7 @@ def start(
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
     stderr: int | None = None,
+    own_session: bool = True,
 ) -> subprocess.Popen[bytes]:
     """Start a long-lived child with binary pipes, in a session of its own.
 
@@ -111,13 +112,14 @@ def start(
         stdin: as in ``subprocess.Popen``.
         stdout: likewise.
         stderr: likewise; None inherits.
+        own_session: False leaves it in the caller's group, so that whoever ends that ends both.
 
     Raises:
         OSError: if it cannot be started.
     """
     return subprocess.Popen(
         list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=child_environment(env), cwd=cwd,
-        pass_fds=pass_fds, start_new_session=True, bufsize=0,
+        pass_fds=pass_fds, start_new_session=own_session, bufsize=0,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from app.bench.grid_model import GridCell  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
     CacheReport,
     TestEvent,
@@ -75,6 +76,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
         notes: sentences for a person.
         free: bytes that the file system has free, None if it does not tell.
         own: how much the person's own files are, if they are what is copied.
+        grid: the cells of a grid.
     """
 
     path: str
@@ -83,6 +85,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     free: int | None = None
     own: OwnSize | None = None
+    grid: list[GridCell] = []
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from app.units import format_rate, format_size
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
+    from app.bench.grid_model import Grid
     from app.bench.messages import OwnSize
     from app.bench.result import Preset, TestPlanArgs, TestSpec
 
@@ -24,6 +25,8 @@ _OVERHEAD = 0.15
 _GUESS_BPS = 1e9
 #: A test must leave others their room: it takes this part of the free space at most.
 _SHARE_OF_FREE = 0.25
+#: What starting and ending fio takes.
+_FIO_S = 0.6
 _LEAST = 64 * 1024
 _MOST = 64 * 2**30
 _GRAIN = 64 * 1024
@@ -61,6 +64,8 @@ def plan_test(
             spec, limited = _choose_size(spec, speed, room)
         if own is None:
             note = _note(rate_bps, free if limited else None)
+    if spec.grid is not None:
+        return _grid_plan(spec, spec.grid, speed if rate_bps else None, free)
     took = spec.rounds * _round_s(spec, speed, rtt_s)
     if own is not None and spec.seconds is not None:
         took = min(took, max(spec.seconds, 2 * took / spec.rounds))
@@ -115,6 +120,16 @@ def _crossing(spec: TestSpec) -> int:
 def _ways(spec: TestSpec) -> int:
     """Return how often each byte crosses the network in a repeat."""
     return 1 if spec.direction == "write" or (spec.direction == "read" and spec.workload == "file") else 2
+
+
+def _grid_plan(spec: TestSpec, grid: Grid, speed: float | None, free: int | None) -> TestPlan:
+    """Return the plan of a grid: its time is known, its bytes are the most that the link can carry then."""
+    cells = len(grid.cells())
+    each_s = grid.cell_s + grid.warm_up_s
+    took = cells * spec.repeats * (each_s + _FIO_S) + spec.size / (speed or _GUESS_BPS / 8)
+    note = f"fio measures {cells} cells, each for {grid.cell_s:g} s after a warm-up."
+    most = int((speed or _GUESS_BPS / 8) * cells * spec.repeats * each_s) + spec.size
+    return TestPlan(spec=spec, seconds=took, bytes=most, free=free, note=note)
 
 
 def _own_note(own: OwnSize, free: int | None) -> str:

@@ -9,15 +9,16 @@ import msgspec
 from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
+from app.bench.grid_model import Grid, GridCell  # noqa: TC001 - likewise
 
 Phase = Literal[
     "prepare", "write", "fsync", "close", "drop-cache", "read", "compare", "stat", "delete", "clean-up"
 ]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
-#: One file, many small ones, one file whose blocks are in random order, several files at once, or the
-#: person's own ones.
-Workload = Literal["file", "files", "random", "streams", "own"]
+#: One file, many small ones, one file whose blocks are in random order, several files at once, the
+#: person's own ones, or a grid of fio runs.
+Workload = Literal["file", "files", "random", "streams", "own", "grid"]
 #: What a test is made to last about: 15 seconds, one minute, four minutes.
 Preset = Literal["quick", "normal", "thorough"]
 
@@ -38,7 +39,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         block_size: bytes of each read or write call.
         cache: how the client's cache is kept out of the read.
         sync: open the file with O_SYNC.
-        workload: one file, many small ones, one in random order, several at once, or the person's own.
+        workload: one file, many small ones, one in random order, several at once, the own ones, or a grid.
         count: number of the files; 1 for one file.
         repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
         share: a share (server:/export) to be mounted for the test alone, where nobody else sees it.
@@ -46,6 +47,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         seconds: no further repeat begins that would probably end later than this; None for no limit.
         source: the person's own file or folder, for the workload "own"; it is only read. Number and size of
             the files are those found in it.
+        grid: the cells of the workload "grid", which fio measures in one file of this size.
     """
 
     __test__ = False  # not a pytest class
@@ -63,6 +65,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     share: str = ""
     options: str = ""
     source: str = ""
+    grid: Grid | None = None
 
     @property
     def total(self) -> int:
@@ -253,6 +256,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         enough: what the speeds are enough for, a sentence for each use.
         environment: the host that ran it, its link and its server; None if nobody asked.
         source: the person's own file or folder that was copied, or "".
+        grid: the cells that fio measured.
         bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
             other one back.
     """
@@ -277,5 +281,6 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Figure] = {}
     enough: list[str] = []
     source: str = ""
+    grid: list[GridCell] = []
     environment: Environment | None = None
     bottleneck: Bottleneck | None = None

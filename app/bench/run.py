@@ -118,6 +118,7 @@ def run_test(
         workload=spec.workload,
         count=result.own.files if result.own is not None else spec.count,
         source=spec.source,
+        grid=result.grid,
         figures=found,
         enough=uses(spec, found, cached=cache is not None and cache.cached),
         bottleneck=bottleneck(write, read, link),

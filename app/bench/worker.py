@@ -18,6 +18,7 @@ import msgspec
 from app.bench.copy import Copier
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
+from app.bench.grid import GridRuns
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.network import null_round_trip
@@ -146,6 +147,10 @@ def check_spec(job: WorkerJob) -> None:
         raise AppError(ErrorKind.USAGE, f"The number of files must be between 1 and {most} for this test.")
     if not 1 <= spec.repeats <= MAX_REPEATS:
         raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
+    if spec.workload == "grid":
+        problem = spec.grid.problem(spec.size) if spec.grid is not None else "The test has no grid."
+        if problem or job.stage not in {"whole", "look"}:
+            raise AppError(ErrorKind.USAGE, problem or "A grid goes past the cache anyway: choose no method.")
     if not job.run.isalnum():
         raise AppError(ErrorKind.USAGE, "The name of the run is not one.")
 
@@ -162,6 +167,12 @@ def _copy(
         meter.load.network_s = null_round_trip(where)
     meter.start()
     try:
+        if spec.grid is not None:
+            runs = GridRuns(spec, spec.grid, directory, DataPool(spec.block_size, job.run), meter)
+            cells = runs.run()
+            return WorkerResult(
+                path=str(Path(directory.path).parent), where=where, rounds=[], notes=runs.notes, grid=cells
+            )
         pool = DataPool(spec.block_size, job.run)
         if source is not None:
             workload: Workload = OwnFiles(spec, directory, pool, meter, source)

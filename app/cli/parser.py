@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from app.bench.grid_model import PATTERNS
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
@@ -46,6 +47,28 @@ def _size(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("the size must be at least one byte")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_size(word) for word in text.split(",")))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_count(word) for word in text.split(",")))
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(text.split(",")))
+    if not set(words) <= set(PATTERNS):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a list of {', '.join(PATTERNS)}")
+    return words
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of seconds") from None
 
 
 def _count(text: str) -> int:
@@ -154,6 +177,7 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         metavar="FILE|FOLDER",
         help="copy this file or folder of yours there and back and compare every byte; it is only read",
     )
+    _add_grid(test)
     test.add_argument(
         "--size", type=_size, default=None, help=f"file size (default {format_size(DEFAULT_SIZE)})"
     )
@@ -172,6 +196,29 @@ def _add_test(test: argparse.ArgumentParser) -> None:
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
     test.add_argument("--no-history", action="store_true", help="do not keep the result in the history")
+
+
+def _add_grid(test: argparse.ArgumentParser) -> None:
+    test.add_argument(
+        "--grid",
+        action="store_true",
+        help="measure reading and writing, in sequence and at random, in a file of --size through fio: a "
+        "cell for each pattern, record size, queue depth and number of jobs; --repeats measures it as often",
+    )
+    for name, read, text in (
+        ("records", _sizes, "bytes of each request (default 4k,64k,1M)"),
+        ("patterns", _patterns, f"of {', '.join(PATTERNS)} (default all)"),
+        ("depths", _counts, "requests under way at once (default 1,16)"),
+        ("jobs", _counts, "jobs at once (default 1)"),
+    ):
+        test.add_argument(f"--{name}", type=read, default=None, metavar="LIST", help=f"of the grid: {text}")
+    test.add_argument(
+        "--cell-seconds",
+        type=_seconds,
+        default=None,
+        metavar="S",
+        help="how long each cell of the grid is measured (default 2, after a warm-up of a quarter)",
+    )
 
 
 def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
@@ -213,12 +260,26 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         _check_test(parser, args, lab=lab)
 
 
+def _check_grid(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    names = ("records", "patterns", "depths", "jobs", "cell_seconds")
+    of_grid = [name for name in names if getattr(args, name)]
+    if not args.grid:
+        if of_grid:
+            parser.error(f"--{of_grid[0].replace('_', '-')} is for --grid")
+        return
+    if args.preset or args.own or args.files or args.small_files or args.sync:
+        parser.error("--grid says what is measured: leave --quick and its like, --own, --files, --sync out")
+    if args.direction != "both" or args.cache != "fadvise":
+        parser.error("--grid takes the direction from --patterns and goes past the cache")
+
+
 def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, lab: bool) -> None:
     small = args.files is not None or args.small_files
     if args.preset and (args.repeats or args.files or (args.size and not small)):
         parser.error(f"--{args.preset} chooses size and repeats; leave --size, --files and --repeats out")
     if args.own and (small or args.size):
         parser.error("--own says what is copied; leave --size, --files and --small-files out")
+    _check_grid(parser, args)
     if not lab:
         if not args.path:
             parser.error("test needs PATH (or --lab LINK)")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
+from app.bench.grid_model import Grid
 from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size, format_speed
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.bottleneck import Bottleneck
+    from app.bench.grid_model import GridCell
     from app.bench.result import Figure, TestPlan, TestResult, Workload
 
 _SMALL_COUNT = 1000
@@ -31,16 +33,29 @@ def test_spec(args: argparse.Namespace, path: str) -> TestSpec:
         block_size=args.block_size,
         cache=args.cache,
         sync=args.sync,
-        workload="own" if args.own else workload,
+        workload="own" if args.own else "grid" if args.grid else workload,
         count=(args.files or _SMALL_COUNT) if small else 1,
         repeats=args.repeats or 1,
         source=str(Path(args.own).absolute()) if args.own else "",  # asks for no file, which may hang
+        grid=_grid(args) if args.grid else None,
+    )
+
+
+def _grid(args: argparse.Namespace) -> Grid:
+    """Return the grid with what the command line leaves out as by default."""
+    plain = Grid()
+    return Grid(
+        patterns=args.patterns or plain.patterns,
+        records=args.records or plain.records,
+        depths=args.depths or plain.depths,
+        jobs=args.jobs or plain.jobs,
+        cell_s=args.cell_seconds or plain.cell_s,
     )
 
 
 def planned(args: argparse.Namespace, path: str, ask: Callable[[TestPlanArgs], TestPlan]) -> TestPlan | None:
-    """Return the plan of a preset, or of the person's own files; None where the command line says it all."""
-    if not args.preset and not args.own:
+    """Return the plan of a preset, a grid or the person's own files, None of what the command line says."""
+    if not args.preset and not args.own and not args.grid:
         return None
     return ask(TestPlanArgs(spec=test_spec(args, path), preset=args.preset))
 
@@ -53,8 +68,11 @@ def plan_text(plan: TestPlan) -> str:
         what = f"your own {spec.count} files, {format_size(spec.total)} together,"
     elif spec.workload == "files":
         what = f"{spec.count} files of {format_size(spec.size)}"
-    times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
     took = f"about {format_duration(plan.seconds)}" if plan.seconds is not None else "an unknown time"
+    if spec.workload == "grid":
+        times = f"{spec.repeats} times" if spec.repeats > 1 else "Once"
+        return f"{plan.note} {times}: {took}, at most {format_size(plan.bytes)} over the network."
+    times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
     return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
 
 
@@ -78,6 +96,23 @@ def figures_lines(result: TestResult) -> list[str]:
             "more often."
         )
     return lines
+
+
+def grid_rows(cells: list[GridCell]) -> list[list[str]]:
+    """Return a row for each cell of a grid, of several repeats that with the median, and one of titles."""
+    rows = [["PATTERN", "RECORD", "JOBS", "DEPTH", "REQUESTS/S", "SPEED", "MEAN", "95 %", "99 %", "REPEATS"]]
+    for cell in cells:
+        run = cell.middle
+        if run is not None:
+            latencies = (run.latency_s, run.p95_s, run.p99_s)
+            times = [format_duration(value) if value else "—" for value in latencies]
+            iops = [item.iops for item in cell.runs]
+            many = f"{len(iops)}: {min(iops):.0f} to {max(iops):.0f}/s" if len(iops) > 1 else "1"
+            rows.append([
+                cell.pattern, format_size(cell.record), str(cell.jobs), str(cell.depth), f"{run.iops:.0f}",
+                format_speed(run.bytes_per_s), *times, many,
+            ])  # fmt: skip
+    return rows
 
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:

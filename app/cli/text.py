@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from app.cli.test import bottleneck_lines, figures_lines
+from app.cli.test import bottleneck_lines, figures_lines, grid_rows
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def test_text(result: TestResult) -> str:
     lines = [f"{result.share} at {result.path}" if result.nfs else result.path]
     if result.link is not None:
         lines.append(f"Link: {link_text(result.link)}")
+    if result.grid:
+        return "\n".join([*lines, "", table(grid_rows(result.grid)), "", *result.notes])
     rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "RETRANSMISSIONS"]]
     for name, transfer in (("write", result.write), ("read", result.read)):
         if transfer is not None:
