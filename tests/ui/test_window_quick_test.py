@@ -302,6 +302,41 @@ def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> Non
     driver.wait(lambda: driver.sees("results"))
 
 
+def test_a_test_is_kept_and_slower_than_the_baseline_is_said(driver: Driver, fake: FakeHost) -> None:
+    def repeats(speed: float) -> dict[str, Figure]:
+        values = [speed + step for step in range(6)]
+        return {
+            "write": Figure(values=values, median=speed, low=speed, high=speed, confidence=0.97, wide=False)
+        }
+
+    earlier = msgspec.structs.replace(fake.result, figures=repeats(100e6))
+    with HistoryStore.open() as store:
+        store.set_baseline(store.add(Run(result=earlier)))
+    fake.result = msgspec.structs.replace(fake.result, figures=repeats(60e6))
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("slower-warning"))
+    (text,) = driver.find(Sentences, "slower-warning").sentences()  # type: ignore[attr-defined]
+    assert "to the server 40 % slower (100 MB/s before and 60 MB/s after" in text
+    assert not driver.sees("baseline")
+    with HistoryStore.open() as store:
+        assert store.count() == 2
+    driver.tab("History")
+    driver.wait(lambda: "2 tests" in driver.text_of("history-count"))
+
+
+def test_a_test_that_cannot_be_kept_says_where_it_is(driver: Driver, fake: FakeHost, own_home: Path) -> None:
+    history = own_home / ".local/share/mountwright/history.sqlite"
+    history.mkdir(parents=True)
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: "The measurement is not lost" in driver.message())
+    assert driver.sees("results")
+    assert len(list(history.parent.glob("mountwright-unsaved-*.json"))) == 1
+
+
 def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> None:
     fake.events = events()
     fake.hold.clear()

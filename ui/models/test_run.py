@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.bench.result import TestResult, TestSpec
+    from app.history.remember import Remembered
     from ui.bridge import BridgeCall
     from ui.models.timeline import Timeline, Way
 
@@ -27,6 +28,7 @@ class TestRun:
         best: the best speeds of earlier tests that did the same, bytes a second.
         call: while it runs.
         result: once it is done.
+        kept: once it is in the history.
         stopping: the person wants it to end.
     """
 
@@ -37,6 +39,7 @@ class TestRun:
     best: dict[Way, float] = field(default_factory=dict["Way", float])
     call: BridgeCall | None = None
     result: TestResult | None = None
+    kept: Remembered | None = None
     stopping: bool = False
 
     def add_best(self, best: Mapping[Way, float]) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from app.bench.plan import plan_test
 from app.errors import AppError, ErrorKind
 from app.history.best import best_speeds
+from app.history.remember import remember_test
 from ui.models.plan_text import plan_text, what_text
 from ui.models.test_run import Bests, TestRun
 from ui.models.test_target import target_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts
     from app.bench.result import TestEvent, TestPlanArgs, TestResult, TestSpec
+    from app.history.remember import Remembered
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
@@ -50,11 +52,13 @@ class QuickTestPanel(QWidget):
         failed: a test could not be done (AppError).
         running_changed: whether a test runs.
         ended: the TestResult of the test that ran, or None: there is none.
+        kept: a result is in the history.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
     ended = Signal(object)
+    kept = Signal()
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()
@@ -218,7 +222,15 @@ class QuickTestPanel(QWidget):
     def _on_result(self, key: Key, run: TestRun, result: TestResult) -> None:
         run.result = result
         self._bests.take(key, run.spec, result)
+        call = self._run_blocking("history-keep", lambda: remember_test(result))
+        call.succeeded.connect(partial(self._on_kept, run))
+        call.failed.connect(self.failed)
         self._end(run)
+
+    def _on_kept(self, run: TestRun, kept: Remembered) -> None:
+        run.kept = kept
+        self._show_kept()
+        self.kept.emit()
 
     def _on_failed(self, key: Key, run: TestRun, error: AppError) -> None:
         if not run.timeline.curves and self._runs.get(key) is run:
@@ -270,7 +282,12 @@ class QuickTestPanel(QWidget):
             self._controls.set_idle(can_start=self._plan_args() is not None and not self._waiting)
         self._plot.show_run(run, self._mount, self._facts)
         self._result.show_result(run.result if run else None)
+        self._show_kept()
         self._want_plan()
+
+    def _show_kept(self) -> None:
+        run = self._run()
+        self._result.show_kept(run.kept if run is not None else None)
 
     def _show_plan(self) -> None:
         mine = self._active is not None and self._active[1] is self._run()

@@ -14,6 +14,7 @@ from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
     from app.bench.result import TestResult
+    from app.history.remember import Remembered
 
 
 class QuickTestResult(QWidget):
@@ -27,6 +28,8 @@ class QuickTestResult(QWidget):
         self._cached.setObjectName("cached-warning")
         self._wide = Sentences("", "warn")
         self._wide.setObjectName("wide-warning")
+        self._slower = Sentences("", "warn")
+        self._slower.setObjectName("slower-warning")
         self._rates = Sentences(self.tr("Small files"), "info")
         self._rates.setObjectName("rates")
         self._enough = Sentences(self.tr("What that is enough for"), "ok")
@@ -36,6 +39,8 @@ class QuickTestResult(QWidget):
         enlarge(self._bottleneck, 1.0, bold=True)
         self._evidence = Sentences("", "info")
         self._evidence.setObjectName("evidence")
+        self._baseline = Sentences(self.tr("Compared with the baseline"), "info")
+        self._baseline.setObjectName("baseline")
         self._notes = MutedLabel(wrap=True)
         self._notes.setObjectName("notes")
         texts = QVBoxLayout()
@@ -46,8 +51,9 @@ class QuickTestResult(QWidget):
         verdict.addWidget(self._evidence)
         texts.addWidget(self._cached)
         texts.addWidget(self._wide)
+        texts.addWidget(self._slower)
         texts.addLayout(verdict)
-        for widget in (self._rates, self._enough, self._notes):
+        for widget in (self._rates, self._enough, self._baseline, self._notes):
             texts.addWidget(widget)
         texts.addStretch(1)
         layout = QHBoxLayout(self)
@@ -81,6 +87,13 @@ class QuickTestResult(QWidget):
         cache_note = [result.cache.note] if result.cache is not None else []
         notes = [*cache_note, *(note for note in result.notes if note not in cache_note)]
         self._notes.setText("\n".join(notes))
+
+    def show_kept(self, kept: Remembered | None) -> None:
+        """Show what the history says of the result, nothing until it has it."""
+        warnings = [kept.warning, *kept.messages] if kept is not None else []
+        self._slower.show_sentences([text for text in warnings if text])
+        comparison = kept.comparison if kept is not None and not kept.warning else ""
+        self._baseline.show_sentences([comparison] if comparison else [])
 
     def _on_units(self) -> None:
         self._table.show_result(self._shown)
