@@ -79,6 +79,7 @@ class _Assumed:
     Attributes:
         processor: bytes per second that the processors carry for one connection.
         most: likewise for all connections together.
+        alone: part of the processors' time in which nothing else goes on.
         service: factor of the server's times.
         carried: factor of what readahead, and TCP after losses, carry in a time.
         begun: factor of the time that connections take to begin.
@@ -86,17 +87,19 @@ class _Assumed:
 
     processor: float
     most: float
+    alone: float
     service: float
     carried: float
     begun: float
 
 
 #: VAST's guide counts eight connections for 100 Gbit/s: 1.5 GB/s each.
-_LIKELY = _Assumed(processor=1.5e9, most=12e9, service=1.0, carried=1.0, begun=1.0)
-#: One processor that is client and server at once, without hardware to help: the lab's guest.
-_WORST = _Assumed(processor=0.2e9, most=0.2e9, service=4.0, carried=0.6, begun=4.0)
-_BEST = _Assumed(processor=6e9, most=48e9, service=0.3, carried=1.6, begun=0.5)
+_LIKELY = _Assumed(processor=1.5e9, most=12e9, alone=0.0, service=1.0, carried=1.0, begun=1.0)
+#: One processor that is client, server and link at once, without hardware to help: the lab's guest.
+_WORST = _Assumed(processor=0.4e9, most=0.4e9, alone=1.0, service=4.0, carried=0.6, begun=4.0)
+_BEST = _Assumed(processor=6e9, most=48e9, alone=0.0, service=0.3, carried=1.6, begun=0.5)
 _ASSUMED = (_LIKELY, _WORST, _BEST)
+_PROCESSORS = "the processors"
 #: Factors of the server's times once they have been measured.
 _MEASURED = {_LIKELY: 1.0, _WORST: 1.3, _BEST: 0.8}
 #: Copies over a quiet link differ by so much from what it carries, and no prediction is surer.
@@ -231,6 +234,7 @@ class _Copy:
             * _TRIPS
             * (trip_s + resend_s + _TRIP_BYTES * 8 / self._rate_bps()),
             "TCP's slow start": assumed.begun * self._begin_s(rate),
+            "the processors' own time": assumed.alone * work.length / bounds[_PROCESSORS],
         }
 
     def _bounds(self, assumed: _Assumed, trip_s: float) -> dict[str, float]:
@@ -240,7 +244,7 @@ class _Copy:
         bounds = {
             "the link's rate": rate,
             "the TCP window over the round trip": connections * self.window / rtt_s if rtt_s else math.inf,
-            "the processors": min(connections * assumed.processor, assumed.most),
+            _PROCESSORS: min(connections * assumed.processor, assumed.most),
         }
         size, slots = self._size(), self._slots()
         if self.work.direction == "write":

@@ -155,7 +155,7 @@ def table(cells: list[Cell]) -> str:
     """Return the cells as Markdown."""
     titles = (
         "link", "work", "advised", "median", "of the defaults", "of the best other", "which is", "rounds",
-        "verdict", "predicted: defaults", "advised",
+        "verdict", "the model's word",
     )  # fmt: skip
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for cell in cells:
@@ -164,8 +164,7 @@ def table(cells: list[Cell]) -> str:
             cell.link, f"{cell.files} small files" if cell.files else f"{cell.kind} {_mebibytes(cell)}",
             cell.advised, format_speed(statistics.median(speeds)),
             "the same" if cell.advised == Setting() else cell.ratio(Setting()), cell.ratio(cell.best),
-            f"{cell.best} (of {cell.swept})", len(speeds), cell.verdict(), _prediction(cell, Setting()),
-            _prediction(cell, cell.advised),
+            f"{cell.best} (of {cell.swept})", len(speeds), cell.verdict(), _prediction(cell, cell.advised),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(str(word) for word in words)} |")
     return "\n".join(lines)
