@@ -48,7 +48,7 @@ TIMEOUT_S = 20.0
 #: What an earlier mount of the same helper may still take to close.
 _SETTLE_S = 15.0
 #: For closing what nobody waits for: a slow link may have much to carry before the test's files are gone.
-_ABANDONED_S = 60.0
+_ABANDONED_S = 30.0
 #: For a worker to connect; and beside a deadline of the helper's own.
 _CONNECT_S = 15.0
 _GRACE_S = 15.0

@@ -217,8 +217,7 @@ def _watch(host: Host, args: argparse.Namespace) -> str:
 
 
 def _test(host: Host, args: argparse.Namespace) -> str:
-    lab = args.lab is not None and not args.path
-    result = _lab_test(host, args) if lab else _run_test(host, args, args.path)
+    result = _run_test(host, args, args.path or _lab_share(host))
     kept = "" if args.no_history else keep_test(result, quiet=args.json)
     return _json(result) if args.json else test_text(result) + kept
 
@@ -230,21 +229,10 @@ def _experiment(host: Host, args: argparse.Namespace) -> str:
     return run_experiments(lambda verb, query, on_event: ask(host, verb, query, on_event), args, lab_share)
 
 
-def _lab_test(host: Host, args: argparse.Namespace) -> Any:
-    """Mount the lab's export with the options asked for, test, unmount."""
-    mount = MountArgs(share=_lab_share(host), mount_point=LAB_MOUNT_POINT, options=args.options)
-    ask(host, "mounts.mount", mount)
-    # If the test fails or is cancelled, the guest ends with the mount in it: an unmount would only wait for
-    # what a slow link has still to carry.
-    result = _run_test(host, args, LAB_MOUNT_POINT)
-    ask(host, "mounts.unmount", UnmountArgs(mount_point=LAB_MOUNT_POINT))
-    return result
-
-
-def _run_test(host: Host, args: argparse.Namespace, path: str) -> Any:
-    """Test a directory; what a preset chooses is said before."""
-    spec = test_spec(args, path)
-    plan = planned(args, path, lambda query: ask(host, "test.plan", query))
+def _run_test(host: Host, args: argparse.Namespace, where: str) -> Any:
+    """Test a directory, or a share that is not mounted; what a preset chooses is said before."""
+    spec = test_spec(args, where)
+    plan = planned(args, where, lambda query: ask(host, "test.plan", query))
     if plan is not None:
         spec = plan.spec
         print(plan_text(plan), file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
 from app.cli.persist import add_forget, add_persist
+from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
 from app.units import format_size, parse_size
@@ -144,8 +145,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_test(test: argparse.ArgumentParser) -> None:
-    test.add_argument("path", nargs="?", default="", metavar="PATH", help="a directory; NFS or not")
-    test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="with --lab: mount options")
+    test.add_argument(
+        "path",
+        nargs="?",
+        default="",
+        metavar="PATH|SHARE",
+        help="a directory, on NFS or not; or server:/export, mounted for the test where nobody else sees it",
+    )
+    test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="mount options of the share")
+    test.add_argument(
+        "--below", default="", metavar="DIRECTORY", help="where in the share to test (default its root)"
+    )
     preset = test.add_mutually_exclusive_group()
     for name, text in (("quick", "about 15 seconds"), ("normal", "about a minute"),
                        ("thorough", "about four minutes")):  # fmt: skip
@@ -192,7 +202,7 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         "--cache",
         choices=("fadvise", "direct", "fresh-mount"),
         default="fadvise",
-        help="how the client's cache is kept out of the read (fresh-mount: only with --lab)",
+        help="how the client's cache is kept out of the read (fresh-mount: only of a share)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
     test.add_argument("--no-history", action="store_true", help="do not keep the result in the history")
@@ -280,10 +290,10 @@ def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, la
     if args.own and (small or args.size):
         parser.error("--own says what is copied; leave --size, --files and --small-files out")
     _check_grid(parser, args)
-    if not lab:
-        if not args.path:
-            parser.error("test needs PATH (or --lab LINK)")
-        if args.options:
-            parser.error("-o is only for the lab's mount (--lab LINK); test measures a path as it is mounted")
-        if args.cache == "fresh-mount":
-            parser.error("--cache fresh-mount needs --lab LINK: your own mounts are left as they are")
+    if not lab and not args.path:
+        parser.error("test needs PATH or SHARE (or --lab LINK)")
+    if args.path and not is_share(args.path):
+        if args.options or args.below:
+            parser.error("-o and --below are for a SHARE; test measures a path as it is mounted")
+        if args.cache == "fresh-mount" and not lab:
+            parser.error("--cache fresh-mount needs a SHARE: your own mounts are left as they are")

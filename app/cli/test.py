@@ -22,12 +22,20 @@ _SMALL_COUNT = 1000
 _TITLES = {"write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete"}
 
 
-def test_spec(args: argparse.Namespace, path: str) -> TestSpec:
-    """Return the test that the command line asks for, of this directory."""
+def is_share(where: str) -> bool:
+    """Whether this is server:/export and not the path of a directory."""
+    return ":/" in where and not where.startswith(("/", "."))
+
+
+def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
+    """Return the test that the command line asks for, of a directory or of a share that is not mounted."""
+    share = is_share(where)
     small = args.files is not None or args.small_files
     workload: Workload = "files" if small else "file"
     return TestSpec(
-        path=path,
+        path=args.below if share else where,
+        share=where if share else "",
+        options=args.options if share else "",
         direction=args.direction,
         size=args.size or (DEFAULT_SMALL_SIZE if small else DEFAULT_SIZE),
         block_size=args.block_size,
@@ -53,11 +61,11 @@ def _grid(args: argparse.Namespace) -> Grid:
     )
 
 
-def planned(args: argparse.Namespace, path: str, ask: Callable[[TestPlanArgs], TestPlan]) -> TestPlan | None:
+def planned(args: argparse.Namespace, where: str, ask: Callable[[TestPlanArgs], TestPlan]) -> TestPlan | None:
     """Return the plan of a preset, a grid or the person's own files, None of what the command line says."""
     if not args.preset and not args.own and not args.grid:
         return None
-    return ask(TestPlanArgs(spec=test_spec(args, path), preset=args.preset))
+    return ask(TestPlanArgs(spec=test_spec(args, where), preset=args.preset))
 
 
 def plan_text(plan: TestPlan) -> str:

@@ -125,7 +125,8 @@ def link_text(link: LinkFacts) -> str:
 
 def test_text(result: TestResult) -> str:
     """Return a test's figures."""
-    lines = [f"{result.share} at {result.path}" if result.nfs else result.path]
+    place = f" at {result.path}" if result.path else ", mounted for the test"
+    lines = [f"{result.share}{place}" if result.nfs else result.path]
     if result.link is not None:
         lines.append(f"Link: {link_text(result.link)}")
     if result.grid:

@@ -89,7 +89,7 @@ def test_killed_processes_leave_nothing(found: dict[str, Any]) -> None:
     assert job(found, "killed_agent")
     told = job(found, "killed_helper")
     assert (told["kind"], told["closing"]) == (ErrorKind.IO, [None, None, True])
-    # Nobody was left to remove its files but the next test of the share, which says so. None were there before.
+    # Nobody was left to remove its files but the next test of the share, which says so; it finds no others.
     assert told["notes"] == ["The files of 1 earlier test(s) that had been killed were removed."]
 
 

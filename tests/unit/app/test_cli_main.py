@@ -9,7 +9,7 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from app.agent.client import Call
-from app.agent.protocol import HelloResult, MountArgs, UnmountResult
+from app.agent.protocol import HelloResult, UnmountResult
 from app.bench.result import CacheReport, Sample, TestResult, TestSpec, Transfer
 from app.cli import main as cli
 from app.errors import AppError, ErrorKind
@@ -134,15 +134,12 @@ def test_the_test_object_has_what_is_promised(host: FakeHost, capsys: pytest.Cap
     assert {"cache", "requested", "effective", "link"} <= set(result)
 
 
-def test_the_lab_test_mounts_with_the_options_tests_and_unmounts(host: FakeHost) -> None:
+def test_the_lab_test_is_of_its_share_with_the_options(host: FakeHost) -> None:
     assert cli.main(["--lab", "wan", "test", "-o", "vers=3", "--size", "1M", "--json"]) == 0
-    verbs = [verb for verb, _ in host.asked]
-    assert verbs == ["hello", "mounts.mount", "test.run", "mounts.unmount"]
-    mount, spec = host.asked[1][1], host.asked[2][1]
-    assert isinstance(mount, MountArgs)
-    assert (mount.share, mount.options) == ("10.9.0.1:/", "vers=3")
+    assert [verb for verb, _ in host.asked] == ["hello", "test.run"]
+    spec = host.asked[1][1]
     assert isinstance(spec, TestSpec)
-    assert spec.size == 2**20
+    assert (spec.path, spec.share, spec.options, spec.size) == ("", "10.9.0.1:/", "vers=3", 2**20)
 
 
 def test_a_failed_test_is_told_on_standard_error(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,20 @@ def test_what_is_asked_for(words: list[str], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["nas:/a", "-o", "vers=3"], ("", "nas:/a", "vers=3")),
+        (["[fe80::1%eth0]:/", "--below", "me", "--cache", "fresh-mount"], ("me", "[fe80::1%eth0]:/", "")),
+        (["/mnt/a:/b"], ("/mnt/a:/b", "", "")),
+        (["./a:/b"], ("./a:/b", "", "")),
+    ],
+)
+def test_a_share_is_told_from_a_directory(words: list[str], expected: tuple[str, str, str]) -> None:
+    spec = spec_of(parse_args(["test", *words]), words[0])
+    assert (spec.path, spec.share, spec.options) == expected
+
+
+@pytest.mark.parametrize(
     "words",
     [["--files", "0"], ["--repeats", "x"], ["--quick", "--normal"], ["--quick", "--size", "1M"],
      ["--quick", "--repeats", "3"], ["--thorough", "--files", "10"]],
