@@ -86,6 +86,15 @@ def test_a_test_without_repeats_has_one_round_that_counts() -> None:
     assert not timeline.curves[0].warm_up
 
 
+def test_cells_of_a_grid_come_after_each_other_though_each_begins_at_zero() -> None:
+    timeline = Timeline()
+    for _ in range(2):
+        timeline.take(TestEvent(direction="read", phase="read", sample=Sample(0.0, 0, 0)))
+        feed(timeline, "read", 1e6, 1)
+    assert len(timeline.curves) == 2
+    assert timeline.end_s == pytest.approx(2 + GAP_S)
+
+
 def test_fsync_and_close_last_until_the_next_phase() -> None:
     timeline = Timeline()
     timeline.take(TestEvent(direction="write", phase="prepare"))

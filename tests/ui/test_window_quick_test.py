@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushB
 
 from advisor.bottleneck import Bottleneck
 from advisor.facts import LinkFacts
+from app.bench.grid_model import GridCell, GridRun
 from app.bench.result import Figure, Sample, TestEvent
 from app.errors import AppError, ErrorKind
 from app.history.model import Run
@@ -17,6 +18,7 @@ from app.history.store import HistoryStore
 from app.units import SpeedUnit
 from ui import theme
 from ui.speed_units import SPEED_UNITS
+from ui.widgets.grid_table import GridTable
 from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
 
@@ -116,6 +118,44 @@ def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
     rates = driver.find(Sentences, "rates")
     assert isinstance(rates, Sentences)
     assert "210 files a second (slowest to fastest: 200 to 220)" in rates.sentences()[0]
+
+
+def test_the_persons_own_files(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Quick test")
+    choose(driver, "what", "own")
+    assert "Name a file or a folder" in driver.text_of("plan")
+    assert not driver.find(QPushButton, "start").isEnabled()
+    source = driver.find(QLineEdit, "source")
+    assert isinstance(source, QLineEdit)
+    source.setText("/home/ada/films")
+    driver.wait(lambda: "Copies /home/ada/films to /home" in driver.text_of("plan"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    (spec,) = fake.asked("test.run")
+    assert (spec.workload, spec.source) == ("own", "/home/ada/films")
+
+
+def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
+    run = GridRun(iops=1234.0, bytes_per_s=5.05e6, latency_s=0.0008, p99_s=0.002)
+    cell = GridCell(pattern="randread", record=4096, depth=16, jobs=1, runs=[run])
+    fake.result = msgspec.structs.replace(fake.result, workload="grid", write=None, read=None, grid=[cell])
+    driver.open()
+    driver.tab("Quick test")
+    choose(driver, "what", "grid")
+    choose(driver, "direction", "read")
+    assert not driver.sees("duration")
+    driver.wait(lambda: "fio measures 12 cells" in driver.text_of("plan"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("grid"))
+    assert not driver.sees("results")
+    (spec,) = fake.asked("test.run")
+    assert spec.repeats == 1
+    assert spec.grid.patterns == ("seqread", "randread")
+    table = driver.find(GridTable, "grid")
+    assert isinstance(table, GridTable)
+    texts = [item.text() for column in range(8) if (item := table.item(0, column)) is not None]
+    assert texts == ["Read at random", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
 
 
 def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fake: FakeHost) -> None:

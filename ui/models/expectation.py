@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> dict[Way, Prediction]:
     """Return what the model expects of each way; nothing where it does not know the link, or over UDP."""
     active = mount.active if mount is not None else None
-    if facts is None or (active is None and not spec.share) or spec.workload not in {"file", "files"}:
+    if facts is None or (active is None and not spec.share) or spec.workload not in {"file", "files", "own"}:
         return {}
     options = MountOptions.parse(active.options if active is not None else spec.options)
     if (options.get("proto") or "tcp").startswith("udp"):

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 def what_text(spec: TestSpec, path: str) -> str:
     """Return what is written, read and removed, and how often."""
+    if spec.workload == "grid":
+        grid = _tr(
+            "Writes one file of {size} under {path}, lets fio read and write in it in order and at random, "
+            "in requests of several sizes, few and many at once, and removes it."
+        )
+        return grid.format(size=format_size(spec.size), path=path)
+    if spec.workload == "own":
+        return _own_text(spec, path)
     if spec.workload == "files":
         what = _tr("{count} files of {size}").format(count=spec.count, size=format_size(spec.size))
     else:
@@ -28,6 +36,21 @@ def what_text(spec: TestSpec, path: str) -> str:
         again = _tr("{text}, {count} times and once before as a warm-up that is not counted.")
         return again.format(text=text, count=spec.repeats)
     return f"{text}."
+
+
+def _own_text(spec: TestSpec, path: str) -> str:
+    """Return what is done with the person's own files; a plan knows how many they are."""
+    text = _tr(
+        "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
+        "original is only read."
+    ).format(source=spec.source, path=path)
+    if spec.count > 1:
+        amount = _tr("They are {count} files, {size} together.")
+        text = f"{text} {amount.format(count=f'{spec.count:,}', size=format_size(spec.total))}"
+    if spec.repeats > 1:
+        again = _tr("It is done {count} times, and once before as a warm-up that is not counted.")
+        text = f"{text} {again.format(count=spec.repeats)}"
+    return text
 
 
 def plan_text(plan: TestPlan, path: str) -> str:

@@ -59,16 +59,23 @@ class TestRun:
         if self.spec.repeats <= 1:
             return ""
         number = self.timeline.round
+        if self.spec.workload == "grid":
+            return _tr("Repeat {number} of {count}. ").format(number=number + 1, count=self.spec.repeats)
         if number == 0:
             return _tr("Warm-up, not counted. ")
         return _tr("Repeat {number} of {count}. ").format(number=number, count=self.spec.repeats)
 
     def _phase_text(self) -> str:
         timeline = self.timeline
+        grid = self.spec.grid
+        if grid is not None and timeline.phase in ("write", "read"):
+            done = sum(curve.round == timeline.round for curve in timeline.curves)
+            return _tr("Cell {number} of {count}…").format(number=done, count=len(grid.cells()))
         words = {
             "prepare": _tr("Preparing…"),
             "fsync": _tr("Waiting until the server has it all (fsync)…"),
             "close": _tr("Closing the file…"), "drop-cache": _tr("Emptying the client's cache…"),
+            "compare": _tr("Comparing byte for byte…"),
             "stat": _tr("Looking the files up (stat)…"), "delete": _tr("Deleting the files…"),
             "clean-up": _tr("Removing what was written…"),
         }  # fmt: skip

@@ -190,6 +190,9 @@ class Timeline:
     def _on_sample(self, event: TestEvent, sample: Sample) -> None:
         curve = self._curve(event)
         if sample.t_s <= 0:
+            # A grid measures cell after cell in one repeat: each begins at 0.
+            if curve.samples:
+                self._begin(event)
             return
         earlier = _before(curve.samples, sample.t_s - WINDOW_S)
         elapsed = sample.t_s - earlier.t_s if earlier else sample.t_s
@@ -218,6 +221,9 @@ class Timeline:
         for curve in reversed(self.curves):
             if (curve.way, curve.round) == (event.direction, event.round):
                 return curve
+        return self._begin(event)
+
+    def _begin(self, event: TestEvent) -> Curve:
         start = self.end_s + GAP_S if self.curves else 0.0
         warm_up = self._warm_up and event.round == 0
         curve = Curve(event.direction, start, round=event.round, warm_up=warm_up)

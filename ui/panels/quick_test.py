@@ -154,7 +154,9 @@ class QuickTestPanel(QWidget):
         if target is None or self._active is not None or not _fits(spec, target):
             return False
         key = target.key
-        run = TestRun(spec, Timeline(warm_up=spec.repeats > 1), self._bests.of(key, spec))
+        run = TestRun(
+            spec, Timeline(warm_up=spec.repeats > 1 and spec.grid is None), self._bests.of(key, spec)
+        )
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
@@ -299,12 +301,18 @@ class QuickTestPanel(QWidget):
             return self.tr("A test of {path} is running; one test runs at a time.").format(
                 path=self._active[0][1]
             )
-        args, target, planner = self._plan_args(), self._target(), self._planner
-        if args is None or target is None:
+        args, target = self._plan_args(), self._target()
+        if target is None:
             return self.tr("Name a share in the settings; it can be tested before it is mounted.")
-        path = target.place
-        if not target.mounted and planner.plan is None:
-            return self._private_text(args, path)
+        if args is None:
+            return self.tr("Name a file or a folder to copy. It is only read.")
+        if not target.mounted and self._planner.plan is None:
+            return self._private_text(args, target.place)
+        return self._planned_text(args, target.place)
+
+    def _planned_text(self, args: TestPlanArgs, path: str) -> str:
+        """Return what the agent says of the test."""
+        planner = self._planner
         if planner.plan is not None:
             return plan_text(planner.plan, path)
         if planner.error is not None:
@@ -321,7 +329,10 @@ class QuickTestPanel(QWidget):
             "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
             "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
         )
-        return f"{how.format(share=share)} {plan_text(plan_test(args, None, link), share)}"
+        how = how.format(share=share)
+        if args.spec.workload == "own":  # how much that is, the agent finds out
+            return f"{how} {what_text(args.spec, share)}"
+        return f"{how} {plan_text(plan_test(args, None, link), share)}"
 
     # Qt overrides
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
+from app.bench.grid_model import PATTERNS, Grid
 from app.bench.result import DEFAULT_SIZE, TestPlanArgs, TestSpec
+from app.save import default_folder
 from app.units import format_size
 from ui import theme
 from ui.widgets.labels import enlarge
 
 if TYPE_CHECKING:
-    from app.bench.result import CacheMethod, Direction, Preset
+    from app.bench.grid_model import Pattern
+    from app.bench.result import CacheMethod, Direction, Preset, Workload
     from ui.models.test_target import TestTarget
 
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
@@ -23,6 +26,11 @@ _SMALL = {2**20: 100, 4096: 1000}
 _COUNTS = (10, 100, 1000, 5000)
 #: As many repeats as a 95 % interval needs.
 _REPEATS = 6
+_PATTERNS: dict[Direction, tuple[Pattern, ...]] = {
+    "both": PATTERNS,
+    "write": tuple(pattern for pattern in PATTERNS if pattern.endswith("write")),
+    "read": tuple(pattern for pattern in PATTERNS if pattern.endswith("read")),
+}
 
 
 class QuickTestControls(QWidget):
@@ -43,7 +51,11 @@ class QuickTestControls(QWidget):
         self._running = False
         self._workload = _combo("what", [(self.tr("One file"), 0), *(
             (self.tr("Many files of {size}").format(size=format_size(size)), size) for size in _SMALL
-        )])  # fmt: skip
+        ), (self.tr("My own file or folder"), "own"), (self.tr("A grid through fio"), "grid")])  # fmt: skip
+        self._source = QLineEdit()
+        self._source.setObjectName("source")
+        self._source.setPlaceholderText(str(default_folder()))
+        self._source.setToolTip(self.tr("An absolute path on the computer that tests. It is only read."))
         self._direction = _combo("direction", [
             (self.tr("To the server and back"), "both"), (self.tr("To the server"), "write"),
             (self.tr("From the server"), "read"),
@@ -83,6 +95,7 @@ class QuickTestControls(QWidget):
         for combo in (self._workload, self._direction, self._duration, self._cache, self._size, self._count):
             combo.currentIndexChanged.connect(self.plan_changed)
         self._repeats.valueChanged.connect(self.plan_changed)
+        self._source.textChanged.connect(self.plan_changed)
         self._show_fields()
         self._colour()
 
@@ -95,7 +108,7 @@ class QuickTestControls(QWidget):
             (self.tr("Co&py"), self._workload, 0, 0), (self.tr("&Direction"), self._direction, 0, 1),
             (self.tr("How &long"), self._duration, 0, 2), (self.tr("Client's cac&he"), self._cache, 2, 0),
             (self.tr("Si&ze"), self._size, 2, 1), (self.tr("&Number of files"), self._count, 2, 1),
-            (self.tr("&Repeats"), self._repeats, 2, 2),
+            (self.tr("&Repeats"), self._repeats, 2, 2), (self.tr("F&ile or folder"), self._source, 4, 0),
         ]  # fmt: skip
         for text, field, row, column in places:
             label = QLabel(text)
@@ -103,7 +116,7 @@ class QuickTestControls(QWidget):
             field.setAccessibleName(text.replace("&", ""))
             self._labels[field] = label
             grid.addWidget(label, row, column)
-            grid.addWidget(field, row + 1, column)
+            grid.addWidget(field, row + 1, column, 1, 3 if field is self._source else 1)
         grid.setColumnStretch(3, 1)
         metrics = self._button.fontMetrics()
         self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.6))
@@ -111,23 +124,35 @@ class QuickTestControls(QWidget):
 
     def _spec(self, target: TestTarget) -> TestSpec:
         """Return what was chosen; a preset still chooses sizes and repeats."""
-        small = int(self._workload.currentData())
+        what, direction = self._what(), cast("Direction", self._direction.currentData())
+        small = int(self._workload.currentData()) if what == "files" else 0
         return TestSpec(
             path=target.mount_point if target.mounted else "",
             share="" if target.mounted else target.share,
             options=target.options,
-            direction=cast("Direction", self._direction.currentData()),
+            direction=direction,
             size=small or int(self._size.currentData()),
             cache=cast("CacheMethod", self._cache.currentData()),
-            workload="files" if small else "file",
+            workload=what,
             count=int(self._count.currentData()) if small else 1,
             repeats=self._repeats.value(),
+            source=self._source.text().strip() if what == "own" else "",
+            grid=Grid(patterns=_PATTERNS[direction]) if what == "grid" else None,
         )
 
-    def plan_args(self, target: TestTarget) -> TestPlanArgs:
-        """Return what is to be planned."""
+    def plan_args(self, target: TestTarget) -> TestPlanArgs | None:
+        """Return what is to be planned, None as long as something has to be said first."""
+        if self._what() == "own" and not self._source.text().strip():
+            return None
         preset = cast("Preset | None", self._duration.currentData() or None)
-        return TestPlanArgs(spec=self._spec(target), preset=preset)
+        # A preset would repeat a grid, which takes its time once.
+        return TestPlanArgs(spec=self._spec(target), preset=None if self._what() == "grid" else preset)
+
+    def _what(self) -> Workload:
+        chosen = self._workload.currentData()
+        if chosen in ("own", "grid"):
+            return cast("Workload", chosen)
+        return "files" if chosen else "file"
 
     def offer_fresh_mount(self, *, offered: bool) -> None:
         """Offer to mount afresh between writing and reading, where nobody else can be using the mount."""
@@ -157,20 +182,21 @@ class QuickTestControls(QWidget):
         self._colour()
 
     def _on_workload(self) -> None:
-        count = _SMALL.get(int(self._workload.currentData()))
-        if count is not None:
-            self._count.setCurrentIndex(_COUNTS.index(count))
+        what = self._what()
+        if what == "files":
+            self._count.setCurrentIndex(_COUNTS.index(_SMALL[int(self._workload.currentData())]))
+        self._repeats.setValue(1 if what == "grid" else _REPEATS)
         self._show_fields()
 
     def _show_fields(self) -> None:
         """Show the fields that count for what is chosen."""
-        own = not self._duration.currentData()
-        small = bool(self._workload.currentData())
+        what = self._what()
+        chosen = not self._duration.currentData() or what == "grid"
         for field, shown in (
-            (self._size, own and not small),
-            (self._count, own and small),
-            (self._repeats, own),
-        ):
+            (self._duration, what != "grid"), (self._cache, what != "grid"),
+            (self._size, chosen and what in ("file", "grid")), (self._count, chosen and what == "files"),
+            (self._repeats, chosen), (self._source, what == "own"),
+        ):  # fmt: skip
             field.setVisible(shown)
             self._labels[field].setVisible(shown)
 

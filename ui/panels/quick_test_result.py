@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
 from ui.speed_units import SPEED_UNITS
+from ui.widgets.grid_table import GridTable
 from ui.widgets.labels import MutedLabel, enlarge, plain_label
 from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
@@ -56,12 +58,16 @@ class QuickTestResult(QWidget):
         for widget in (self._rates, self._enough, self._baseline, self._notes):
             texts.addWidget(widget)
         texts.addStretch(1)
-        layout = QHBoxLayout(self)
+        self._grid = GridTable()
+        figures = QHBoxLayout()
+        figures.setSpacing(24)
+        figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop)
+        figures.addLayout(texts, 1)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(24)
-        layout.addWidget(self._table)
-        layout.addLayout(texts, 1)
-        SPEED_UNITS.changed.connect(self._on_units)
+        layout.addWidget(self._grid)
+        layout.addLayout(figures)
+        SPEED_UNITS.changed.connect(self._show_tables)
         self.hide()
 
     def show_result(self, result: TestResult | None) -> None:
@@ -70,7 +76,7 @@ class QuickTestResult(QWidget):
             return
         self._shown = result
         self.setVisible(result is not None)
-        self._table.show_result(result)
+        self._show_tables()
         if result is None:
             return
         cached = result.read is not None and result.read.cached
@@ -95,5 +101,8 @@ class QuickTestResult(QWidget):
         comparison = kept.comparison if kept is not None and not kept.warning else ""
         self._baseline.show_sentences([comparison] if comparison else [])
 
-    def _on_units(self) -> None:
-        self._table.show_result(self._shown)
+    def _show_tables(self) -> None:
+        result = self._shown
+        self._table.show_result(result)
+        self._table.setVisible(result is not None and not result.grid)
+        self._grid.show_cells(result.grid if result is not None else [])

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 _WAYS: tuple[Way, ...] = ("write", "read")
 
 
+class _Mark(QWidget):
+    """A swatch with what it means."""
+
+    def __init__(self, swatch: Swatch, label: QLabel) -> None:
+        super().__init__()
+        self.label = label
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 12, 0)
+        row.setSpacing(7)
+        row.addWidget(swatch)
+        row.addWidget(label)
+
+
 class Legend(QWidget):
     """To the server, from the server, round trip; below, what else is on the plot."""
 
@@ -29,7 +42,7 @@ class Legend(QWidget):
             "trip": self.tr("Round trip"),
         }  # fmt: skip
         self._labels: dict[str, QLabel] = {}
-        self._marks: dict[str, tuple[Swatch, QLabel]] = {}
+        self._marks: dict[str, _Mark] = {}
         curves, marks = QHBoxLayout(), QHBoxLayout()
         for name, swatch in (("write", Swatch("write")), ("read", Swatch("read")), ("trip", Swatch("trip"))):
             self._labels[name] = plain_label(self._names[name])
@@ -42,10 +55,8 @@ class Legend(QWidget):
         ):  # fmt: skip
             label = MutedLabel()
             label.setObjectName(f"legend-{name}")
-            self._marks[name] = (swatch, label)
-            marks.addWidget(swatch)
-            marks.addWidget(label)
-            marks.addSpacing(12)
+            self._marks[name] = _Mark(swatch, label)
+            marks.addWidget(self._marks[name])
             self._mark(name, "")
         rows = QVBoxLayout(self)
         rows.setContentsMargins(0, 0, 0, 0)
@@ -103,10 +114,8 @@ class Legend(QWidget):
         self._labels[name].setText(f"{self._names[name]}  {text}" if text else self._names[name])
 
     def _mark(self, name: str, text: str) -> None:
-        swatch, label = self._marks[name]
-        label.setText(text)
-        for widget in (swatch, label):
-            widget.setVisible(bool(text))
+        self._marks[name].label.setText(text)
+        self._marks[name].setVisible(bool(text))
 
     # Qt overrides
 
