@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from advisor.facts import payload_rate_bps
-from advisor.model import tcp_loss_rate
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
@@ -249,6 +248,9 @@ def _busy_client(seen: _Seen) -> Bottleneck | None:
 
 def _losses(seen: _Seen) -> Bottleneck | None:
     """Packets are lost: TCP sends as fast as CUBIC does at that loss; a receiver sees only the disorder."""
+    # Imported here: each test's worker reads these structs at its start and has no use for the model.
+    from advisor.model import tcp_loss_rate
+
     load = seen.load
     if seen.way == "read":
         if not load.received or load.disordered / load.received < _DISORDER:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.facts import ClientFacts, Facts
 from app.bench.environment import environment_of
 from app.bench.experiment.hands import Hands
 from app.bench.experiment.plan import plan_experiment
@@ -56,7 +57,7 @@ class Experimenting:
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
         """Try every option set, and say what can be measured here and what it will take."""
         with self._alone():
-            hands = self._hands(args.experiment.share)
+            hands = self._hands(args.experiment.share, facts=True)
             plan = plan_experiment(args, hands, context.token, context.emit)
             environment = environment_of(args.experiment.share, hands.facts.link, plan.sets[0].effective)
             return msgspec.structs.replace(plan, environment=environment)
@@ -64,7 +65,7 @@ class Experimenting:
     def run(self, args: ExperimentRunArgs, context: Context) -> ExperimentResult:
         """Run the trials of a plan that are not done; each outcome is an event."""
         with self._alone():
-            hands = self._hands(args.plan.experiment.share)
+            hands = self._hands(args.plan.experiment.share, facts=False)
             return run_experiment(args, hands, context.token, context.emit)
 
     @contextmanager
@@ -81,12 +82,14 @@ class Experimenting:
         finally:
             self._busy.release()
 
-    def _hands(self, share: str) -> Hands:
+    def _hands(self, share: str, *, facts: bool) -> Hands:
+        """Return what an experiment works with; the facts, which take seconds, only if they are asked for."""
         link = self._lab_link()
+        known = gather_facts(share, link_override=link) if facts else Facts(client=ClientFacts(), link=link)
 
         def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
             return PrivateMount.open(
                 share, options, read_ahead_kb=read_ahead_kb, token=token, helper=self._bench
             )
 
-        return Hands(open=open_mount, facts=gather_facts(share, link_override=link), link=link)
+        return Hands(open=open_mount, facts=known, link=link)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 import time
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from app.bench.copy import read_blocks, write_blocks
 from app.bench.meter import Progress
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.bench.result import Transfer
-
-    R = TypeVar("R")
 
 #: More threads than this say nothing about a mount.
 MAX_STREAMS = 64
@@ -130,17 +128,27 @@ class Streams(Workload):
         with memoryview(buffer) as view:
             read_blocks(fd, self._pool, self._spec.size, view, part, first=self._first(number))
 
-    def _each(self, work: Callable[[int, int], R], fds: Sequence[int]) -> None:
+    def _each(self, work: Callable[[int, int], object], fds: Sequence[int]) -> None:
         """Do something with every file at once; the first error ends the others and is raised."""
-        with ThreadPoolExecutor(max_workers=len(fds), thread_name_prefix="bench-stream") as pool:
-            running = {pool.submit(work, number, fd) for number, fd in enumerate(fds)}
-            whole = set(running)
-            while running:
-                done, running = wait(running, _LOOK_S, return_when=FIRST_EXCEPTION)
-                if self._progress.stopped or any(future.exception() is not None for future in done):
-                    for part in self._progress.parts:
-                        part.stopped = True
-        errors = [error for future in whole if (error := future.exception()) is not None]
+        errors: list[BaseException] = []
+
+        def carry_out(number: int, fd: int) -> None:
+            try:
+                work(number, fd)
+            except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+                errors.append(error)
+
+        threads = [
+            threading.Thread(target=carry_out, args=(number, fd), name="bench-stream", daemon=True)
+            for number, fd in enumerate(fds)
+        ]
+        for thread in threads:
+            thread.start()
+        while running := [thread for thread in threads if thread.is_alive()]:
+            running[0].join(_LOOK_S)
+            if self._progress.stopped or errors:
+                for part in self._progress.parts:
+                    part.stopped = True
         # What the others were stopped by says more than that they were.
         for error in sorted(errors, key=lambda error: isinstance(error, StoppedError)):
             raise error

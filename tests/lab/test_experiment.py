@@ -1,0 +1,234 @@
+"""Experiments over the emulated link: every recipe to its end, physics, and nothing left behind."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from advisor.trials import READ, WRITE, Outcome
+from app.agent.protocol import MountArgs, UnmountArgs
+from app.bench.experiment.library import recipes
+from app.bench.experiment.model import (
+    Experiment,
+    ExperimentArgs,
+    ExperimentEvent,
+    ExperimentPlan,
+    ExperimentResult,
+    ExperimentRunArgs,
+    Factor,
+    Work,
+)
+from app.bench.result import TestSpec
+from app.errors import AppError, ErrorKind
+from app.tasks import run_in_thread
+
+if TYPE_CHECKING:
+    from app.lab.guest import Guest
+
+KIB = 1024
+MIB = 2**20
+
+
+def plan(lab: "Guest", experiment: Experiment, budget_s: float | None = None) -> ExperimentPlan:
+    args = ExperimentArgs(experiment=experiment, budget_s=budget_s)
+    made: ExperimentPlan = lab.client.submit("experiment.plan", args).result(100)
+    return made
+
+
+def run(
+    lab: "Guest", made: ExperimentPlan, done: list[Outcome] | None = None, **args: Any
+) -> tuple[ExperimentResult, list[Outcome]]:
+    outcomes: list[Outcome] = []
+
+    def take(event: ExperimentEvent) -> None:
+        if event.outcome is not None:
+            outcomes.append(event.outcome)
+
+    query = ExperimentRunArgs(plan=made, done=done or [], **args)
+    result: ExperimentResult = lab.client.submit("experiment.run", query, take).result(110)
+    return result, outcomes
+
+
+def small(experiment: Experiment) -> Experiment:
+    """Cut an experiment to one or two sets and tiny files; what is struck out stays."""
+    factors = []
+    two = any(level == "2" for factor in experiment.factors for level in factor.levels)
+    varied = 0
+    for factor in experiment.factors:
+        levels = factor.levels
+        if factor.name not in {"client_threads", "server_threads", "proto"}:
+            known = [level for level in levels if level != "2"]
+            varied += 1
+            levels = [level for level in levels if level == "2"] + (
+                known[-2:] if varied == 1 and two else known[:1]
+            )
+        factors.append(msgspec.structs.replace(factor, levels=levels, base=""))
+    works = [msgspec.structs.replace(work, size=64 * KIB, count=min(work.count, 5))
+             for work in experiment.workloads[:1]]  # fmt: skip
+    return msgspec.structs.replace(experiment, factors=factors, workloads=works, repeats=1)
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_each_study_runs_to_its_end(lab: "Guest", recipe: Any) -> None:
+    made = plan(lab, small(recipe.experiment(lab.share, "quick", seed=1)))
+    check(made, *run(lab, made))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_each_study_s_quick_size_runs_to_its_end(lab: "Guest", recipe: Any) -> None:
+    made = plan(lab, recipe.experiment(lab.share, "quick", seed=1))
+    outcomes: list[Outcome] = []
+    while True:
+        result, more = run(lab, made, outcomes, budget_s=80)
+        outcomes += more
+        if result.done == result.planned:
+            break
+        assert "can be resumed" in result.stopped
+    check(made, result, outcomes)
+
+
+def check(made: ExperimentPlan, result: ExperimentResult, outcomes: list[Outcome]) -> None:
+    assert (result.failed, result.mismatched, result.stopped) == (0, 0, "")
+    assert result.done == result.planned == made.trials == len(outcomes)
+    for outcome in outcomes:
+        assert outcome.state == "ok"
+        assert outcome.note == ""
+        assert {WRITE, READ, "mount_s", "sync_s", "unmount_s"} <= set(outcome.figures)
+        version = outcome.levels.get("vers")
+        assert version in {None, outcome.effective["vers"]}
+    reasons = {name: one.reason for one in made.struck for name in one.levels}
+    factors = {factor.name for factor in made.experiment.factors}
+    for name, words in (
+        ("vers", "version 2"), ("proto", "without UDP"), ("client_threads", "no threads"),
+        ("server_threads", "setting of the server"),
+    ):  # fmt: skip
+        assert name not in factors or words in reasons[name]
+
+
+def sweep(lab: "Guest", **changes: Any) -> Experiment:
+    fields: dict[str, Any] = {
+        "share": lab.share,
+        "options": "vers=4.2",
+        "factors": [Factor(name="rsize", levels=["4096", "262144"])],
+        "workloads": [Work(name="file", size=MIB, direction="read")],
+        "repeats": 2,
+        **changes,
+    }
+    return Experiment(**fields)
+
+
+@pytest.mark.parametrize(
+    ("link", "size_matters"),
+    [("rate=100mbit,delay=20ms", True), pytest.param("10base-t", False, marks=pytest.mark.long)],
+)
+def test_small_reads_lose_on_a_long_link(
+    lab: "Guest", lab_link: Callable[[str], Any], link: str, size_matters: bool
+) -> None:
+    """A session has 64 slots: of 1 KiB each that is 64 KiB a round trip, however far is read ahead."""
+    lab_link(link)
+    factors = [Factor(name="rsize", levels=["1024", "262144"]), Factor(name="read_ahead_kb", levels=["8192"])]
+    made = plan(lab, sweep(lab, factors=factors, repeats=1))
+    _, outcomes = run(lab, made)
+    speeds = {
+        size: [each.figures[READ] for each in outcomes if each.levels["rsize"] == size]
+        for size in ("1024", "262144")
+    }
+    ratio = min(speeds["262144"]) / max(speeds["1024"])
+    assert ratio > 1.3 if size_matters else ratio < 2
+    assert all(each.state == "ok" for each in outcomes)  # the readahead is in use
+
+
+def test_connections_held_by_another_mount_are_struck_out(lab: "Guest") -> None:
+    experiment = sweep(lab, factors=[Factor(name="nconnect", levels=["1", "4"])])
+    beside = MountArgs(share=lab.share, mount_point="/mnt/beside", options="vers=4.2")
+    lab.client.submit("mounts.mount", beside).result(60)
+    try:
+        made = plan(lab, experiment)
+    finally:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point="/mnt/beside")).result(60)
+    assert [one.levels for one in made.sets] == [{"nconnect": "1"}]
+    assert [one.levels for one in made.struck] == [{"nconnect": "4"}]
+    assert "unmount it" in made.struck[0].reason
+    made = plan(lab, experiment)
+    assert [one.effective["nconnect"] for one in made.sets] == ["1", "4"]
+
+
+def test_sizes_that_the_server_lowers_to_the_same_are_struck_out(lab: "Guest") -> None:
+    sizes = ["65536", "524288", "1048576"]
+    made = plan(lab, sweep(lab, factors=[Factor(name="rsize", levels=sizes)]))
+    assert all(one.effective["rsize"] == one.levels["rsize"] for one in made.sets[:1])
+    values = [one.effective["rsize"] for one in made.sets]
+    assert len(set(values)) == len(values)
+    assert len(made.sets) + len(made.struck) == 3
+    assert all("Limited by the server" in one.reason for one in made.struck)
+
+
+@pytest.mark.parametrize("moment", ["trying", "trial"])
+def test_cancel_leaves_nothing(lab: "Guest", moment: str) -> None:
+    reached = threading.Event()
+
+    def seen(event: ExperimentEvent) -> None:
+        if event.phase == moment and (moment == "trying" or event.test is not None):
+            reached.set()
+
+    experiment = sweep(lab, workloads=[Work(name="file", size=32 * MIB)])
+    if moment == "trying":
+        call = lab.client.submit("experiment.plan", ExperimentArgs(experiment=experiment), seen)
+    else:
+        call = lab.client.submit("experiment.run", ExperimentRunArgs(plan=plan(lab, experiment)), seen)
+    assert reached.wait(60)
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(30)
+    assert caught.value.kind is ErrorKind.CANCELLED
+    nothing_left(lab)
+
+
+def nothing_left(lab: "Guest") -> None:
+    """No client of version 4.2 is left, and a test finds no files of a killed one."""
+    spec = TestSpec(path="", share=lab.share, options="vers=4.2,nconnect=3", size=64 * KIB)
+    result = lab.client.submit("test.run", spec).result(60)
+    assert result.notes == []
+    assert result.effective["nconnect"] == "3"
+
+
+def test_trials_that_fail_are_told_and_end_the_run(lab: "Guest", lab_fault: Callable[..., None]) -> None:
+    made = plan(lab, sweep(lab, workloads=[Work(name="file", size=64 * KIB)]))
+    lab_fault("export-ro")
+    result, outcomes = run(lab, made)
+    assert [outcome.state for outcome in outcomes] == ["failed"] * 3
+    assert "read-only" in outcomes[0].note
+    assert "3 trials failed" in result.stopped
+
+
+@pytest.mark.long
+def test_a_server_that_dies_in_a_trial_fails_it_and_the_run_goes_on(
+    lab: "Guest", lab_fault: Callable[..., None]
+) -> None:
+    made = plan(lab, sweep(lab, repeats=1, workloads=[Work(name="file", size=16 * MIB)]))
+    outcomes: list[Outcome] = []
+    cut = threading.Event()
+
+    def seen(event: ExperimentEvent) -> None:
+        if event.outcome is not None:
+            outcomes.append(event.outcome)
+        if event.phase == "trial" and event.number == 2 and event.test is not None and not cut.is_set():
+            cut.set()
+            run_in_thread("cut", lambda: lab_fault("link-down"))
+        if event.outcome is not None and event.outcome.state == "failed":
+            run_in_thread("mend", lambda: lab_fault("link-up"))
+
+    result: ExperimentResult = lab.client.submit("experiment.run", ExperimentRunArgs(plan=made), seen).result(
+        110
+    )
+    assert cut.is_set()
+    assert result.done == result.planned == len(outcomes)
+    states = [outcome.state for outcome in outcomes]
+    assert states[:2] == ["ok", "failed"]
+    assert states[-1] == "ok"
+    assert "stopped answering" in outcomes[1].note
+    nothing_left(lab)
