@@ -105,8 +105,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         best, defaults = self.ratio(self.best), self.ratio(Setting())
         if defaults.high < SAME:
             return "slower than the defaults"
-        if best.value >= GOAL:
-            return "met" if best.low >= GOAL else "met, within noise"
+        if min(best.value, defaults.value) >= GOAL:
+            return "met" if min(best.low, defaults.low) >= GOAL else "met, within noise"
         return "noise" if best.high >= GOAL else "missed"
 
     def predicted(self, setting: Setting) -> Prediction | None:
