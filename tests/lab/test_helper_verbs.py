@@ -1,6 +1,6 @@
 """The helper's verbs on a real kernel: test mounts, remounts, holders, tuning, units; a dead server too."""
 
-import queue
+import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.agent.protocol import HelperArgs, ListArgs, MountArgs, UnmountArgs
-from app.bench.result import TestSpec
+from app.bench.result import TestEvent, TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.facts import LinkFacts
     from app.lab.guest import Guest
 
 POINT = "/mnt/verbs/point"
@@ -144,12 +145,20 @@ def test_a_mount_that_is_read_only_as_a_whole_becomes_writable(lab: "Guest") -> 
 
 
 def test_a_dead_mount_s_holders_flags_and_writes(
-    lab: "Guest", mounted: None, lab_fault: "Callable[..., None]"
+    lab: "Guest", mounted: None, lab_fault: "Callable[..., None]", lab_link: "Callable[[str], LinkFacts]"
 ) -> None:
     assert ask(lab, "holders", target=POINT) == {"holders": []}
-    begun: queue.Queue[object] = queue.Queue()
-    copying = lab.client.submit("test.run", TestSpec(path=POINT, direction="write", size=48 << 20), begun.put)
-    begun.get(timeout=30)
+    # Slow enough that the copy is still under way at the end, however slow this machine is.
+    lab_link("10base-t")
+    written = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes:
+            written.set()
+
+    spec = TestSpec(path=POINT, direction="write", size=48 << 20)
+    copying = lab.client.submit("test.run", spec, seen)
+    assert written.wait(60)
     assert refusal(lab, "remount", target=POINT, options="ro").kind is ErrorKind.BUSY
     lab_fault("link-down")
     try:
@@ -162,6 +171,7 @@ def test_a_dead_mount_s_holders_flags_and_writes(
         tuned = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=64)
         assert tuned["after"] == {"read_ahead_kb": 64}
     finally:
+        lab_link("gigabit")  # what is on its way must arrive before the mount can go
         lab_fault("link-up")
         copying.cancel()
         with pytest.raises(AppError):

@@ -144,15 +144,18 @@ def test_a_mount_that_is_what_was_asked_for(monkeypatch):
     assert mount_nfs._verify(children.Ended(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
 
 
-STAND_IN = """#!/bin/sh
+#: In the command lines of what is started here: other runs of these tests have other numbers.
+OURS = os.getpid()
+
+STAND_IN = f"""#!/bin/sh
 case "$1" in
 *:/good) exec mount -t tmpfs -o nosuid,nodev tmpfs "$2";;
 *:/loose) exec mount -t tmpfs tmpfs "$2";;
 *:/late) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; exec sleep 100;;
 *:/lie) exit 0;;
 *:/hang) exec sleep 100;;
-*:/killed) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; echo > "$(dirname "$0")/begun"; exec sleep 88;;
-*:/daemon) setsid sleep 77 & echo $! > "$(dirname "$0")/daemon"
+*:/killed) mount -t tmpfs -o nosuid,nodev tmpfs "$2"; echo > "$(dirname "$0")/begun"; exec sleep 88.{OURS};;
+*:/daemon) setsid sleep 77.{OURS} & echo $! > "$(dirname "$0")/daemon"
     exec mount -t tmpfs -o nosuid,nodev tmpfs "$2";;
 *) echo "mount.nfs: access denied by server while mounting $1"; exit 32;;
 esac
@@ -262,7 +265,9 @@ def check_attempts(told, folder):
     assert (good["nconnect"], good["shared"], good["notes"]) == (0, False, [])
     assert good["command"][-3:] == ["-o", "vers=4.2,retry=0,nosuid,nodev", "-n"]
     assert told["try daemon"]["fstype"] == "tmpfs"
-    daemon = subprocess.run(["pgrep", "-f", "^sleep 77$"], capture_output=True, text=True, check=False).stdout
+    daemon = subprocess.run(
+        ["pgrep", "-f", rf"^sleep 77\.{OURS}$"], capture_output=True, text=True, check=False
+    ).stdout
     assert not daemon, (folder / "daemon").read_text()
     assert told["try denied"][0] == "mount-failed"
     assert "access denied" in told["try denied"][2]
@@ -350,9 +355,10 @@ def test_a_killed_helper_leaves_nothing_of_a_try(tmp_path):
         ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", KILLED, ROOT, tmp_path]
     ) as helper:
         _wait_for((tmp_path / "begun").exists)
-        assert _running("sleep 88")
+        # The stand-in says so a moment before it becomes the sleeper.
+        _wait_for(lambda: _running(rf"^sleep 88\.{OURS}$"))
         helper.kill()
-    _wait_for(lambda: not _running("sleep 88"))
+    _wait_for(lambda: not _running(rf"^sleep 88\.{OURS}$"))
     _wait_for(lambda: not _running(str(tmp_path)))
     assert list((tmp_path / "own").iterdir()) == []
 
