@@ -18,6 +18,7 @@ from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
+from ui.panels.experiment import ExperimentPanel
 from ui.panels.history import HistoryPanel
 from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.advice import AdviceResult
+    from app.bench.experiment.model import PlannedSet
     from app.mounts.change import ApplyReport, Keeper
     from app.mounts.model import Configured, Mount, MountReport
     from ui.bridge import BridgeCall
@@ -80,20 +82,9 @@ class DetailPanel(QWidget):
         self._forgetting.failed.connect(self.failed)
         self._forgetting.forgotten.connect(self.forgotten)
         self._title = ElidedLabel()
-        enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
-        self._mount_button = _button(self.tr("&Mount"), "mount", self._on_mount_clicked)
-        self._apply_button = _button(self.tr("&Apply…"), "apply", self._on_apply_clicked)
-        self._forget_button = _button(self.tr("&Forget…"), "forget", self._on_forget_clicked)
-        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
-        self._import_button = _button(self.tr("&Import into fstab…"), "import", self._on_import_clicked)
-        self._unmount_button = _button(self.tr("&Unmount…"), "unmount", self.ask_unmount)
-        self._busy_bar = QProgressBar()
-        self._busy_bar.setTextVisible(False)
-        self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
-        self._busy_text = plain_label()
-        self._cancel = _button(self.tr("&Cancel"), "cancel", self._mounting.cancel)
-        self._busy_row = QFrame()
+        self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
+        self._make_header()
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
         self.settings.submitted.connect(self._on_submitted)
@@ -103,6 +94,10 @@ class DetailPanel(QWidget):
         self.live = LivePanel(submit)
         self.quick_test = QuickTestPanel(submit, run)
         self.quick_test.running_changed.connect(self._on_running)
+        self.experiment = ExperimentPanel(submit, run)
+        self.experiment.failed.connect(self.failed)
+        self.experiment.running_changed.connect(self._on_running)
+        self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self.quick_test.kept.connect(self.history.refresh)
         for panel in (self.live, self.quick_test, self.history):
@@ -114,6 +109,18 @@ class DetailPanel(QWidget):
         self._lay_out()
         self._on_busy("")
 
+    def _make_header(self) -> None:
+        enlarge(self._title, 1.4, bold=True)
+        self._mount_button = _button(self.tr("&Mount"), "mount", self._on_mount_clicked)
+        self._apply_button = _button(self.tr("&Apply…"), "apply", self._on_apply_clicked)
+        self._forget_button = _button(self.tr("&Forget…"), "forget", self._on_forget_clicked)
+        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
+        self._import_button = _button(self.tr("&Import into fstab…"), "import", self._on_import_clicked)
+        self._unmount_button = _button(self.tr("&Unmount…"), "unmount", self.ask_unmount)
+        self._busy_bar.setTextVisible(False)
+        self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
+        self._cancel = _button(self.tr("&Cancel"), "cancel", self._mounting.cancel)
+
     def _fill_tabs(self) -> None:
         self._tabs.setObjectName("tabs")
         self._tabs.setTabBar(TabBar())
@@ -121,6 +128,7 @@ class DetailPanel(QWidget):
         self._tabs.addTab(self.settings, self.tr("Settings"))
         self._tabs.addTab(self.advice, self.tr("Advice"))
         self._tabs.addTab(self.quick_test, self.tr("Quick test"))
+        self._tabs.addTab(self.experiment, self.tr("Experiment"))
         self._tabs.addTab(self.live, self.tr("Live"))
         self._tabs.addTab(self.history, self.tr("History"))
 
@@ -194,6 +202,7 @@ class DetailPanel(QWidget):
         self.advice.forget()
         self.quick_test.forget()
         self.live.forget()
+        self.experiment.forget()
         self.show_draft("", "")
 
     def _show_tabs(self) -> None:
@@ -204,7 +213,9 @@ class DetailPanel(QWidget):
     @property
     def busy(self) -> bool:
         """Whether a mount, an unmount, a change or a test is under way."""
-        return self._mounting.is_busy or self._applying.is_busy or self.quick_test.running
+        return any((
+            self._mounting.is_busy, self._applying.is_busy, self.quick_test.running, self.experiment.running
+        ))  # fmt: skip
 
     def _state_text(self, mount: Mount) -> str:
         words = {
@@ -353,6 +364,13 @@ class DetailPanel(QWidget):
         )
         self._tabs.setCurrentWidget(self.settings)
 
+    def _on_use_set(self, chosen: PlannedSet) -> None:
+        """Put the options of an experiment's set into the form; nothing is mounted by that."""
+        wish = self.settings.wish()
+        read_ahead_kb = chosen.read_ahead_kb or wish.read_ahead_kb
+        self.settings.load_entry(wish.share, wish.mount_point, chosen.options, read_ahead_kb)
+        self._tabs.setCurrentWidget(self.settings)
+
     def _on_trial_apply(self, result: AdviceResult) -> None:
         self._on_use_recommended(result)
         self._tabs.setCurrentWidget(self.advice)
@@ -369,6 +387,7 @@ class DetailPanel(QWidget):
         wish = self.settings.wish()
         self.advice.set_subject(self._mount, wish)
         self.quick_test.set_wish(wish)
+        self.experiment.set_share(self._mount.share if self._mount is not None else wish.share)
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)

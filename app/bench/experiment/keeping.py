@@ -1,0 +1,128 @@
+"""What the window asks of the history about experiments; each call opens it, for a thread that may wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.bench.experiment.model import ExperimentPlan
+from app.errors import AppError, ErrorKind
+from app.history.store import HistoryStore
+
+if TYPE_CHECKING:
+    from advisor.trials import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptExperiment:
+    """An experiment of the history.
+
+    Attributes:
+        number: in it.
+        started_at: UTC, ISO 8601.
+        plan: as it was made.
+        outcomes: of the trials that are done, in their order.
+        origin: the file that it was imported from, "" if it ran here.
+    """
+
+    number: int
+    started_at: str
+    plan: ExperimentPlan
+    outcomes: list[Outcome]
+    origin: str = ""
+
+    @property
+    def done(self) -> int:
+        """Trials that need not run again."""
+        return sum(outcome.state != "failed" for outcome in self.outcomes)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether something is left to run here."""
+        return not self.origin and self.done < self.plan.trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentLine:
+    """One experiment in a list.
+
+    Attributes:
+        number: in the history.
+        started_at: UTC, ISO 8601.
+        title: of its recipe.
+        done: trials that are done.
+        planned: trials in all, 0 if its plan cannot be read.
+    """
+
+    number: int
+    started_at: str
+    title: str
+    done: int
+    planned: int
+
+
+def begin(plan: ExperimentPlan) -> int:
+    """Keep a new experiment; return its number."""
+    experiment = plan.experiment
+    with HistoryStore.open() as store:
+        return store.start_experiment(
+            msgspec.json.encode(plan),
+            experiment.share,
+            experiment.seed,
+            name=experiment.recipe,
+            environment=plan.environment,
+        )
+
+
+def keep(number: int, outcome: Outcome) -> None:
+    """Keep a finished trial."""
+    with HistoryStore.open() as store:
+        store.add_outcome(number, outcome)
+
+
+def of_share(share: str) -> list[ExperimentLine]:
+    """Return the experiments on a share, the newest first."""
+    with HistoryStore.open() as store:
+        rows = [row for row in store.experiments() if row.share == share]
+        found: list[ExperimentLine] = []
+        for row in rows:
+            plan = _plan(bytes(store.experiment(row.id).spec))
+            found.append(
+                ExperimentLine(
+                    number=row.id,
+                    started_at=row.started_at,
+                    title=(plan.experiment.title if plan is not None else "") or row.name,
+                    done=row.done,
+                    planned=plan.trials if plan is not None else 0,
+                )
+            )
+    return found
+
+
+def load(number: int) -> KeptExperiment:
+    """Return an experiment with all outcomes.
+
+    Raises:
+        AppError: IO if its plan is of another version of the program; else as the history says.
+    """
+    with HistoryStore.open() as store:
+        kept = store.experiment(number)
+    plan = _plan(bytes(kept.spec))
+    if plan is None:
+        raise AppError(
+            ErrorKind.IO,
+            f"The plan of experiment {number} cannot be read.",
+            hint="Another version of this program may have made it. Run the recipe anew.",
+        )
+    return KeptExperiment(
+        number=number, started_at=kept.started_at, plan=plan, outcomes=kept.outcomes, origin=kept.origin
+    )
+
+
+def _plan(spec: bytes) -> ExperimentPlan | None:
+    try:
+        return msgspec.json.decode(spec, type=ExperimentPlan)
+    except msgspec.DecodeError:
+        return None

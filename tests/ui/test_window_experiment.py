@@ -1,0 +1,184 @@
+"""The Experiment tab: a recipe is planned, run, kept, resumed, ranked, and put to use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_host import PLAN, outcomes
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QWidget,
+)
+
+from advisor.experiment_tables import matrices
+from app.bench.experiment import keeping
+from app.bench.experiment.findings import figures_in, find
+from app.history.store import HistoryStore
+from ui.models.figure_words import written
+from ui.widgets.heat_map import HeatMap
+from ui.widgets.sentences import Sentences
+from ui.widgets.surface_view import SurfaceView
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from driver import Driver
+    from fake_host import FakeHost
+    from pytestqt.qtbot import QtBot
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def combo(driver: Driver, name: str) -> QComboBox:
+    found = driver.find(QComboBox, name)
+    assert isinstance(found, QComboBox)
+    return found
+
+
+def said(driver: Driver, name: str) -> list[str]:
+    found = driver.find(Sentences, name)
+    assert isinstance(found, Sentences)
+    return found.sentences()
+
+
+def opened(driver: Driver) -> None:
+    driver.open()
+    driver.tab("Experiment")
+    driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
+
+
+def planned(driver: Driver) -> None:
+    opened(driver)
+    driver.click("experiment-plan")
+    driver.wait(lambda: driver.sees("experiment-start"))
+
+
+def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
+    opened(driver)
+    recipe = combo(driver, "experiment-recipe")
+    assert recipe.count() == 5
+    for place in range(recipe.count()):
+        recipe.setCurrentIndex(place)
+        assert driver.sees("experiment-study")
+    driver.click("experiment-study")
+    driver.window.grab()
+
+
+def test_a_plan_strikes_out_what_cannot_be_measured(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    (args,) = fake.asked("experiment.plan")
+    assert args.experiment.share == "nas01:/export/home"
+    assert "18 trials" in driver.text_of("experiment-plan-text")
+    view = driver.find(QWidget, "experiment-plan-view")
+    struck = [label for label in view.findChildren(QLabel) if label.font().strikeOut()]
+    assert ["2" in label.text() for label in struck] == [True]
+
+
+def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: any("cannot be told apart" in text for text in said(driver, "experiment-ok")))
+    with HistoryStore.open() as store:
+        (row,) = store.experiments()
+        driver.wait(lambda: len(store.experiment(row.id).outcomes) == 18)
+    table = driver.find(QTableView, "experiment-ranking")
+    assert isinstance(table, QTableView)
+    assert table.model().rowCount() == 6
+    counted = driver.find(QCheckBox, "experiment-counted")
+    assert isinstance(counted, QCheckBox)
+    counted.setChecked(True)
+    driver.wait(lambda: any("counted in" in text for text in said(driver, "experiment-info")))
+    driver.window.grab()
+    driver.click("experiment-use")
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    assert tabs.tabText(tabs.currentIndex()) == "Settings"
+    assert "rsize=1048576" in driver.window.findChild(QLineEdit, "options").text()  # type: ignore[union-attr]
+    assert fake.asked("mounts.apply") == []
+
+
+def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    fake.hold.clear()
+    driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-stop"))
+    driver.wait(lambda: "Trial 1 of 18" in driver.text_of("experiment-progress"))
+    bar = driver.find(QProgressBar, "experiment-bar")
+    assert isinstance(bar, QProgressBar)
+    assert (bar.value(), bar.maximum()) == (0, 18)
+    driver.click("experiment-stop")
+    driver.wait(lambda: not driver.sees("experiment-stop"))
+    fake.hold.set()
+    earlier = combo(driver, "experiment-earlier")
+    driver.wait(lambda: earlier.count() == 2)
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+
+
+def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
+    number = keeping.begin(PLAN)
+    for outcome in outcomes():
+        keeping.keep(number, outcome)
+    opened(driver)
+    earlier = combo(driver, "experiment-earlier")
+    driver.wait(lambda: earlier.count() == 2)
+    earlier.setCurrentIndex(1)
+    earlier.activated.emit(1)
+    driver.wait(lambda: bool(said(driver, "experiment-ok")))
+    assert not driver.sees("experiment-start")
+
+
+def test_a_recipe_of_one_s_own(driver: Driver) -> None:
+    opened(driver)
+    button = driver.find(QPushButton, "experiment-own")
+    assert isinstance(button, QPushButton)
+    button.menu().actions()[0].trigger()
+    driver.wait(lambda: driver.window.findChild(QPlainTextEdit, "recipe-text") is not None)
+    text = driver.window.findChild(QPlainTextEdit, "recipe-text")
+    assert text is not None
+    whole = text.toPlainText()
+    text.setPlainText("title = ")
+    assert not driver.find(QWidget, "recipe-save").isEnabled()
+    text.setPlainText(whole)
+    driver.click("recipe-save")
+    recipe = combo(driver, "experiment-recipe")
+    driver.wait(lambda: recipe.count() == 6)
+    assert "your own" in recipe.currentText()
+
+
+def test_findings_of_a_full_factorial() -> None:
+    assert figures_in(outcomes(), "a file") == ["write", "unmount_s", "timeouts"]
+    found = find(PLAN, outcomes(), "write", "a file", written=written)
+    assert found.ranking.standings[0].levels["rsize"] == "1048576"
+    assert [matrix.row_factor for matrix in found.matrices] == ["rsize"]
+    assert any("no difference that counts" in text for _tone, text in found.said)
+
+
+def test_heat_map_and_surface(qtbot: QtBot) -> None:
+    (matrix,) = matrices(outcomes(), "rsize", "nconnect", "write")
+    heat, surface = HeatMap(), SurfaceView()
+    for widget in (heat, surface):
+        qtbot.addWidget(widget)
+        widget.show_matrix(matrix)
+        widget.resize(500, 300)
+        widget.show()
+    item = heat.item(2, 0)
+    assert item is not None
+    assert item.text() == "111 MB/s"
+    before = surface.grab().toImage()
+    surface.turn(0.3)
+    assert surface.grab().toImage() != before

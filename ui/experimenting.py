@@ -1,0 +1,206 @@
+"""One experiment of the window: planned, run, kept trial by trial, resumed."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bench.experiment import keeping
+from app.bench.experiment.model import ExperimentArgs, ExperimentRunArgs
+from app.errors import AppError, ErrorKind
+from ui.models.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.trials import Outcome
+    from app.bench.experiment.keeping import KeptExperiment
+    from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, ExperimentResult
+    from app.bench.experiment.recipe import Recipe, Size
+    from ui.bridge import BridgeCall
+    from ui.dialogs.copy_as import Run
+
+State = Literal["idle", "planning", "running"]
+
+
+class Experimenting(QObject):
+    """Knows the experiment that is planned, runs, or is looked at.
+
+    Signals:
+        changed: the plan, the state, or the outcomes are others now.
+        ticked: progress was told.
+        failed: something did not work (AppError).
+    """
+
+    changed = Signal()
+    ticked = Signal()
+    failed = Signal(object)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run, parent: QObject) -> None:
+        super().__init__(parent)
+        self._submit = submit
+        self._run = run
+        self._call: BridgeCall | None = None
+        self.state: State = "idle"
+        self.share = ""
+        self.number = 0
+        self.plan: ExperimentPlan | None = None
+        self.outcomes: dict[int, Outcome] = {}
+        self.result: ExperimentResult | None = None
+        self.progress: ExperimentEvent | None = None
+        self.timeline = Timeline()
+        self.stopping = False
+        self._trial: tuple[str, int] = ("", 0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs on the host."""
+        return self.state != "idle"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether trials of a begun experiment are left."""
+        done = sum(outcome.state != "failed" for outcome in self.outcomes.values())
+        return not self.busy and bool(self.number) and self.plan is not None and done < self.plan.trials
+
+    def make_plan(self, recipe: Recipe, share: str, size: Size, budget_s: float | None) -> None:
+        """Have every option set tried on the share."""
+        if self.busy:
+            return
+        self._clear()
+        self.share = share
+        experiment = recipe.experiment(share, size, seed=secrets.randbelow(2**31))
+        self._begin(
+            "planning", "experiment.plan", ExperimentArgs(experiment=experiment, budget_s=budget_s),
+            self._on_planned,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Keep what is planned as a new experiment, and run it."""
+        plan = self.plan
+        if plan is None or self.busy or self.number:
+            return
+        self.state = "running"
+        self.changed.emit()
+        call = self._run("history", lambda: keeping.begin(plan))
+        call.succeeded.connect(self._on_kept)
+        call.failed.connect(self._on_failed)
+
+    def resume(self) -> None:
+        """Run what is left; failed trials are tried again."""
+        if self.resumable:
+            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
+            self._run_trials()
+
+    def open(self, number: int) -> None:
+        """Look at an experiment of the history."""
+        if self.busy:
+            return
+        call = self._run("history", lambda: keeping.load(number))
+        call.succeeded.connect(self._on_opened)
+        call.failed.connect(self.failed)
+
+    def cancel(self) -> None:
+        """End what runs; what was measured is kept."""
+        if self._call is not None:
+            self.stopping = True
+            self._call.cancel()
+            self.changed.emit()
+
+    def forget(self) -> None:
+        """Another host is shown now: what runs there ends with it."""
+        self._call = None
+        self.state = "idle"
+        self._clear()
+        self.changed.emit()
+
+    def _clear(self) -> None:
+        self.number = 0
+        self.plan = self.result = self.progress = None
+        self.outcomes = {}
+        self.timeline = Timeline()
+        self.stopping = False
+
+    def _begin(self, state: State, verb: str, args: Any, done: Callable[[Any], None]) -> None:
+        try:
+            call = self._submit(verb, args)
+        except AppError as error:
+            self.state = "idle"
+            self.failed.emit(error)
+            self.changed.emit()
+            return
+        self._call = call
+        self.state = state
+        self.progress = None
+        self.stopping = False
+        call.progressed.connect(partial(self._on_event, call))
+        call.succeeded.connect(partial(self._on_done, call, done))
+        call.failed.connect(partial(self._on_ended, call))
+        self.changed.emit()
+
+    def _run_trials(self) -> None:
+        if self.plan is not None:
+            args = ExperimentRunArgs(plan=self.plan, done=list(self.outcomes.values()))
+            self._begin("running", "experiment.run", args, self._on_result)
+
+    # What happens
+
+    def _on_planned(self, plan: ExperimentPlan) -> None:
+        self.plan = plan
+
+    def _on_kept(self, number: int) -> None:
+        self.number = number
+        self._run_trials()
+
+    def _on_opened(self, kept: KeptExperiment) -> None:
+        self._clear()
+        self.share = kept.plan.experiment.share
+        self.number = 0 if kept.origin else kept.number
+        self.plan = kept.plan
+        self.outcomes = {outcome.order: outcome for outcome in kept.outcomes}
+        self.changed.emit()
+
+    def _on_event(self, call: BridgeCall, event: ExperimentEvent) -> None:
+        if call is not self._call:
+            return
+        self.progress = event
+        trial = (event.phase, event.number)
+        if event.phase in {"trial", "warm-up"} and trial != self._trial:
+            self._trial = trial
+            self.timeline = Timeline()
+        if event.test is not None:
+            self.timeline.take(event.test)
+        if event.outcome is not None:
+            self._take(event.outcome)
+        self.ticked.emit()
+
+    def _take(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.order] = outcome
+        number = self.number
+        kept = self._run("history", lambda: keeping.keep(number, outcome))
+        kept.failed.connect(self.failed)
+        self.changed.emit()
+
+    def _on_result(self, result: ExperimentResult) -> None:
+        self.result = result
+
+    def _on_done(self, call: BridgeCall, done: Callable[[Any], None], answer: Any) -> None:
+        if call is self._call:
+            self._call = None
+            self.state = "idle"
+            done(answer)
+            self.changed.emit()
+
+    def _on_ended(self, call: BridgeCall, error: AppError) -> None:
+        if call is self._call:
+            self._call = None
+            self._on_failed(error)
+
+    def _on_failed(self, error: AppError) -> None:
+        self.state = "idle"
+        if error.kind is not ErrorKind.CANCELLED:
+            self.failed.emit(error)
+        self.changed.emit()

@@ -1,0 +1,89 @@
+"""The option sets of an experiment as a table, the best first; those struck out stand at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from ui.models.figure_words import written
+
+if TYPE_CHECKING:
+    from advisor.experiment_analysis import Ranking, Standing
+
+    AnyIndex = QModelIndex | QPersistentModelIndex
+
+#: The Standing of a line.
+StandingRole = Qt.ItemDataRole.UserRole + 1
+
+_NO_INDEX = QModelIndex()
+_PLACE, _MEDIAN, _INTERVAL, _TIMEOUTS = range(4)
+
+
+class RankingModel(QAbstractTableModel):
+    """Place, figure, interval, time-outs, and a column for each factor."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._ranking: Ranking | None = None
+        self._factors: list[str] = []
+
+    def show_ranking(self, ranking: Ranking | None) -> None:
+        """Show this one, or none."""
+        self.beginResetModel()
+        self._ranking = ranking
+        standings = ranking.standings if ranking is not None else []
+        # What is the same in all says nothing.
+        names = list(standings[0].levels) if standings else []
+        self._factors = [
+            name for name in names if len({one.levels.get(name) for one in standings}) > 1
+        ] or names
+        self.endResetModel()
+
+    def standing(self, place: int) -> Standing | None:
+        """Return the option set of a line."""
+        standings = self._ranking.standings if self._ranking is not None else []
+        return standings[place] if 0 <= place < len(standings) else None
+
+    def _text(self, standing: Standing, column: int) -> str:
+        figure = self._ranking.figure if self._ranking is not None else ""
+        if column == _PLACE:
+            tie = self.tr("  (like the best)") if standing.group == 1 and standing.place > 1 else ""
+            return f"{standing.place}{tie}"
+        if column == _MEDIAN:
+            return written(figure, standing.median)
+        if column == _INTERVAL:
+            return f"{written(figure, standing.low)} – {written(figure, standing.high)}"  # noqa: RUF001
+        if column == _TIMEOUTS:
+            return f"{standing.timeouts:.3g}"
+        return standing.levels.get(self._factors[column - 4], "—")
+
+    # Qt overrides
+
+    def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
+        """Qt: option sets."""
+        return 0 if parent.isValid() or self._ranking is None else len(self._ranking.standings)
+
+    def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
+        """Qt: four, and the factors."""
+        return 0 if parent.isValid() else 4 + len(self._factors)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Qt: titles."""
+        if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
+        return [*titles, *self._factors][section]
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Qt: texts, where they stand, and the Standing itself."""
+        standing = self.standing(index.row()) if index.isValid() else None
+        if standing is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(standing, index.column())
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in {_MEDIAN, _INTERVAL, _TIMEOUTS}:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return standing if role == StandingRole else None

@@ -1,0 +1,235 @@
+"""Experiment: a study repeated on this share, or one of one's own: planned, run, ranked, and put to use."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from app.bench.experiment import keeping
+from app.bench.experiment.library import delete_recipe, recipe_source, recipes
+from ui.dialogs.confirm import confirm
+from ui.dialogs.recipe import RecipeDialog
+from ui.experimenting import Experimenting
+from ui.panels.experiment_progress import ExperimentProgress
+from ui.panels.experiment_results import ExperimentResults
+from ui.panels.experiment_setup import ExperimentSetup
+from ui.widgets.experiment_plan import ExperimentPlanView
+from ui.widgets.labels import Line, MutedLabel, plain_label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from PySide6.QtGui import QShowEvent
+
+    from app.bench.experiment.keeping import ExperimentLine
+    from app.bench.experiment.recipe import Recipe
+    from ui.bridge import BridgeCall
+    from ui.dialogs.copy_as import Run
+
+
+class ExperimentPanel(QWidget):
+    """Runs one experiment at a time.
+
+    Args:
+        submit: sends a request to the agent.
+        run: runs blocking work on a thread.
+
+    Signals:
+        failed: something did not work (AppError).
+        running_changed: whether an experiment is planned or runs.
+        use_chosen: the PlannedSet whose options are wanted for the mount.
+    """
+
+    failed = Signal(object)
+    running_changed = Signal(bool)
+    use_chosen = Signal(object)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
+        super().__init__()
+        self._run = run
+        self._share = ""
+        self._was_busy = False
+        self._experimenting = Experimenting(submit, run, self)
+        self._experimenting.changed.connect(self._refresh)
+        self._experimenting.failed.connect(self.failed)
+        self._setup = ExperimentSetup()
+        self._setup.chosen.connect(self._refresh)
+        self._setup.plan_clicked.connect(self._on_plan)
+        self._setup.stop_clicked.connect(self._experimenting.cancel)
+        self._setup.earlier_chosen.connect(self._experimenting.open)
+        self._setup.edit_clicked.connect(self._on_edit)
+        self._setup.remove_clicked.connect(self._on_remove)
+        self._about = MutedLabel(
+            self.tr(
+                "Each trial mounts the share afresh where only the test sees it. Your own mounts are left as "
+                "they are, and every file that a trial makes is removed."
+            ),
+            wrap=True,
+        )
+        self._plan = ExperimentPlanView()
+        self._start = QPushButton()
+        self._start.setObjectName("experiment-start")
+        self._start.clicked.connect(self._on_start)
+        self._ended = plain_label(wrap=True)
+        self._ended.setObjectName("experiment-ended")
+        self._progress = ExperimentProgress(self._experimenting)
+        self._progress.stop_clicked.connect(self._experimenting.cancel)
+        self._experimenting.ticked.connect(self._progress.refresh)
+        self._results = ExperimentResults(self._experimenting, run)
+        self._results.use_clicked.connect(self.use_chosen)
+        self._lay_out()
+        self._refresh()
+
+    def _lay_out(self) -> None:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 14, 16, 14)
+        layout.setSpacing(10)
+        begin = QHBoxLayout()
+        begin.addWidget(self._start)
+        begin.addWidget(self._ended, 1)
+        for widget in (self._setup, self._about, Line(), self._plan):
+            layout.addWidget(widget)
+        layout.addLayout(begin)
+        layout.addWidget(self._progress)
+        layout.addWidget(self._results)
+        layout.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+
+    # What the window tells
+
+    @property
+    def running(self) -> bool:
+        """Whether something runs on the host."""
+        return self._experimenting.busy
+
+    def set_share(self, share: str) -> None:
+        """Experiment on this share from now on; one that runs goes on."""
+        if share == self._share:
+            return
+        self._share = share
+        if not self._experimenting.busy:
+            self._experimenting.forget()
+        if self.isVisible():
+            self._read()
+        self._refresh()
+
+    def forget(self) -> None:
+        """Another host is shown now."""
+        self._experimenting.forget()
+
+    # What happens
+
+    def _read(self) -> None:
+        """Read the recipes and what the history has of the share."""
+        share = self._share
+        found = self._run("recipes", recipes)
+        found.succeeded.connect(self._setup.show_recipes)
+        found.failed.connect(self.failed)
+        earlier = self._run("history", lambda: keeping.of_share(share))
+        earlier.succeeded.connect(partial(self._on_earlier, share))
+        earlier.failed.connect(self.failed)
+
+    def _on_earlier(self, share: str, lines: list[ExperimentLine]) -> None:
+        if share == self._share:
+            self._setup.show_earlier(lines)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        now = self._experimenting
+        if now.busy != self._was_busy:
+            self._was_busy = now.busy
+            self.running_changed.emit(now.busy)
+            if not now.busy and self.isVisible():
+                self._read()
+        self._setup.set_state(
+            planning=now.state == "planning", busy=now.busy,
+            possible=bool(self._share) and self._setup.recipe is not None,
+        )  # fmt: skip
+        self._plan.show_plan(now.plan)
+        self._progress.refresh()
+        self._results.refresh()
+        self._start.setVisible(now.plan is not None and not now.busy and (not now.number or now.resumable))
+        self._start.setText(self.tr("&Go on with it") if now.number else self.tr("&Start"))
+        self._ended.setText(self._ending())
+        self._ended.setVisible(bool(self._ended.text()))
+
+    def _ending(self) -> str:
+        now = self._experimenting
+        if now.busy or now.plan is None or not now.number:
+            return "" if self._share else self.tr("Name a share in the settings first.")
+        done = sum(outcome.state != "failed" for outcome in now.outcomes.values())
+        text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
+            number=now.number, done=done, planned=now.plan.trials, share=now.share
+        )
+        return f"{text} {now.result.stopped}".strip() if now.result is not None else text
+
+    # What the person does
+
+    def _on_plan(self) -> None:
+        recipe = self._setup.recipe
+        if recipe is not None and self._share:
+            self._experimenting.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
+
+    def _on_start(self) -> None:
+        if self._experimenting.number:
+            self._experimenting.resume()
+        else:
+            self._experimenting.start()
+
+    def _on_edit(self) -> None:
+        recipe = self._setup.recipe
+        if recipe is not None:
+            call = self._run("recipe", lambda: recipe_source(recipe))
+            call.succeeded.connect(partial(self._on_source, recipe))
+            call.failed.connect(self.failed)
+
+    def _on_source(self, recipe: Recipe, text: str) -> None:
+        name = recipe.name if recipe.own else f"my-{recipe.name}"[:48]
+        dialog = RecipeDialog(self.window(), text, name, self._run)
+        dialog.saved.connect(self._on_saved)
+        dialog.open()
+
+    def _on_saved(self, recipe: Recipe) -> None:
+        found = self._run("recipes", recipes)
+        found.succeeded.connect(partial(self._on_recipes, recipe.name))
+        found.failed.connect(self.failed)
+
+    def _on_remove(self) -> None:
+        recipe = self._setup.recipe
+        if recipe is None or not recipe.own:
+            return
+        confirm(
+            self.window(),
+            self.tr("Remove the recipe “{title}”?").format(title=recipe.title),
+            self.tr("What was measured with it stays in the history."),
+            self.tr("&Remove"),
+            partial(self._remove, recipe.name),
+        )
+
+    def _remove(self, name: str) -> None:
+        call = self._run("recipe", lambda: delete_recipe(name))
+        call.succeeded.connect(self._on_removed)
+        call.failed.connect(self.failed)
+
+    def _on_recipes(self, name: str, known: list[Recipe]) -> None:
+        self._setup.show_recipes(known, name)
+
+    def _on_removed(self, _none: object) -> None:
+        self._read()
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: read what there is to choose from."""
+        super().showEvent(event)
+        self._read()

@@ -1,0 +1,257 @@
+"""What an experiment found: the ranking, what is said of it, and its curves, heat maps and surfaces."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.bench.experiment.findings import figure_label, figures_in, find, set_of
+from ui.dialogs.buttons import show_outline
+from ui.models.figure_words import written
+from ui.models.ranking_model import RankingModel
+from ui.speed_units import SPEED_UNITS
+from ui.widgets.heat_map import HeatMap
+from ui.widgets.labels import MutedLabel, heading
+from ui.widgets.sentences import Sentences
+from ui.widgets.surface_view import SurfaceView
+
+if TYPE_CHECKING:
+    from app.bench.experiment.findings import Findings
+    from app.bench.experiment.model import ExperimentPlan, PlannedSet
+    from app.errors import AppError
+    from ui.bridge import BridgeCall
+    from ui.dialogs.copy_as import Run
+    from ui.experimenting import Experimenting
+
+#: Lines of the ranking that are seen without scrolling.
+_LINES = 10
+
+
+class ExperimentResults(QWidget):
+    """Shows the outcomes so far; hidden without any.
+
+    Signals:
+        use_clicked: the PlannedSet that is to be used for the mount.
+    """
+
+    use_clicked = Signal(object)
+
+    def __init__(self, experimenting: Experimenting, run: Run) -> None:
+        super().__init__()
+        self._experimenting = experimenting
+        self._run = run
+        self._finding: BridgeCall | None = None
+        self._again = False
+        self._chosen: PlannedSet | None = None
+        self._work = QComboBox()
+        self._work.setObjectName("experiment-workload")
+        self._work.setAccessibleName(self.tr("Workload"))
+        self._figure = QComboBox()
+        self._figure.setObjectName("experiment-figure")
+        self._figure.setAccessibleName(self.tr("What is compared"))
+        self._counted = QCheckBox(self.tr("&Count the time to sync and unmount"))
+        self._counted.setObjectName("experiment-counted")
+        self._counted.setToolTip(
+            self.tr("What was written in seconds may take minutes until the mount can be let go.")
+        )
+        for box in (self._work, self._figure):
+            box.activated.connect(self._on_choice)
+        self._counted.toggled.connect(self._on_choice)
+        SPEED_UNITS.changed.connect(self._find)
+        self._said = {"ok": Sentences("", "ok"), "warn": Sentences("", "warn"), "info": Sentences("", "info")}
+        for name, sentences in self._said.items():
+            sentences.setObjectName(f"experiment-{name}")
+        self._model = RankingModel(self)
+        self._table = QTableView()
+        self._set_up_table()
+        self._use = QPushButton(self.tr("&Use this…"))
+        self._use.setObjectName("experiment-use")
+        self._use.setToolTip(self.tr("Puts these options into the settings; nothing is mounted by that."))
+        self._use.clicked.connect(self._on_use)
+        self._used = MutedLabel(wrap=True)
+        self._pictures = QVBoxLayout()
+        self._lay_out()
+        show_outline(self._counted)
+        self.hide()
+
+    def _set_up_table(self) -> None:
+        table = self._table
+        table.setObjectName("experiment-ranking")
+        table.setAccessibleName(self.tr("Ranking"))
+        table.setModel(self._model)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setFrameShape(QFrame.Shape.NoFrame)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setTabKeyNavigation(False)
+        table.setWordWrap(False)
+        table.verticalHeader().hide()
+        line = int(self.fontMetrics().lineSpacing() * 1.5)
+        table.verticalHeader().setDefaultSectionSize(line)
+        table.setFixedHeight(line * (_LINES + 1) + 8)
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        table.horizontalHeader().setHighlightSections(False)
+        table.selectionModel().selectionChanged.connect(self._on_selection)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.addWidget(self._work)
+        top.addWidget(self._figure)
+        top.addWidget(self._counted)
+        top.addStretch(1)
+        use = QHBoxLayout()
+        use.addWidget(self._use)
+        use.addWidget(self._used, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(heading(self.tr("What it found"), scale=1.0))
+        layout.addLayout(top)
+        layout.addWidget(self._said["ok"])
+        layout.addWidget(self._said["warn"])
+        layout.addWidget(self._table)
+        layout.addLayout(use)
+        layout.addWidget(self._said["info"])
+        layout.addLayout(self._pictures)
+
+    # What the panel tells
+
+    def refresh(self) -> None:
+        """Show the outcomes so far."""
+        now = self._experimenting
+        plan, outcomes = now.plan, list(now.outcomes.values())
+        self.setVisible(plan is not None and bool(outcomes))
+        if plan is None or not outcomes:
+            self._model.show_ranking(None)
+            return
+        _offer(self._work, [(work.name, work.name) for work in plan.experiment.workloads])
+        names = figures_in(outcomes, self._work.currentData())
+        _offer(self._figure, [(figure_label(name), name) for name in names])
+        self._work.setVisible(self._work.count() > 1)
+        self._find()
+
+    def _on_choice(self, _value: object = None) -> None:
+        self.refresh()
+
+    def _find(self) -> None:
+        """Have the findings made on a thread; while one is at work, the next waits."""
+        now = self._experimenting
+        plan, outcomes = now.plan, list(now.outcomes.values())
+        workload, figure = self._work.currentData(), self._figure.currentData()
+        if plan is None or not outcomes or not figure:
+            return
+        if self._finding is not None:
+            self._again = True
+            return
+        counted = self._counted.isChecked()
+        call = self._run(
+            "findings", lambda: find(plan, outcomes, figure, workload, written=written, counted=counted)
+        )
+        self._finding = call
+        call.succeeded.connect(partial(self._on_found, plan))
+        call.failed.connect(self._on_failed)
+        call.finished.connect(self._on_finished)
+
+    def _on_failed(self, error: AppError) -> None:
+        self._said["warn"].show_sentences([error.message])
+
+    def _on_finished(self) -> None:
+        self._finding = None
+        if self._again:
+            self._again = False
+            self._find()
+
+    def _on_found(self, plan: ExperimentPlan, found: Findings) -> None:
+        if plan is not self._experimenting.plan:
+            return
+        selected = self._table.selectionModel().selectedRows()
+        place = selected[0].row() if selected else 0
+        self._model.show_ranking(found.ranking)
+        if self._model.rowCount():
+            self._table.selectRow(min(place, self._model.rowCount() - 1))
+        for tone, sentences in self._said.items():
+            sentences.show_sentences([text for one, text in found.said if one == tone])
+        if not self._experimenting.busy:
+            self._show_pictures(found)
+        self._on_selection()
+
+    # Pictures: made once the run is over, as they cost time that a measurement should have
+
+    def _show_pictures(self, found: Findings) -> None:
+        while (item := self._pictures.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        if found.curves:
+            # A second to import: only once there is something to draw.
+            from ui.plots.curve_plot import CurvePlot
+
+            for curve in found.curves:
+                plot: Any = CurvePlot()
+                plot.draw(curve)
+                self._add(heading(curve.factor, scale=1.0), plot)
+        for matrix in found.matrices:
+            fixed = ", ".join(f"{name}={level}" for name, level in matrix.fixed.items())
+            title = f"{matrix.row_factor} × {matrix.column_factor}"  # noqa: RUF001 - the sign
+            heat = HeatMap()
+            heat.show_matrix(matrix)
+            self._add(heading(f"{title}, {fixed}" if fixed else title, scale=1.0), heat)
+            if min(len(matrix.rows), len(matrix.columns)) > 1:
+                surface = SurfaceView()
+                surface.show_matrix(matrix)
+                self._add(surface)
+
+    def _add(self, *widgets: QWidget) -> None:
+        for widget in widgets:
+            self._pictures.addWidget(widget)
+
+    # What the person does
+
+    def _on_selection(self, *_changes: object) -> None:
+        rows = self._table.selectionModel().selectedRows()
+        plan = self._experimenting.plan
+        standing = self._model.standing(rows[0].row()) if rows else None
+        self._chosen = (
+            set_of(standing.levels, plan.sets) if standing is not None and plan is not None else None
+        )
+        self._use.setEnabled(self._chosen is not None and not self._experimenting.busy)
+        self._used.setText(self._chosen.options if self._chosen is not None else "")
+
+    def _on_use(self) -> None:
+        if self._chosen is not None:
+            self.use_clicked.emit(self._chosen)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_pictures"):
+            show_outline(self._counted)
+
+
+def _offer(box: QComboBox, items: list[tuple[str, str]]) -> None:
+    """Offer these items, the chosen one kept if it is among them."""
+    if [box.itemData(place) for place in range(box.count())] == [data for _text, data in items]:
+        return
+    kept = box.currentData()
+    box.clear()
+    for text, data in items:
+        box.addItem(text, data)
+    box.setCurrentIndex(max(box.findData(kept), 0))

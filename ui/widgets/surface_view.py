@@ -1,0 +1,163 @@
+"""A figure over two factors as a surface that can be turned."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from ui import theme
+from ui.models.figure_words import written
+
+if TYPE_CHECKING:
+    from advisor.experiment_tables import Matrix
+
+_HEIGHT_LINES = 17
+#: Height of the highest point, in the widths of the floor.
+_RELIEF = 0.55
+_TILT = 0.5
+_TURN, _NUDGE = math.radians(35), math.radians(15)
+
+
+class SurfaceView(QWidget):
+    """Paints one matrix in parallel perspective; drag it or press the arrow keys to turn it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._matrix: Matrix | None = None
+        self._turn = _TURN
+        self._grabbed: float | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.setAccessibleName(self.tr("Surface"))
+        self.setAccessibleDescription(self.tr("The same figures stand in the table above."))
+        self.setToolTip(self.tr("Drag it to turn it."))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_matrix(self, matrix: Matrix) -> None:
+        """Show this one."""
+        self._matrix = matrix
+        self.update()
+
+    def turn(self, radians: float) -> None:
+        """Turn it by an angle."""
+        self._turn = (self._turn + radians) % (2 * math.pi)
+        self.update()
+
+    def _place(self, row: float, column: float, height: float) -> QPointF:
+        """Return where a point of the unit cube is in the widget."""
+        x, y = column - 0.5, row - 0.5
+        across = x * math.cos(self._turn) - y * math.sin(self._turn)
+        depth = x * math.sin(self._turn) + y * math.cos(self._turn)
+        scale = min(self.width() / 1.75, self.height() / (2 * _TILT * 0.75 + _RELIEF + 0.15))
+        middle = QPointF(self.width() / 2, self.height() * 0.62)
+        return middle + QPointF(across * scale, (depth * _TILT - height * _RELIEF) * scale)
+
+    def _depth(self, row: float, column: float) -> float:
+        return (column - 0.5) * math.sin(self._turn) + (row - 0.5) * math.cos(self._turn)
+
+    def _draw(self, painter: QPainter, matrix: Matrix) -> None:
+        colours = theme.colours_of(self)
+        cells = matrix.cells
+        top = max((cell for row in cells for cell in row if cell is not None), default=0.0) or 1.0
+        rows, columns = (_unit(axis) for axis in matrix.axes())
+        floor = QPolygonF([self._place(*corner, 0.0) for corner in ((0, 0), (0, 1), (1, 1), (1, 0))])
+        painter.setPen(QPen(QColor(colours.border), 1))
+        painter.setBrush(QColor(colours.raised))
+        painter.drawPolygon(floor)
+        faces: list[tuple[float, float, QPolygonF]] = []
+        for i in range(len(rows) - 1):
+            for j in range(len(columns) - 1):
+                corners = [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
+                heights = [cells[row][column] for row, column in corners]
+                if any(height is None for height in heights):
+                    continue
+                known = [height or 0.0 for height in heights]
+                polygon = QPolygonF([
+                    self._place(rows[row], columns[column], height / top)
+                    for (row, column), height in zip(corners, known, strict=True)
+                ])  # fmt: skip
+                depth = self._depth((rows[i] + rows[i + 1]) / 2, (columns[j] + columns[j + 1]) / 2)
+                faces.append((depth, sum(known) / 4 / top, polygon))
+        # Painted from the back to the front, so that what is near covers what is far.
+        for _depth, height, polygon in sorted(faces, key=lambda face: face[0]):
+            painter.setPen(QPen(QColor(colours.base), 1))
+            painter.setBrush(QColor(theme.blend(colours.ok, colours.info, height)))
+            painter.drawPolygon(polygon)
+        self._label(painter, matrix, (rows, columns), top)
+
+    def _label(
+        self, painter: QPainter, matrix: Matrix, axes: tuple[list[float], list[float]], top: float
+    ) -> None:
+        colours = theme.colours_of(self)
+        painter.setPen(QColor(colours.muted))
+        metrics = self.fontMetrics()
+        front_row = 1.0 if self._depth(1, 0.5) > self._depth(0, 0.5) else 0.0
+        front_column = 1.0 if self._depth(0.5, 1) > self._depth(0.5, 0) else 0.0
+        # A little outside of the floor, where nothing covers them.
+        row_edge, column_edge = (1.3 * edge - 0.15 for edge in (front_row, front_column))
+        places = [
+            (level, self._place(row, column_edge, 0.0))
+            for level, row in zip(matrix.rows, axes[0], strict=True)
+        ]
+        places += [
+            (level, self._place(row_edge, column, 0.0))
+            for level, column in zip(matrix.columns, axes[1], strict=True)
+        ]
+        for text, point in places:
+            painter.drawText(point + QPointF(-metrics.horizontalAdvance(text) / 2, metrics.ascent()), text)
+        text = self.tr("{rows} × {columns}; highest point {top}").format(  # noqa: RUF001 - the sign
+            rows=matrix.row_factor, columns=matrix.column_factor, top=written(matrix.figure, top)
+        )
+        painter.drawText(QPointF(8, metrics.height()), text)
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: so many lines high."""
+        return QSize(
+            self.fontMetrics().averageCharWidth() * 60, self.fontMetrics().lineSpacing() * _HEIGHT_LINES
+        )
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt: paint it."""
+        del event
+        if self._matrix is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._draw(painter, self._matrix)
+        painter.end()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Qt: begin to turn."""
+        self._grabbed = event.position().x()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Qt: turn."""
+        if self._grabbed is not None:
+            self.turn((self._grabbed - event.position().x()) / max(self.width(), 1) * math.pi)
+            self._grabbed = event.position().x()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Qt: stay as it is."""
+        del event
+        self._grabbed = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt: the arrow keys turn it."""
+        key = event.key()
+        if key in {Qt.Key.Key_Left, Qt.Key.Key_Right}:
+            self.turn(_NUDGE if key == Qt.Key.Key_Left else -_NUDGE)
+        else:
+            super().keyPressEvent(event)
+
+
+def _unit(axis: list[float]) -> list[float]:
+    """Return numbers between 0 and 1; sizes by their logarithm, as they are chosen in powers of two."""
+    values = [math.log2(value) for value in axis] if min(axis) > 0 else list(axis)
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 0.5 for value in values]
