@@ -156,6 +156,8 @@ class FakeHost:
         self.plan_error: Exception | None = None
         self.test_plan_error: Exception | None = None
         self.free: int | None = 100 * 2**30
+        self.hold_plan = threading.Event()
+        self.hold_plan.set()
         self.apply_error: Exception | None = None
         self.fails_at = "mount"
         self.holders: list[Holder] = []
@@ -425,8 +427,10 @@ class FakeHost:
             client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01")
         )
 
-    def plan_test(self, args: Any, _context: Context) -> TestPlan:
+    def plan_test(self, args: Any, context: Context) -> TestPlan:
         self.calls.append(("test.plan", args))
+        while not self.hold_plan.wait(0.01):
+            context.token.check()
         if self.test_plan_error is not None:
             raise self.test_plan_error
         return plan_test(args, self.free, self.link)

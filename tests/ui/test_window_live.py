@@ -8,8 +8,11 @@ from fake_host import configured, mounted
 from PySide6.QtWidgets import QTabWidget
 
 from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
+from app.units import SpeedUnit
 from ui.models.live_window import SPAN_S, LiveWindow
+from ui.speed_units import SPEED_UNITS
 from ui.widgets.operations_table import OperationsTable
+from ui.widgets.unit_choice import UnitChoice
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -84,3 +87,20 @@ def test_the_window_of_time_moves() -> None:
     window.clear()
     assert window.latest is None
     assert window.timeline().curves == []
+
+
+def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(0.0, speed=1_000_000)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: "1 MB/s" in driver.text_of("live-said"))
+    choices = driver.window.findChildren(UnitChoice)
+    assert len(choices) > 1
+    try:
+        choices[0].setCurrentIndex(choices[0].findData("Mbit/s"))
+        choices[0].activated.emit(choices[0].currentIndex())
+        assert {choice.currentText() for choice in choices} == {"Mbit/s"}
+        assert "8 Mbit/s" in driver.text_of("live-said")
+    finally:
+        SPEED_UNITS.choose(SpeedUnit.BYTES)
+    assert "1 MB/s" in driver.text_of("live-said")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from fake_host import FakeHost, result
+from fake_host import FakeHost, mounted, result
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QSpinBox
 
 from advisor.bottleneck import Bottleneck
@@ -297,6 +297,24 @@ def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake:
     (planned,), (spec,) = fake.asked("test.plan"), fake.asked("test.run")
     assert planned.spec.share == "nas01:/media"
     assert (spec.path, spec.share, spec.options, spec.repeats) == ("", "nas01:/media", "vers=4.2", 6)
+
+
+def test_mounting_for_the_test_can_be_given_up(driver: Driver, fake: FakeHost) -> None:
+    fake.hold_plan.clear()
+    driver.open()
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.tab("Quick test")
+    driver.click("start")
+    assert "for the test alone…" in driver.text_of("plan")
+    fake.set_mounts([*fake.mounts, mounted("nas02:/other", "/other")])  # this is no reason to forget it
+    driver.wait(lambda: len(driver.window._table.mounts) == 3)  # type: ignore[union-attr]
+    assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
+    driver.click("start")
+    assert driver.find(QPushButton, "start").text() == "&Start"  # type: ignore[attr-defined]
+    fake.hold_plan.set()
+    driver.wait(lambda: "is not mounted" in driver.text_of("plan"))
+    assert fake.asked("test.run") == []
+    assert driver.message() == ""
 
 
 def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeHost) -> None:

@@ -110,8 +110,11 @@ class QuickTestPanel(QWidget):
 
     def set_mount(self, mount: Mount | None) -> None:
         """Show the test of this mount; None for one that is only drafted."""
+        before = self._target()
         self._mount = mount
-        self._waiting = False
+        now = self._target()
+        # The same mount comes again whenever anything is mounted anywhere: that is no reason to forget Start.
+        self._waiting = self._waiting and before is not None and now is not None and before.key == now.key
         if mount is None:
             self.set_facts(None)
         else:
@@ -187,6 +190,10 @@ class QuickTestPanel(QWidget):
 
     def stop(self) -> None:
         """Cancel the test; the agent removes its files."""
+        if self._waiting:
+            self._waiting = False
+            self._planner.want(None)
+            self._show_run()
         if self._active is not None:
             run = self._active[1]
             run.stopping = True
@@ -280,8 +287,10 @@ class QuickTestPanel(QWidget):
         active = self._active
         if active is not None:
             self._controls.set_running(mine=active[1] is run, stopping=active[1].stopping)
+        elif self._waiting:
+            self._controls.set_running(mine=True, stopping=False)
         else:
-            self._controls.set_idle(can_start=self._plan_args() is not None and not self._waiting)
+            self._controls.set_idle(can_start=self._plan_args() is not None)
         self._plot.show_run(run, self._mount, self._facts)
         self._result.show_result(run.result if run else None)
         self._show_kept()

@@ -131,6 +131,8 @@ class QuickTestPlot(QWidget):
         self.plot.set_expected({way: (item.bytes_per_s, item.error) for way, item in found.items()})
         self.plot.set_best(run.best)
         link = self._facts.link if self._facts else None
+        if link is None and run.result is not None:
+            link = run.result.link  # of a share that nobody asked about before the test
         if link is None or link.rate_bps is None:
             self._legend.set_limit("")
             self.plot.set_limit(None)
