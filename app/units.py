@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from advisor.trials import QUANTITIES
+
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*")
 
 
@@ -91,3 +93,13 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def format_figure(figure: str, number: float) -> str:
+    """Return a figure of an experiment (a name of advisor.trials) with its unit."""
+    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
+    if unit == "bytes/s":
+        return format_speed(number)
+    if unit == "s":
+        return format_duration(number)
+    return format_size(number) if unit == "bytes" else f"{number:.4g}" + ("/s" if unit == "1/s" else "")

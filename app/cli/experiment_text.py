@@ -13,7 +13,7 @@ from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import label
 from app.bench.experiment.sift import levels_text
 from app.cli.text import table
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,16 +104,6 @@ def report_text(
     return "\n".join([*lines, "", *dict.fromkeys(drift_text(drift) for drift in moved)]).rstrip()
 
 
-def written(figure: str, number: float) -> str:
-    """Return a figure with its unit."""
-    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
-    if unit == "bytes/s":
-        return format_speed(number)
-    if unit == "s":
-        return format_duration(number)
-    return format_size(number) if unit == "bytes" else f"{number:.4g}" + ("/s" if unit == "1/s" else "")
-
-
 class ProgressLine:
     """One line on a terminal that is overwritten; nothing where there is none.
 
@@ -157,14 +147,14 @@ def _ending(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) 
 
 
 def _ranking(found: Ranking) -> list[str]:
-    title = f"{found.workload}, {QUANTITIES[found.figure].label}: {winner_text(found, written)}"
+    title = f"{found.workload}, {QUANTITIES[found.figure].label}: {winner_text(found, format_figure)}"
     rows = [["PLACE", "GROUP", "MEDIAN", "INTERVAL", "TIME-OUTS", "OPTION SET"]]
     rows += [
         [
             str(standing.place),
             str(standing.group or "—"),
-            written(found.figure, standing.median),
-            f"{written(found.figure, standing.low)} to {written(found.figure, standing.high)}",
+            format_figure(found.figure, standing.median),
+            f"{format_figure(found.figure, standing.low)} to {format_figure(found.figure, standing.high)}",
             f"{standing.timeouts:.3g}",
             ", ".join(f"{name}={level}" for name, level in standing.levels.items()),
         ]

@@ -16,18 +16,21 @@ from app.cli.text import shown, table, test_text
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
+from app.history.experiment_report import experiment_to_html
 from app.history.model import Filter, Run
 from app.history.remember import remember_test
 from app.history.report import to_html
+from app.history.spreadsheet import to_xlsx
 from app.history.store import HistoryStore
-from app.save import save_text
+from app.history.tables import about_table, csv_text, runs_table, trials_table
+from app.save import save_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.bench.result import TestResult
     from app.history.comparing import RunsCompared
-    from app.history.model import Row
+    from app.history.model import Experiment, ExperimentRow, Row
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -50,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found = add("list", "list runs, newest first")
     _add_filter(found)
     found.add_argument("--limit", type=int, default=50, help="greatest number of runs (default 50)")
+    add("experiments", "list the experiments, newest first")
     show = add("show", "show one run with everything measured")
     show.add_argument("number", type=int, metavar="ID")
     compare = add("compare", "compare two runs, or two sets of them")
@@ -74,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--json", dest="json_file", metavar="FILE",
                       help="everything measured, experiments too; for import")  # fmt: skip
     kind.add_argument("--html", metavar="FILE", help="a report with plots, for any browser")
+    kind.add_argument("--xlsx", metavar="FILE", help="the lines of --csv as an Excel workbook")
+    export.add_argument("--experiment", type=int, default=0, metavar="ID",
+                        help="an experiment: its raw trials, everything, or its report")  # fmt: skip
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
                         help="only these runs")  # fmt: skip
     _add_filter(export)
@@ -160,11 +167,10 @@ def rows_text(rows: Sequence[Row]) -> str:
     cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "ASKED FOR", "TAGS AND NOTE"]]
     for row in rows:
         said = " ".join([*(f"#{tag}" for tag in row.tags), row.note]).strip()
-        started = datetime.fromisoformat(row.started_at).astimezone().strftime("%Y-%m-%d %H:%M")
         cells.append(
             [
                 f"{row.id}{'*' if row.baseline else ''}",
-                started,
+                _local(row.started_at),
                 row.share,
                 row.link or "—",
                 row.kind,
@@ -175,6 +181,10 @@ def rows_text(rows: Sequence[Row]) -> str:
             ]
         )
     return table(cells)
+
+
+def _local(moment: str) -> str:
+    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _show(store: HistoryStore, args: argparse.Namespace) -> str | Run:
@@ -247,18 +257,49 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))[::-1]
-    path = args.csv or args.json_file or args.html
-    if args.csv:
-        text = to_csv(rows)
-    elif args.html:
-        text = to_html([store.get(row.id) for row in rows[::-1]])
+    path = args.csv or args.json_file or args.html or args.xlsx
+    if args.experiment:
+        data = _experiment_data(store.experiment(args.experiment), args)
+        told = f"experiment {args.experiment}"
     else:
-        whole = not args.numbers and _filter(args, 0) == Filter(limit=0)
-        experiments = [store.experiment(row.id) for row in reversed(store.experiments())] if whole else []
-        text = to_json((store.get(row.id) for row in rows), experiments).decode()
-    save_text(str(Path.cwd() / path), text)
-    return f"Wrote {len(rows)} run{'s' * (len(rows) != 1)} to {path}."
+        rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))[::-1]
+        data, told = _runs_data(store, rows, args), f"{len(rows)} run{'s' * (len(rows) != 1)}"
+    save_file(str(Path.cwd() / path), data)
+    return f"Wrote {told} to {path}."
+
+
+def _runs_data(store: HistoryStore, rows: Sequence[Row], args: argparse.Namespace) -> bytes:
+    if args.csv:
+        return to_csv(rows).encode()
+    if args.xlsx:
+        return to_xlsx({"Tests": runs_table(rows)})
+    if args.html:
+        return to_html([store.get(row.id) for row in rows[::-1]]).encode()
+    whole = not args.numbers and _filter(args, 0) == Filter(limit=0)
+    experiments = [store.experiment(row.id) for row in reversed(store.experiments())] if whole else []
+    return to_json((store.get(row.id) for row in rows), experiments)
+
+
+def _experiment_data(experiment: Experiment, args: argparse.Namespace) -> bytes:
+    if args.csv:
+        return csv_text(trials_table(experiment)).encode()
+    if args.xlsx:
+        return to_xlsx({"Trials": trials_table(experiment), "About": about_table(experiment)})
+    return experiment_to_html(experiment).encode() if args.html else to_json([], [experiment])
+
+
+def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[ExperimentRow]:
+    rows = store.experiments()
+    if args.json:
+        return rows
+    if not rows:
+        return "No experiment is kept yet."
+    cells = [["ID", "STARTED", "RECIPE", "SHARE", "HOST", "TRIALS DONE", "NOTE"]]
+    cells += [
+        [str(row.id), _local(row.started_at), row.name, row.share, row.host, str(row.done), row.note]
+        for row in rows
+    ]
+    return table(cells)
 
 
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
@@ -305,6 +346,7 @@ def _moment(text: str) -> datetime:
 
 _ACTIONS: dict[str, Callable[[HistoryStore, argparse.Namespace], object]] = {
     "list": _list,
+    "experiments": _experiments,
     "show": _show,
     "compare": _compare,
     "tag": _tag,

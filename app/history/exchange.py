@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -13,20 +11,20 @@ import msgspec
 from app.bench.result import TestResult
 from app.errors import AppError, ErrorKind
 from app.history.columns import clean_tag, content_uid
-from app.history.model import Experiment, Row, Run, started
+from app.history.model import Experiment, Run, started
+from app.history.tables import csv_text, runs_table
 from app.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from app.history.model import Row
     from app.history.store import HistoryStore
 
 #: Longer files are none of ours: a hundred thousand runs with all samples take about as much.
 MAX_BYTES = 2**30
 _FORMAT_VERSION = 1
 _NOTE_LIMIT = 10_000
-#: A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,22 +143,8 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Return rows as CSV (RFC 4180), speeds in bytes a second; no cell is a formula."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(Row.__struct_fields__)
-    for row in rows:
-        values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
-        writer.writerow([_cell(value) for value in values.values()])
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    """Return rows as CSV, speeds in bytes a second."""
+    return csv_text(runs_table(rows))
 
 
 def _check(run: Run) -> None:

@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from app.errors import AppError
 from app.history.comparing import compare_runs, speed_text
 from app.history.drawing import Series, Strip, curves, strips
 from app.history.model import option_string, read_is_cached, subject
-from app.units import format_duration, format_rate, format_size, format_speed
+from app.history.page import document, environment_line, html_table
+from app.units import format_size, format_speed
 from app.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from app.bench.result import Sample, TestResult
     from app.history.model import Run
@@ -28,38 +27,6 @@ _DETAILS = 200
 #: A curve's points are means over so many parts of the test, so that the file stays small.
 _PARTS = 80
 _WAYS = (("write", "To the server"), ("read", "From the server"))
-_FORMS: dict[str, Callable[[float], str]] = {
-    "rate_bps": format_rate,
-    "memory_bytes": format_size,
-    "rtt_s": format_duration,
-}
-_POLICY = "default-src 'none';style-src 'unsafe-inline'"
-_STYLE = """
-:root{color-scheme:light dark;--back:#ffffff;--text:#1c2127;--muted:#59626e;--border:#d3d8df;--raised:#f4f5f7;
---warn:#875300;--c0:#0067a3;--c1:#b34700;--c2:#14713a;--c3:#7b3fa0;--c4:#a3195b;--c5:#59626e}
-@media (prefers-color-scheme:dark){:root{--back:#17191d;--text:#e7e9ec;--muted:#a6aeb9;--border:#3b414a;
---raised:#1f2227;--warn:#e8b34b;--c0:#5bb8ec;--c1:#f0a53a;--c2:#5fcb80;--c3:#c9a0f0;--c4:#ff8fbf;--c5:#a6aeb9}}
-body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;max-width:64rem;
-margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}p{margin:.4rem 0}
-.muted{color:var(--muted)}.warn{color:var(--warn)}
-.wide{overflow-x:auto}td:nth-child(-n+5){white-space:nowrap}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--border);vertical-align:top}
-th{color:var(--muted);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;
-white-space:nowrap}
-.tag{background:var(--raised);border:1px solid var(--border);border-radius:.7rem;padding:0 .5rem;
-font-size:.8rem;white-space:nowrap}
-code{font:13px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}
-details{border:1px solid var(--border);border-radius:.4rem;padding:.5rem 1rem;margin:.6rem 0}
-summary{cursor:pointer;font-weight:600}
-svg{width:100%;height:auto;margin:.6rem 0}
-.label{fill:var(--muted);font-size:12px}.title{fill:var(--text);font-size:14px;font-weight:600}
-.grid{stroke:var(--border);fill:none}.line{fill:none;stroke-width:1.6}.whisker{stroke:var(--muted);stroke-width:6;
-opacity:.35}.dot{fill:none;stroke:var(--c0);stroke-width:1.3}.median{stroke:var(--c1);stroke-width:2.5}
-.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}
-.c5{stroke:var(--c5)}
-@media print{details{break-inside:avoid}}
-"""
 
 
 def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests") -> str:
@@ -82,18 +49,7 @@ def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests") -> str:
     ]
     if len(runs) > _DETAILS:
         body.append(f'<p class="muted">The first {_DETAILS} are described; all are in the table.</p>')
-    return _document(title, body)
-
-
-def _document(title: str, body: Iterable[str]) -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return document(title, body)
 
 
 def _plots(runs: Sequence[Run], total: int) -> list[str]:
@@ -142,7 +98,7 @@ def _comparison(runs: Sequence[Run]) -> list[str]:
     rows = [[item.name, item.before, item.after] for item in found.differing]
     if not rows:
         return [*parts, "<p>Options and environment are the same.</p>"]
-    return [*parts, _table(["Not the same", _label(older), _label(newer)], rows)]
+    return [*parts, html_table(["Not the same", _label(older), _label(newer)], rows)]
 
 
 def _runs_table(runs: Sequence[Run]) -> str:
@@ -164,7 +120,7 @@ def _runs_table(runs: Sequence[Run]) -> str:
                 _said(run),
             ]
         )
-    return _table(head, rows, numbers=frozenset({5, 6}), plain=False)
+    return html_table(head, rows, numbers=frozenset({5, 6}), plain=False)
 
 
 def _details(run: Run) -> str:
@@ -180,48 +136,15 @@ def _details(run: Run) -> str:
         f"<summary>{escape(_label(run))}: {escape(subject(result))}, {escape(result.started_at)}</summary>",
         f"<p>{_said(run)}</p>" if run.tags or run.note else "",
         f'<p class="muted">Imported from {escape(run.origin)}.</p>' if run.origin else "",
-        _table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
+        html_table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
         if rows
         else "",
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
         f"<p>In use: <code>{escape(option_string(result.effective) or '—')}</code></p>",
-        f"<p>{escape(_environment(result))}</p>",
+        f"<p>{escape(environment_line(result.environment))}</p>",
     ]
     return f"<details>{''.join(parts)}</details>"
-
-
-def _environment(result: TestResult) -> str:
-    """Return what is known of where it ran, in one line."""
-    if result.environment is None:
-        return "Where it ran is not known."
-    found: list[str] = []
-    for name, value in msgspec.structs.asdict(result.environment).items():
-        if value is not None:
-            text = _FORMS[name](value) if name in _FORMS else str(value)
-            found.append(f"{_plain(name)} {text}")
-    return "; ".join(found)
-
-
-def _table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    numbers: frozenset[int] = frozenset(),
-    plain: bool = True,
-) -> str:
-    """Return a table; ``plain`` cells are text, others are HTML already."""
-
-    def cell(kind: str, place: int, text: str) -> str:
-        number = ' class="n"' if place in numbers else ""
-        return f"<{kind}{number}>{text}</{kind}>"
-
-    lines = ["".join(cell("th", place, escape(text)) for place, text in enumerate(head))]
-    lines += [
-        "".join(cell("td", place, escape(text) if plain else text) for place, text in enumerate(row))
-        for row in rows
-    ]
-    return f'<div class="wide"><table><tr>{"</tr><tr>".join(lines)}</tr></table></div>'
 
 
 def _said(run: Run) -> str:
@@ -274,10 +197,3 @@ def _per_s(value: float) -> str:
 
 def _many(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def _plain(name: str) -> str:
-    """Return a field's name without its unit: the value is shown with one."""
-    for unit in ("_bps", "_bytes", "_s"):
-        name = name.removesuffix(unit)
-    return name.replace("_", " ")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from history_world import result
+from kept_experiment import experiment
 
 from app.cli import main as cli
 from app.cli.history import keep_test
@@ -103,6 +104,23 @@ def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     assert "Wrote 2 runs" in said(capsys, "export", "--html", str(file), "--share", "nas:/home")
     assert "Run 2 compared with Run 1" in file.read_text()
+
+
+def test_experiments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "No experiment" in said(capsys, "experiments")
+    with HistoryStore.open() as store:
+        store.add_experiment(experiment())
+    assert "quick" in (text := said(capsys, "experiments"))
+    assert "36" in text
+    assert json.loads(said(capsys, "experiments", "--json"))[0]["done"] == 36
+    for name in ("csv", "xlsx", "json", "html"):
+        file = tmp_path / f"out.{name}"
+        assert "Wrote experiment 1" in said(capsys, "export", "--experiment", "1", f"--{name}", str(file))
+        assert file.stat().st_size > 1000
+    assert "Sizes &amp; connections" in (tmp_path / "out.html").read_text()
+    assert "1 known already" in said(capsys, "import", str(tmp_path / "out.json"))
+    assert "no experiment 7" in said(capsys, "export", "--experiment", "7", "--csv", "x", code=2)
+    said(capsys, "export", "--xlsx", str(tmp_path / "runs.xlsx"))
 
 
 def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""A report of one experiment as an HTML file: what was found, in words, plots and tables, and every trial."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.experiment_text import set_text
+from advisor.trials import QUANTITIES
+from app.bench.experiment.findings import figure_label, figures_in, find
+from app.bench.experiment.model import ExperimentPlan
+from app.errors import AppError, ErrorKind
+from app.history.drawing import Strip, strips
+from app.history.page import document, environment_line, html_table
+from app.history.tables import trials_table
+from app.units import format_figure
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.experiment_analysis import Ranking
+    from advisor.experiment_tables import Curve, Matrix
+    from app.bench.experiment.findings import Findings
+    from app.history.model import Experiment
+
+#: Option sets of a plot and of a ranking; all trials are in the table at the end.
+_DRAWN, _RANKED = 15, 30
+_CLASSES = {"ok": "", "info": ' class="muted"', "warn": ' class="warn"'}
+
+
+def experiment_to_html(experiment: Experiment) -> str:
+    """Return the report.
+
+    Raises:
+        AppError: IO if the plan of the experiment cannot be read.
+    """
+    try:
+        plan = msgspec.json.decode(bytes(experiment.spec), type=ExperimentPlan)
+    except msgspec.DecodeError as error:
+        raise AppError(
+            ErrorKind.IO,
+            "The plan of the experiment cannot be read.",
+            hint="Another version of this program may have made it. Its trials can be exported as CSV.",
+            detail=str(error),
+        ) from error
+    title = plan.experiment.title or experiment.name or "Experiment"
+    done = sum(outcome.state != "failed" for outcome in experiment.outcomes)
+    head = (
+        f"{experiment.share}, begun {experiment.started_at}: {done} of {plan.trials} trials done, in the "
+        f"random order of seed {experiment.seed}. Written by Mountwright {VERSION}."
+    )
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="muted">{escape(head)}</p>',
+        f"<p>{escape(experiment.note)}</p>" if experiment.note else "",
+        f"<p>{escape(environment_line(experiment.environment))}</p>",
+        *(f"<p>{escape(note)}</p>" for note in plan.notes),
+    ]
+    for work in plan.experiment.workloads:
+        for figure in figures_in(experiment.outcomes, work.name):
+            found = find(plan, experiment.outcomes, figure, work.name, written=format_figure)
+            body += _section(found)
+    columns, *rows = trials_table(experiment)
+    body += [
+        "<h2>Not measured</h2>" if plan.struck else "",
+        *(f"<p>{escape(set_text(one.levels))}: {escape(one.reason)}</p>" for one in plan.struck),
+        "<h2>All trials</h2>",
+        '<p class="muted">Bytes, seconds, and bytes or files a second.</p>',
+        html_table([str(cell) for cell in columns], [[_cell(value) for value in row] for row in rows]),
+    ]
+    return document(title, body)
+
+
+def _section(found: Findings) -> list[str]:
+    """Return one figure of one workload."""
+    scale, unit = _scale(found.figure)
+    ranked = found.ranking.standings[:_DRAWN]
+    rows = [
+        Strip(
+            f"{item.place}.", [value * scale for value in item.values], item.median * scale,
+            item.low * scale, item.high * scale,
+        )
+        for item in ranked
+    ]  # fmt: skip
+    label = figure_label(found.figure)
+    return [
+        f"<h2>{escape(found.workload)}: {escape(label)}</h2>",
+        *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
+        strips(f"{label}: the first {len(rows)} option sets by place", unit, rows) if len(rows) > 1 else "",
+        _ranking(found.ranking),
+        *(_curve(item) for item in found.curves),
+        *(_matrix(item) for item in found.matrices),
+    ]
+
+
+def _ranking(ranking: Ranking) -> str:
+    rows = [
+        [
+            str(item.place),
+            str(item.group or "—"),
+            set_text(item.levels),
+            format_figure(ranking.figure, item.median),
+            f"{format_figure(ranking.figure, item.low)} to {format_figure(ranking.figure, item.high)}",
+            item.method,
+            str(len(item.values)),
+            f"{item.timeouts:.3g} / {item.retransmissions:.3g}",
+        ]
+        for item in ranking.standings[:_RANKED]
+    ]
+    head = ["Place", "Group", "Option set", "Median", "Interval", "Made by", "Repeats", "Time-outs / resent"]
+    note = f'<p class="muted">Those of one group cannot be told apart.{_more(ranking)}</p>'
+    return html_table(head, rows) + note if rows else ""
+
+
+def _more(ranking: Ranking) -> str:
+    more = len(ranking.standings) - _RANKED
+    return f" {more} more are left out." if more > 0 else ""
+
+
+def _curve(curve: Curve) -> str:
+    """Return a figure against one factor, a row for each level."""
+    scale, unit = _scale(curve.figure)
+    rows = [
+        Strip(point.level, [value * scale for value in point.values], point.median * scale,
+              point.low * scale, point.high * scale)
+        for point in curve.points
+    ]  # fmt: skip
+    return strips(
+        f"{figure_label(curve.figure)} against {curve.factor}, the others at their base", unit, rows
+    )
+
+
+def _matrix(matrix: Matrix) -> str:
+    """Return a figure over two factors, the best cell the strongest in colour."""
+    values = [value for row in matrix.cells for value in row if value is not None]
+    if not values:
+        return ""
+    highest, lower = max(values), QUANTITIES.get(matrix.figure)
+    best = min(values) if lower is not None and lower.lower_is_better else highest
+    lines = ["".join(f"<th>{escape(text)}</th>" for text in ("", *matrix.columns))]
+    for level, row in zip(matrix.rows, matrix.cells, strict=True):
+        cells = "".join(_shaded(value, best, matrix.figure) for value in row)
+        lines.append(f"<th>{escape(level)}</th>{cells}")
+    fixed = f" ({set_text(matrix.fixed)})" if matrix.fixed else ""
+    title = f"{figure_label(matrix.figure)}: {matrix.row_factor} down, {matrix.column_factor} across{fixed}"
+    body = "</tr><tr>".join(lines)
+    return f'<p>{escape(title)}</p><div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
+
+
+def _shaded(value: float | None, best: float, figure: str) -> str:
+    if value is None:
+        return "<td>—</td>"
+    ratio = min(value, best) / max(value, best) if value > 0 and best > 0 else 0.0
+    return f'<td class="h{max(0, round(16 * ratio - 8))}">{escape(format_figure(figure, value))}</td>'
+
+
+def _scale(figure: str) -> tuple[float, str]:
+    """Return what values are multiplied with for a plot, and the unit then."""
+    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
+    return (1e-6, "MB/s") if unit == "bytes/s" else (1.0, {"1/s": "a second", "s": "seconds"}.get(unit, unit))
+
+
+def _cell(value: Sequence[object] | object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)

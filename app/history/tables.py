@@ -1,0 +1,73 @@
+"""Runs and trials as tables of plain values, for CSV and for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.history.model import Row, option_string
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.history.model import Experiment
+    from app.history.spreadsheet import Cell
+
+#: A spreadsheet takes a cell of CSV that begins so for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def runs_table(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Return a heading and a line for each run, speeds in bytes a second."""
+    found: list[list[Cell]] = [list(Row.__struct_fields__)]
+    for row in rows:
+        values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
+        found.append(list(values.values()))
+    return found
+
+
+def trials_table(experiment: Experiment) -> list[list[Cell]]:
+    """Return a heading and a line for each trial, raw: bytes, seconds and bytes or files a second."""
+    outcomes = experiment.outcomes
+    factors = list(dict.fromkeys(name for item in outcomes for name in item.levels))
+    figures = list(dict.fromkeys(name for item in outcomes for name in item.figures))
+    head: list[Cell] = ["order", "block", "workload", "baseline", "state", *factors, *figures]
+    found = [[*head, "timeouts", "retransmissions", "started_at", "in_use", "note"]]
+    found += [
+        [
+            item.order, item.block, item.workload, item.baseline, item.state,
+            *(item.levels.get(name) for name in factors), *(item.figures.get(name) for name in figures),
+            item.timeouts, item.retransmissions, item.started_at, option_string(item.effective), item.note,
+        ]
+        for item in outcomes
+    ]  # fmt: skip
+    return found
+
+
+def about_table(experiment: Experiment) -> list[list[Cell]]:
+    """Return what an experiment was and where it ran, a line for each fact."""
+    found: list[list[Cell]] = [["fact", "value"]]
+    names = ("name", "share", "started_at", "seed", "note", "origin", "uid")
+    found += [[name, getattr(experiment, name)] for name in names]
+    if experiment.environment is not None:
+        found += [[name, value] for name, value in msgspec.structs.asdict(experiment.environment).items()]
+    found.append(["spec", bytes(experiment.spec).decode()])
+    return found
+
+
+def csv_text(table: Sequence[Sequence[Cell]]) -> str:
+    """Return a table as CSV (RFC 4180), yes and no as 1 and 0; no cell is a formula."""
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([_plain(value) for value in line] for line in table)
+    return out.getvalue()
+
+
+def _plain(value: Cell) -> Cell:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

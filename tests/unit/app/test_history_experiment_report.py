@@ -1,0 +1,110 @@
+"""An experiment leaves as raw trials, as a workbook, and as a report that loads nothing."""
+
+import csv
+import io
+import re
+import xml.etree.ElementTree as ET
+import zipfile
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kept_experiment import experiment
+
+from app.errors import AppError, ErrorKind
+from app.history.experiment_report import experiment_to_html
+from app.history.spreadsheet import to_xlsx
+from app.history.tables import about_table, csv_text, trials_table
+
+_CELL = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+def read(raw: bytes, number: int = 1) -> list[list[Any]]:
+    """Return the values of a sheet, as a spreadsheet program takes them."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as file:
+        assert file.testzip() is None
+        for name in file.namelist():
+            ET.fromstring(file.read(name))
+        sheet = ET.fromstring(file.read(f"xl/worksheets/sheet{number}.xml"))
+    rows: list[list[Any]] = []
+    for row in sheet.iter(f"{_CELL}row"):
+        cells: list[Any] = []
+        for cell in row:
+            kind, text = cell.get("t"), "".join(cell.itertext())
+            cells.append(text if kind == "inlineStr" else bool(int(text)) if kind == "b" else
+                         float(text) if text else None)  # fmt: skip
+        rows.append(cells)
+    return rows
+
+
+def test_raw_trials() -> None:
+    one = experiment()
+    table = trials_table(one)
+    lines = list(csv.DictReader(io.StringIO(csv_text(table), newline="")))
+    assert len(lines) == len(one.outcomes) == 36
+    assert [line["order"] for line in lines] == [str(place) for place in range(36)]
+    assert float(lines[0]["write"]) == one.outcomes[0].figures["write"]
+    assert (lines[3]["state"], lines[3]["write"]) == ("failed", "")
+    assert lines[3]["note"] == "'=The <server> did not answer."
+    assert lines[0]["in_use"].endswith(",hard")
+
+
+def test_the_workbook_has_the_same_and_where_it_ran() -> None:
+    one = experiment()
+    raw = to_xlsx({"Trials": trials_table(one), "About & more": about_table(one)})
+    trials, about = read(raw, 1), read(raw, 2)
+    assert len(trials) == 37
+    assert trials[0][:5] == ["order", "block", "workload", "baseline", "state"]
+    assert trials[1][8] == one.outcomes[0].figures["write"]
+    assert trials[4][-1] == "=The <server> did not answer."
+    assert ["host", "desk"] in about
+    assert ["seed", 5.0] in about
+    assert raw == to_xlsx({"Trials": trials_table(one), "About & more": about_table(one)})
+
+
+cells = st.none() | st.booleans() | st.text(max_size=30) | st.integers(-(2**40), 2**40) | st.floats()
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(cells, max_size=4), min_size=1, max_size=4))
+def test_any_cells_make_a_workbook(rows: list[list[Any]]) -> None:
+    for now, then in zip(read(to_xlsx({"x" * 40: rows})), rows, strict=True):
+        assert len(now) == len(then)
+        for found, value in zip(now, then, strict=True):
+            if isinstance(value, (bool, int)):
+                assert found == value
+
+
+def test_the_report_says_what_was_found() -> None:
+    html = experiment_to_html(experiment())
+    for drawing in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        ET.fromstring(drawing)
+    for banned in ("http:", "https:", "src=", "<script", "url(", "<link"):
+        assert banned not in html
+    for words in (
+        "<h1>Sizes &amp; connections</h1>",
+        "35 of 36 trials done",
+        "host desk; kernel 6.1",
+        "one file: Speed to the server",
+        "cannot be told apart",
+        "rsize: 1048576 is best",
+        "1 trial failed",
+        "=The &lt;server&gt; did not answer.",
+        "rsize=8388608: The kernel takes 1048576 at most.",
+        'class="heat"',
+    ):
+        assert words in html
+    assert html.count("<svg") >= 4
+
+
+def test_an_experiment_that_has_just_begun() -> None:
+    html = experiment_to_html(msgspec.structs.replace(experiment(), outcomes=[]))
+    assert "0 of 36 trials done" in html
+
+
+def test_a_plan_of_another_version() -> None:
+    with pytest.raises(AppError) as caught:
+        experiment_to_html(msgspec.structs.replace(experiment(), spec=msgspec.Raw(b"{}")))
+    assert caught.value.kind is ErrorKind.IO
