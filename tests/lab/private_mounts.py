@@ -220,9 +220,9 @@ def dead_server(host: ServerHost) -> dict[str, Any]:
         with contextlib.suppress(AppError):
             mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
         began = time.monotonic()
-        closing = mount.close(6.0)  # it waits for the cleaner first, in vain
+        closing = mount.close(3.0)  # it waits for the cleaner first, in vain
         took = time.monotonic() - began
-        stuck = still_there(3.0)
+        stuck = still_there(2.0)
         apply_fault(host, "link-up", 0)
         found[version] = {"closing": list(closing), "took_s": took, "processes": stuck}
     found["cleaned"] = wait_for_cleanups(90)

@@ -1,0 +1,189 @@
+"""Private mounts with a stand-in for the helper, which starts what it is told to on this computer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.bench import private_mount
+from app.bench.files import PREFIX
+from app.bench.private_mount import Closing, PrivateMount
+from app.bench.result import TestEvent, TestSpec
+from app.bench.run import wait_for_cleanups
+from app.errors import AppError, ErrorKind
+from app.privileged import HelperClient
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MIB = 2**20
+
+#: Opens, runs and closes as the helper does, without a mount. Arguments: a file for what it is told, facts.
+STAND_IN = """
+import json, os, socket, sys
+notes, facts = open(sys.argv[1], "a"), json.loads(sys.argv[2])
+for line in sys.stdin:
+    request = json.loads(line)
+    print(request["verb"], json.dumps(request["args"]), file=notes, flush=True)
+    answer = {}
+    if request["verb"] == "open":
+        answer = facts
+    elif request["verb"] == "close":
+        answer = {"sync_ms": 12.5, "unmount_ms": None, "gone": True}
+    elif request["verb"] == "run" and os.fork() == 0:
+        os.setsid()
+        ends = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for end in ends:
+            end.connect(request["args"]["socket"])
+        for number, end in enumerate((ends[0], ends[0], ends[1])):
+            os.dup2(end.fileno(), number)
+        os.closerange(3, 64)
+        os.execve(request["args"]["argv"][0], request["args"]["argv"], {})
+    print(json.dumps({"id": request["id"], "ok": answer}), flush=True)
+"""
+
+
+class World:
+    """Where the stand-in copies, and what it was told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = folder / "place"
+        self.place.mkdir()
+        self._notes = folder / "notes"
+        self._facts: dict[str, Any] = {
+            "path": str(self.place), "mount_id": 7, "device": "0:1", "source": "nas:/a", "fstype": "nfs4",
+            "options": "rw,vers=4.2,rsize=65536", "mount_options": "rw,nosuid,nodev", "nconnect": 1,
+            "read_ahead_kb": 128, "version": "4.2", "shared": False, "joined": False, "mount_ms": 50.0,
+        }  # fmt: skip
+        self.helpers: list[HelperClient] = []
+
+    def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
+        told = json.dumps({**self._facts, **facts})
+        helper = HelperClient("bench", command=[sys.executable, "-c", STAND_IN, str(self._notes), told])
+        self.helpers.append(helper)
+        return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, helper=helper)
+
+    def told(self) -> list[str]:
+        return [line.split()[0] for line in self._notes.read_text().splitlines()]
+
+    def asked(self, verb: str) -> dict[str, Any]:
+        lines = self._notes.read_text().splitlines()
+        found: dict[str, Any] = next(
+            json.loads(line.partition(" ")[2]) for line in lines if line.startswith(verb)
+        )
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    assert wait_for_cleanups(30)
+    for helper in made.helpers:
+        helper.close()
+    assert [path.name for path in made.place.iterdir() if path.name.startswith(PREFIX)] == []
+
+
+def ignore(_event: TestEvent) -> None:
+    return
+
+
+def test_a_test_runs_where_the_mount_is(world: World) -> None:
+    with world.open("vers=4.2,rsize=65536") as mount:
+        assert (mount.version, mount.connections, mount.shared, mount.mount_s) == ("4.2", 1, False, 0.05)
+        assert mount.effective["rsize"] == "65536"
+        result = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
+        closing = mount.close()
+    assert result.path == ""
+    assert result.write is not None
+    assert result.write.bytes == MIB
+    assert closing == Closing(0.0125, None, gone=True)
+    assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["hello", "open", "run", "close"]
+    asked = world.asked("open")
+    assert asked == {
+        "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 20000,
+    }  # fmt: skip
+
+
+def test_a_fresh_mount_is_the_mount_opened_anew(world: World) -> None:
+    with world.open() as mount:
+        result = mount.run_test(TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), ignore)
+    assert result.cache is not None
+    assert result.cache.method == "fresh-mount"
+    assert world.told() == ["hello", "open", "run", "close", "open", "run", "close"]
+
+
+def test_connections_that_were_there_before_are_told(world: World) -> None:
+    with world.open("nconnect=4", joined=True) as mount:
+        assert mount.shared
+        notes = mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore).notes
+    assert any("nconnect=4 had no effect" in note for note in notes)
+
+
+@pytest.mark.parametrize("path", ["..", "a/../../b", "/../etc"])
+def test_a_path_stays_below_the_share(world: World, path: str) -> None:
+    with world.open() as mount, pytest.raises(AppError) as caught:
+        mount.run_test(TestSpec(path=path, size=MIB), CancelToken(), ignore)
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "run" not in world.told()
+
+
+def test_a_cancelled_test_is_cleaned_up_before_its_mount_goes(world: World) -> None:
+    token = CancelToken()
+
+    def cancel(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB:
+            token.cancel()
+
+    with pytest.raises(CancelledError), world.open() as mount:
+        mount.run_test(TestSpec(path="", size=2**30), token, cancel)
+    assert wait_for_cleanups(30)
+    assert world.told()[-1] == "close"
+    assert world.told().count("run") <= 2  # the worker, and its cleaner if it had to be killed
+
+
+def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
+    mount = world.open()
+    connection = world.helpers[0]._connection
+    assert connection is not None
+    os.kill(connection._child.pid, signal.SIGKILL)
+    with pytest.raises(AppError) as caught:
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
+    assert caught.value.kind is ErrorKind.HELPER_FAILED
+    with pytest.raises(AppError) as caught:
+        mount.launch(["/bin/true"])
+    assert caught.value.kind is ErrorKind.NOT_MOUNTED
+    assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["hello", "open"]
+
+
+def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_mount, "_CONNECT_S", 0.2)
+    real = HelperClient.call
+
+    def deaf(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
+        return {} if verb == "run" else real(self, verb, *rest)
+
+    monkeypatch.setattr(HelperClient, "call", deaf)
+    with world.open() as mount, pytest.raises(AppError) as caught:
+        mount.launch(["/bin/true"])
+    assert caught.value.kind is ErrorKind.HELPER_FAILED
+    assert "did not start" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("share", "options", "kind"),
+    [("nas", "", ErrorKind.SHARE_INVALID), ("nas:/a", "rsize=lots", ErrorKind.OPTION_INVALID)],
+)
+def test_bad_words_reach_no_helper(share: str, options: str, kind: ErrorKind) -> None:
+    with pytest.raises(AppError) as caught:
+        PrivateMount.open(share, options, token=CancelToken())
+    assert caught.value.kind is kind
