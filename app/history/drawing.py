@@ -15,6 +15,8 @@ COLOURS = 6
 _DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 2", "12 4")
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 74, 16, 30, 42
 _ROW = 26
+#: No axis is shorter: less is nothing, in seconds as in MB/s.
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class _Axis:
 
     def __post_init__(self) -> None:
         """Widen it to round numbers."""
-        span = self.high - self.low or abs(self.high) or 1.0
+        span = max(self.high - self.low, _LEAST)
         power = 10.0 ** floor(log10(span / 5))
         step = next(size * power for size in (1, 2, 5, 10) if span / (size * power) <= 6)
         first, last = floor(self.low / step + 1e-9), ceil(self.high / step - 1e-9)

@@ -118,6 +118,11 @@ def test_any_numbers_and_names_make_a_drawing(name: str, points: list[tuple[floa
     ET.fromstring(strips(name, "MB/s", [Strip(name, values, values[0], min(values), max(values))]))
 
 
+@pytest.mark.parametrize("value", [0.0, 5e-324, 1e-12, 1e300])
+def test_odd_numbers_have_an_axis(value: float) -> None:
+    ET.fromstring(curves("t", "s", "MB/s", [Series("a", [(0, value), (value, 0)])]))
+
+
 def test_ticks_are_round() -> None:
     drawing = curves("t", "s", "MB/s", [Series("a", [(0, 0), (9.7, 113)])])
     labels = [item.text for item in ET.fromstring(drawing).iter("text")]
