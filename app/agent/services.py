@@ -31,6 +31,7 @@ from app.agent.protocol import (
     WatchArgs,
 )
 from app.bench.cleanup import wait_for_cleanups
+from app.bench.settling import settled
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
-#: An unmount waits this long for test files of the same host to be removed first.
+#: The end waits this long for test files to be removed.
 _CLEANUP_WAIT_S = 10.0
 #: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
 _GOING_BACK_S = 45.0
@@ -212,13 +213,13 @@ class Services:
 
     def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
         """Unmount through the helper; test files on their way out are waited for first."""
-        wait_for_cleanups(_CLEANUP_WAIT_S)
-        answer = self._helper.call(
-            "unmount",
-            {"target": args.mount_point, "force": args.force, "lazy": args.lazy},
-            context.token,
-            timeout_s=30,
-        )
+        with settled(args.mount_point, context.token):
+            answer = self._helper.call(
+                "unmount",
+                {"target": args.mount_point, "force": args.force, "lazy": args.lazy},
+                context.token,
+                timeout_s=30,
+            )
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
 
     def persist(self, args: PersistArgs, context: Context) -> FstabReport:
@@ -349,7 +350,7 @@ class Services:
             mount=self._helper,
             tune=self._tune,
             kept=self._kept,
-            settle=lambda: wait_for_cleanups(_CLEANUP_WAIT_S),
+            settled=settled,
             note_asked=self._requested.note,
         )
 

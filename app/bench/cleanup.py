@@ -31,23 +31,38 @@ _FILE_S = 0.2
 _GRACE_S = 5.0
 
 _lock = threading.Lock()
-_running: set[threading.Thread] = set()
+#: The directory that each works for, "" if it is none that somebody may want to unmount.
+_running: dict[threading.Thread, str] = {}
 
 
-def in_background(name: str, work: Callable[[], None]) -> None:
-    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of."""
+def in_background(name: str, work: Callable[[], None], path: str = "") -> None:
+    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of.
+
+    Args:
+        name: of the thread.
+        work: what it does.
+        path: the directory that it holds meanwhile.
+    """
 
     def body() -> None:
         try:
             work()
         finally:
             with _lock:
-                _running.discard(thread)
+                del _running[thread]
 
     thread = threading.Thread(target=body, name=name, daemon=True)
     with _lock:
-        _running.add(thread)
+        _running[thread] = path
     thread.start()
+
+
+def pending(mount_point: str) -> bool:
+    """Return whether clean-up work holds a directory at or below a mount point."""
+    with _lock:
+        paths = list(_running.values())
+    below = mount_point.rstrip("/") + "/"
+    return any((path + "/").startswith(below) for path in paths if path)
 
 
 def clean(path: str, run: str, files: int = 1, launch: Callable[..., Child] | None = None) -> None:

@@ -243,7 +243,7 @@ class _Run:
 
     def abandon(self) -> None:
         """Have the files that a finished "keep" stage left removed in the background."""
-        in_background("bench-clean", self._clean)
+        in_background("bench-clean", self._clean, self._path)
 
     def _send_job(self) -> None:
         job = WorkerJob(spec=self._spec, run=self.run_id, stage=self._stage, owner=os.getpid())
@@ -289,7 +289,7 @@ class _Run:
         with contextlib.suppress(OSError):
             child.stdin.close()
         child.stderr.close()
-        in_background("bench-clean", self._reap if self._tidy else self._clean)
+        in_background("bench-clean", self._reap if self._tidy else self._clean, self._path)
 
     def _reap(self) -> None:
         wait(self._child, _REAP_S)

@@ -8,6 +8,7 @@ from app.mounts.busy import as_holders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from advisor.options import MountOptions
     from app.mounts.change import ApplyArgs, Holder
@@ -26,7 +27,8 @@ class Hands:
         mount: helper of the role "mount".
         tune: of the role "tune".
         kept: writes fstab and units.
-        settle: waits for what this program itself still does below a mount; called before an unmount.
+        settled: waits for what this program itself still does below a mount, and says so if that is why it
+            cannot be unmounted; entered before an unmount.
         note_asked: mount id and options, to remember what was asked for.
     """
 
@@ -36,13 +38,13 @@ class Hands:
         mount: HelperClient,
         tune: HelperClient,
         kept: Keeping,
-        settle: Callable[[], object],
+        settled: Callable[[str, CancelToken], AbstractContextManager[None]],
         note_asked: Callable[[int, str], None],
     ) -> None:
         self._mount = mount
         self._tune = tune
         self._kept = kept
-        self._settle = settle
+        self._settled = settled
         self._note_asked = note_asked
 
     def mount(
@@ -69,9 +71,9 @@ class Hands:
         Raises:
             AppError: it is still mounted then.
         """
-        self._settle()
         wire = {"target": point, "lazy": lazy, "timeout_s": timeout_s}
-        self._call(self._mount, "unmount", wire, token, timeout_s)
+        with self._settled(point, token):
+            self._call(self._mount, "unmount", wire, token, timeout_s)
 
     def holders(self, point: str, token: CancelToken) -> list[Holder]:
         """Return the processes that use a mount."""
