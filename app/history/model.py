@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from advisor.options import catalogue
 from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.result import TestResult  # noqa: TC001 - likewise
@@ -213,5 +214,12 @@ def started(result: TestResult) -> float:
 
 
 def option_string(values: dict[str, str]) -> str:
-    """Return options as after ``mount -o``."""
-    return ",".join(f"{name}={value}" if value else name for name, value in values.items())
+    """Return options as after ``mount -o``: ``rw`` rather than ``ro=rw``, where a word stands for it."""
+    return ",".join(_option(name, value) for name, value in values.items())
+
+
+def _option(name: str, value: str) -> str:
+    if not value:
+        return name
+    named = catalogue().find(value)
+    return value if named is not None and named.name == name else f"{name}={value}"

@@ -137,9 +137,46 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.wait(lambda: window._detail.live._window.latest is not None, "a sample")
     photographer.pause(3)
     photographer.take("live")
+    if photographer.every:
+        measured(photographer)
     photographer.click("unmount")
     photographer.agree()
     photographer.wait(lambda: not photographer.sees("unmount"), "the unmount")
+
+
+def measured(photographer: Photographer) -> None:
+    """Repeat a study's small size, and look at the tests that were kept."""
+    from PySide6.QtWidgets import QComboBox, QTableView, QTabWidget
+
+    window = photographer.window
+    tabs, experiment = window.findChild(QTabWidget, "tabs"), window._detail.experiment
+    assert tabs is not None
+    tabs.setCurrentWidget(experiment)
+    recipe = window.findChild(QComboBox, "experiment-recipe")
+    assert recipe is not None
+    photographer.wait(lambda: recipe.count() >= 5, "the recipes")
+    recipe.setCurrentIndex(3)
+    photographer.click("experiment-study")
+    photographer.take("experiment-choice")
+    photographer.click("experiment-study")
+    photographer.click("experiment-plan")
+    photographer.wait(lambda: photographer.sees("experiment-start"), "the plan", 120)
+    photographer.take("experiment-plan")
+    photographer.click("experiment-start")
+    running = experiment._experimenting
+    photographer.wait(lambda: len(running.outcomes) >= 4, "some trials", 120)
+    photographer.pause(0.5)
+    photographer.take("experiment-running")
+    photographer.wait(lambda: not running.busy, "the end of the experiment", 600)
+    photographer.pause(1.5)
+    photographer.take("experiment-results")
+    tabs.setCurrentWidget(window._detail.history)
+    table = window.findChild(QTableView, "history")
+    assert table is not None
+    photographer.wait(lambda: table.model().rowCount() > 0, "the history")
+    table.selectRow(0)
+    photographer.pause(1.5)
+    photographer.take("history")
 
 
 def _running_in(window: MainWindow, number: int) -> bool:
@@ -187,7 +224,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, VirtualDisplay() as display:
-        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb", XDG_CONFIG_HOME=home)
+        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb", XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
         make(args.into, args.link, dark=args.dark, every=args.every)
     return 0
 

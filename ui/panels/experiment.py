@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.bench.experiment import keeping
 from app.bench.experiment.library import delete_recipe, recipe_source, recipes
@@ -72,6 +72,7 @@ class ExperimentPanel(QWidget):
         self._plan = ExperimentPlanView()
         self._start = QPushButton()
         self._start.setObjectName("experiment-start")
+        self._start.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._start.clicked.connect(self._on_start)
         self._ended = plain_label(wrap=True)
         self._ended.setObjectName("experiment-ended")
@@ -91,6 +92,7 @@ class ExperimentPanel(QWidget):
         begin = QHBoxLayout()
         begin.addWidget(self._start)
         begin.addWidget(self._ended, 1)
+        begin.addStretch(0)
         for widget in (self._setup, self._about, Line(), self._plan):
             layout.addWidget(widget)
         layout.addLayout(begin)

@@ -101,9 +101,7 @@ class ExperimentResults(QWidget):
         table.setTabKeyNavigation(False)
         table.setWordWrap(False)
         table.verticalHeader().hide()
-        line = int(self.fontMetrics().lineSpacing() * 1.5)
-        table.verticalHeader().setDefaultSectionSize(line)
-        table.setFixedHeight(line * (_LINES + 1) + 8)
+        table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.5))
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.horizontalHeader().setHighlightSections(False)
         table.selectionModel().selectionChanged.connect(self._on_selection)
@@ -182,6 +180,9 @@ class ExperimentResults(QWidget):
         selected = self._table.selectionModel().selectedRows()
         place = selected[0].row() if selected else 0
         self._model.show_ranking(found.ranking)
+        line = self._table.verticalHeader().defaultSectionSize()
+        lines = min(max(self._model.rowCount(), 2), _LINES)
+        self._table.setFixedHeight(self._table.horizontalHeader().sizeHint().height() + line * lines + 8)
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
         for tone, sentences in self._said.items():

@@ -105,7 +105,9 @@ class HistoryAnswer(QWidget):
         _clear(self._keys_layout)
         for row, run in enumerate(runs):
             self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0)
-            text = f"{when(run.result.started_at)}   {option_string(run.result.effective)}"
+            # With blanks, so that the line can be broken.
+            options = option_string(run.result.effective).replace(",", ", ")
+            text = f"{when(run.result.started_at)}   {options}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._keys_layout.addWidget(label, row, 1)

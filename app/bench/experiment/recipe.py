@@ -17,7 +17,7 @@ from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at
     Direction,
     Workload,
 )
-from app.units import parse_size
+from app.units import format_size, parse_size
 
 Size = Literal["quick", "full"]
 
@@ -131,11 +131,19 @@ def _factor(factor: RecipeFactor, *, quick: bool) -> Factor:
 
 
 def _work(work: RecipeWork, *, quick: bool) -> Work:
+    size = parse_size((work.quick_size if quick else "") or work.size)
+    count = (work.quick_count if quick else 0) or work.count
+    # Its name is the study's, which says how much was copied then.
+    cut = (
+        f", cut to {count} x {format_size(size)}"
+        if (size, count) != (parse_size(work.size), work.count)
+        else ""
+    )
     return Work(
-        name=work.name,
+        name=work.name + cut,
         kind=work.kind,
-        size=parse_size((work.quick_size if quick else "") or work.size),
-        count=(work.quick_count if quick else 0) or work.count,
+        size=size,
+        count=count,
         block_size=parse_size(work.block_size),
         direction=work.direction,
     )
