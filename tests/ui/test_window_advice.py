@@ -20,8 +20,11 @@ from PySide6.QtWidgets import (
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.errors import AppError, ErrorKind
+from app.units import SpeedUnit
 from ui import theme
 from ui.dialogs.apply import ApplyDialog
+from ui.plots.expected_plot import ExpectedPlot
+from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -272,3 +275,18 @@ def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> 
     driver.wait(lambda: not driver.window._detail.quick_test.running)
     assert "given up" in driver.text_of("trial-text")
     assert driver.window.findChild(ApplyDialog) is None
+
+
+def test_the_expected_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.sees("expected-plot"))
+    try:
+        SPEED_UNITS.choose(SpeedUnit.BITS)
+        page = driver.window._detail.advice
+        driver.wait(lambda: any(
+            plot.isVisible() and "Gbit/s" in plot._item.getAxis("left").labelText
+            for plot in page.findChildren(ExpectedPlot)
+        ))  # fmt: skip
+    finally:
+        SPEED_UNITS.choose(SpeedUnit.BYTES)

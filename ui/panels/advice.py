@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from app.errors import AppError
 from ui.panels.advice_answer import AdviceAnswer
 from ui.panels.advice_question import AdviceQuestion
+from ui.speed_units import SPEED_UNITS
 from ui.widgets.facts_card import FactsCard
 from ui.widgets.trial_box import TrialBox
 
@@ -58,6 +59,7 @@ class AdvicePanel(QWidget):
         self._facts.refresh_clicked.connect(self._on_refresh)
         self._question = AdviceQuestion()
         self._question.changed.connect(self._ask)
+        SPEED_UNITS.changed.connect(self._on_units)
         self._answer = AdviceAnswer()
         self._answer.use_clicked.connect(self._on_use)
         self._answer.try_clicked.connect(self._on_try)
@@ -187,6 +189,10 @@ class AdvicePanel(QWidget):
     def _on_try(self) -> None:
         if self._result is not None and self._mount is not None:
             self.try_chosen.emit(self._result, self._mount.mount_point)
+
+    def _on_units(self) -> None:
+        if self._result is not None:
+            self._show()
 
     def _show(self) -> None:
         result = self._result

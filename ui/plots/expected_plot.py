@@ -13,9 +13,10 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from app.units import format_size
+from app.units import format_size, speed_scale
 from ui import theme
 from ui.plots.axes import colour_axes
+from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
     from advisor.curve import Curve
@@ -91,7 +92,6 @@ class ExpectedPlot(QWidget):
             "wsize": self.tr("Write size"),
         }  # fmt: skip
         self._item.setLabel("bottom", names[curve.over])
-        self._item.setLabel("left", self.tr("Speed"), units="B/s")
         step = math.ceil(len(places) / _TICKS)
         ticks = [
             (place, format_size(size))
@@ -99,6 +99,11 @@ class ExpectedPlot(QWidget):
         ]
         self._item.getAxis("bottom").setTicks([ticks])
         top = max(*high, now[1], advised[1]) * 1.12
+        factor, unit = speed_scale(top, SPEED_UNITS.unit)
+        axis = self._item.getAxis("left")
+        axis.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's
+        axis.setScale(factor)
+        axis.setLabel(self.tr("Speed ({unit})").format(unit=unit))
         margin = (places[-1] - places[0]) * 0.04
         self._item.setRange(xRange=(places[0] - margin, places[-1] + margin), yRange=(0, top), padding=0)
         self.setAccessibleName(self.tr("Expected speed over {name}").format(name=names[curve.over]))
