@@ -29,8 +29,6 @@ from ui.speed_units import SPEED_UNITS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from PySide6.QtGui import QImage
-
     from ui.models.timeline import Way
 
 #: It has no type information; this module is its typed face.
@@ -144,10 +142,6 @@ class LivePlot(QWidget):
     def top(self) -> float:
         """Return the upper end of the speed axis, bytes a second."""
         return self._top
-
-    def image(self) -> QImage:
-        """Return a picture of what is shown."""
-        return self.grab().toImage()
 
     # Zoom
 
