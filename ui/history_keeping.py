@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from app.history.desk import Format
     from app.history.exchange import Imported
+    from app.history.export import Format
     from app.history.model import Row, Run
     from ui.bridge import BridgeCall
 

@@ -15,14 +15,11 @@ from app.cli.consent import get_consent
 from app.cli.text import shown, table, test_text
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs, speed_text
-from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
-from app.history.experiment_report import experiment_to_html
+from app.history.exchange import MAX_BYTES, from_json, take_in
+from app.history.export import experiment_file, runs_file
 from app.history.model import Filter, Run
 from app.history.remember import remember_test
-from app.history.report import to_html
-from app.history.spreadsheet import to_xlsx
 from app.history.store import HistoryStore
-from app.history.tables import about_table, csv_text, runs_table, trials_table
 from app.save import save_file
 
 if TYPE_CHECKING:
@@ -30,7 +27,8 @@ if TYPE_CHECKING:
 
     from app.bench.result import TestResult
     from app.history.comparing import RunsCompared
-    from app.history.model import Experiment, ExperimentRow, Row
+    from app.history.export import Format
+    from app.history.model import ExperimentRow, Row
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -74,11 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_numbers(delete)
     export = add("export", "write runs to a new file")
     kind = export.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--csv", metavar="FILE", help="a line for each run")
+    kind.add_argument("--csv", dest="csv_file", metavar="FILE", help="a line for each run")
     kind.add_argument("--json", dest="json_file", metavar="FILE",
                       help="everything measured, experiments too; for import")  # fmt: skip
-    kind.add_argument("--html", metavar="FILE", help="a report with plots, for any browser")
-    kind.add_argument("--xlsx", metavar="FILE", help="the lines of --csv as an Excel workbook")
+    kind.add_argument("--html", dest="html_file", metavar="FILE", help="a report with plots, for any browser")
+    kind.add_argument(
+        "--xlsx", dest="xlsx_file", metavar="FILE", help="the lines of --csv as an Excel workbook"
+    )
     export.add_argument("--experiment", type=int, default=0, metavar="ID",
                         help="an experiment: its raw trials, everything, or its report")  # fmt: skip
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
@@ -257,35 +257,20 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    path = args.csv or args.json_file or args.html or args.xlsx
+    kinds: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
+    kind = next(kind for kind in kinds if getattr(args, f"{kind}_file"))
+    path: str = getattr(args, f"{kind}_file")
     if args.experiment:
-        data = _experiment_data(store.experiment(args.experiment), args)
+        data = experiment_file(store.experiment(args.experiment), kind)
         told = f"experiment {args.experiment}"
     else:
-        rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))[::-1]
-        data, told = _runs_data(store, rows, args), f"{len(rows)} run{'s' * (len(rows) != 1)}"
+        rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))
+        whole = kind == "json" and not args.numbers and _filter(args, 0) == Filter(limit=0)
+        experiments = [store.experiment(row.id) for row in store.experiments()] if whole else []
+        data = runs_file(store, rows, kind, experiments)
+        told = f"{len(rows)} run{'s' * (len(rows) != 1)}"
     save_file(str(Path.cwd() / path), data)
     return f"Wrote {told} to {path}."
-
-
-def _runs_data(store: HistoryStore, rows: Sequence[Row], args: argparse.Namespace) -> bytes:
-    if args.csv:
-        return to_csv(rows).encode()
-    if args.xlsx:
-        return to_xlsx({"Tests": runs_table(rows)})
-    if args.html:
-        return to_html([store.get(row.id) for row in rows[::-1]]).encode()
-    whole = not args.numbers and _filter(args, 0) == Filter(limit=0)
-    experiments = [store.experiment(row.id) for row in reversed(store.experiments())] if whole else []
-    return to_json((store.get(row.id) for row in rows), experiments)
-
-
-def _experiment_data(experiment: Experiment, args: argparse.Namespace) -> bytes:
-    if args.csv:
-        return csv_text(trials_table(experiment)).encode()
-    if args.xlsx:
-        return to_xlsx({"Trials": trials_table(experiment), "About": about_table(experiment)})
-    return experiment_to_html(experiment).encode() if args.html else to_json([], [experiment])
 
 
 def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[ExperimentRow]:

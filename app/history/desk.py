@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs
-from app.history.exchange import MAX_BYTES, from_json, take_in, to_csv, to_json
+from app.history.exchange import MAX_BYTES, from_json, take_in
+from app.history.export import experiment_file, runs_file
 from app.history.model import Filter
 from app.history.store import HistoryStore
 from app.process import find_program, run
-from app.save import save_text
+from app.save import save_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from advisor.recommend import Measured
     from app.history.comparing import RunsCompared
     from app.history.exchange import Imported
+    from app.history.export import Format
     from app.history.model import Row, Run
-
-Format = Literal["csv", "json"]
 
 #: More rows at once help nobody: words find the others.
 SHOWN = 500
@@ -90,6 +91,24 @@ def change(work: Callable[[HistoryStore], object]) -> None:
         work(store)
 
 
+def learned(share: str, link: str) -> tuple[Measured, ...]:
+    """Return what tests and experiments found of a share over a link."""
+    with HistoryStore.open() as store:
+        return store.learned(share, link)
+
+
+def learn(share: str, link: str, findings: Sequence[Measured]) -> None:
+    """Keep what was found."""
+    with HistoryStore.open() as store:
+        store.learn(share, link, findings)
+
+
+def unlearn(share: str, link: str) -> None:
+    """Forget what was found."""
+    with HistoryStore.open() as store:
+        store.unlearn(share, link)
+
+
 def delete(numbers: Sequence[int]) -> list[Run]:
     """Take runs out; return them, to be brought back."""
     with HistoryStore.open() as store:
@@ -110,14 +129,19 @@ def export(numbers: Sequence[int], path: str, kind: Format) -> None:
         AppError: as the store, or if the file cannot be written.
     """
     with HistoryStore.open() as store:
-        runs = [store.get(number) for number in numbers]
-        wanted = set(numbers)
-        rows = [row for row in store.find(Filter(limit=2**31)) if row.id in wanted] if kind == "csv" else []
-    text = {
-        "csv": lambda: to_csv(rows),
-        "json": lambda: to_json(runs).decode(),
-    }[kind]()
-    save_text(path, text)
+        data = runs_file(store, store.rows(numbers), kind)
+    save_file(path, data)
+
+
+def export_experiment(number: int, path: str, kind: Format) -> None:
+    """Write an experiment to a new file: its raw trials, everything, or its report.
+
+    Raises:
+        AppError: as the store, or if the file cannot be written.
+    """
+    with HistoryStore.open() as store:
+        data = experiment_file(store.experiment(number), kind)
+    save_file(path, data)
 
 
 def take(path: str) -> Imported:

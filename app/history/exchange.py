@@ -35,7 +35,7 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
         version: of the format; a newer one is refused.
         program: version of the program that wrote it.
         exported_at: UTC, ISO 8601.
-        runs: oldest first.
+        runs: in any order.
         experiments: likewise.
     """
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from driver import Driver
 
+    from app.history.export import Format
+
 SHARE_SHOWN = "nas01:/export/home"
 
 
@@ -153,8 +155,11 @@ def test_the_table_says_what_a_cache_did() -> None:
 
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
-    for kind in ("csv", "json"):
+    kinds: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
+    for kind in kinds:
         desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind)
+    assert "compared with Run" in (tmp_path / "out.html").read_text()
+    assert (tmp_path / "out.xlsx").read_bytes().startswith(b"PK")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
     runs = desk.delete(stored[:1])
     taken = desk.take(str(tmp_path / "out.json"))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from app.history.desk import Laid, Looked
+    from app.history.export import Format
     from app.history.model import Row, Run
     from ui.bridge import BridgeCall
 
@@ -128,7 +129,9 @@ class HistoryPanel(QWidget):
     def _set_up_more(self) -> None:
         menu = QMenu(self)
         self._exports = [
+            menu.addAction(self.tr("Write a &report (HTML)…"), partial(self._on_export, "html")),
             menu.addAction(self.tr("Export as &CSV…"), partial(self._on_export, "csv")),
+            menu.addAction(self.tr("Export as &Excel workbook…"), partial(self._on_export, "xlsx")),
             menu.addAction(self.tr("Export as &JSON…"), partial(self._on_export, "json")),
         ]
         self._import = menu.addAction(self.tr("&Import…"), self._keeping.ask_import)
@@ -299,7 +302,7 @@ class HistoryPanel(QWidget):
     def _on_undo(self) -> None:
         self._keeping.bring_back(self._gone)
 
-    def _on_export(self, kind: desk.Format) -> None:
+    def _on_export(self, kind: Format) -> None:
         self._keeping.ask_export(self._chosen(), kind)
 
     # Qt overrides
