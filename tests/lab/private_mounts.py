@@ -121,15 +121,15 @@ def as_nobody(host: ServerHost) -> dict[str, Any]:
 def _nobody() -> dict[str, Any]:
     command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBS", str(HELPER), "bench"]
     helper = HelperClient("bench", command=command)
-    limit = int(Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[0])
+    limit = Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[:2]
     try:
         with open_mount("vers=4.2", helper=helper) as mount:
-            status = told(mount, "/bin/cat", "/proc/self/status")
+            own = told(mount, "/bin/cat", "/proc/self/status", "/proc/self/limits", "/proc/self/environ")
             found = {
-                "status": dict(line.split(":\t", 1) for line in status if ":\t" in line),
-                "limits": told(mount, "/bin/cat", "/proc/self/limits"),
-                "processes": limit,
-                "environment": told(mount, "/bin/cat", "/proc/self/environ"),
+                "status": dict(line.split(":\t", 1) for line in own if ":\t" in line),
+                "processes": [line.split()[2:4] for line in own if line.startswith("Max processes")],
+                "own processes": limit,
+                "last": own[-1],
                 "files": told(mount, "/bin/ls", "/proc/self/fd"),
                 "reads root's": told(mount, "/bin/cat", "/etc/shadow"),
             }
@@ -206,29 +206,27 @@ def killed_agent(_host: ServerHost) -> dict[str, Any]:
     return {}
 
 
-def dead_server(host: ServerHost) -> dict[str, Any]:
+def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
     """Take the link down while a test writes, then close."""
-    found: dict[str, Any] = {}
-    for version in ("3", "4.2"):
-        mount = open_mount(f"vers={version}")
-        token = CancelToken()
+    mount = open_mount(f"vers={version}")
+    token = CancelToken()
 
-        def cut(token: CancelToken = token) -> None:
-            apply_fault(host, "link-down", 0)
-            token.cancel()
+    def cut() -> None:
+        apply_fault(host, "link-down", 0)
+        token.cancel()
 
-        with contextlib.suppress(AppError):
-            mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
-        began = time.monotonic()
-        closing = mount.close(3.0)  # it waits for the cleaner first, in vain
-        took = time.monotonic() - began
-        stuck = still_there(2.0)
-        apply_fault(host, "link-up", 0)
-        found[version] = {"closing": list(closing), "took_s": took, "processes": stuck}
-    found["cleaned"] = wait_for_cleanups(90)
+    with contextlib.suppress(AppError):
+        mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
+    closing = mount.close(3.0)  # it waits for the cleaner first, in vain
+    apply_fault(host, "link-up", 0)
+    settled = wait_for_cleanups(90)
     with open_mount("vers=4.2") as mount:
-        found["notes"] = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
-    return found
+        notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
+    return {"closing": list(closing), "settled": settled, "notes": notes}
+
+
+def dead_server_3(host: ServerHost) -> dict[str, Any]:
+    return dead_server(host, "3")
 
 
 def kill_in_test(mount: PrivateMount, name: str) -> str:
