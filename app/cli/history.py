@@ -16,7 +16,7 @@ from app.cli.text import shown, table, test_text
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in
-from app.history.export import experiment_file, runs_file
+from app.history.export import FORMATS, experiment_file, runs_file
 from app.history.model import Filter, Run
 from app.history.remember import remember_test
 from app.history.store import HistoryStore
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from app.bench.result import TestResult
     from app.history.comparing import RunsCompared
-    from app.history.export import Format
     from app.history.model import ExperimentRow, Row
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
@@ -257,8 +256,7 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    kinds: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
-    kind = next(kind for kind in kinds if getattr(args, f"{kind}_file"))
+    kind = next(kind for kind in FORMATS if getattr(args, f"{kind}_file"))
     path: str = getattr(args, f"{kind}_file")
     if args.experiment:
         data = experiment_file(store.experiment(args.experiment), kind)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: A line for each run or trial, the same as an Excel workbook, everything (for import), or a report.
 Format = Literal["csv", "xlsx", "json", "html"]
+FORMATS: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
 
 
 def runs_file(

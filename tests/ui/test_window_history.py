@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelectionModel
 from PySide6.QtWidgets import QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
 
 from app.history import desk
+from app.history.export import FORMATS
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui.models.history_model import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from driver import Driver
-
-    from app.history.export import Format
 
 SHARE_SHOWN = "nas01:/export/home"
 
@@ -155,8 +154,7 @@ def test_the_table_says_what_a_cache_did() -> None:
 
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
-    kinds: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
-    for kind in kinds:
+    for kind in FORMATS:
         desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind)
     assert "compared with Run" in (tmp_path / "out.html").read_text()
     assert (tmp_path / "out.xlsx").read_bytes().startswith(b"PK")
