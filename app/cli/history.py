@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.bench.result import TestResult
     from app.history.comparing import RunsCompared
+    from app.history.export import Format
     from app.history.model import ExperimentRow, Row
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
@@ -256,7 +257,7 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    kind = next(kind for kind in FORMATS if getattr(args, f"{kind}_file"))
+    kind: Format = next(kind for kind in FORMATS if getattr(args, f"{kind}_file"))
     path: str = getattr(args, f"{kind}_file")
     if args.experiment:
         data = experiment_file(store.experiment(args.experiment), kind)
