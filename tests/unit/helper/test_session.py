@@ -252,6 +252,40 @@ def test_it_ends_when_idle_only_if_the_peer_can_restart_it(monkeypatch):
         os.close(fd)
 
 
+def test_it_does_not_end_for_want_of_requests_while_something_is_open():
+    reader, feed = os.pipe()
+    collect, writer = os.pipe()
+
+    def hold(_args, session):
+        session.holds = True
+        return {}
+
+    def let_go(_args, session):
+        session.holds = False
+        return {}
+
+    os.write(feed, line("hello", {"restarts": True}) + line("open", ARGS["open"]))
+    handlers = {"hello": lambda a, _s: {}, "open": hold, "close": let_go}
+    session = Session(reader, writer, "bench", handlers, idle_s=0.0)
+    waits = []
+
+    def poll(_fds, _timeout_s):
+        waits.append(session.holds)
+        if len(waits) == 3:
+            os.write(feed, line("close", ARGS["close"]))
+        if len(waits) in {1, 3}:
+            session._fill()
+        return set()
+
+    session._poll = poll
+    assert session.run() == 0
+    answers = [json.loads(text) for text in os.read(collect, 4096).splitlines()]
+    assert [answer.get("event", "") for answer in answers] == ["", "", "", "idle-exit"]
+    assert True in waits
+    for fd in (reader, feed, collect, writer):
+        os.close(fd)
+
+
 def test_a_line_without_an_end_ends_the_session(monkeypatch):
     monkeypatch.setattr(protocol, "LINE_S", 0.0)
     reader, feed = os.pipe()
