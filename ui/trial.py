@@ -41,9 +41,11 @@ class Trial(QObject):
 
     Signals:
         apply_wanted: the tests before are done; the change may be made (AdviceResult).
+        back_wanted: it was slower afterwards; what was before may be applied again.
     """
 
     apply_wanted = Signal(object)
+    back_wanted = Signal()
 
     def __init__(
         self, window: QWidget, quick_test: QuickTestPanel, applying: Applying, advice: AdvicePanel
@@ -55,12 +57,14 @@ class Trial(QObject):
         self._state: State = "idle"
         self._advice: AdviceResult | None = None
         self._spec: TestSpec | None = None
+        self._share = ""
         self._results: dict[State, list[TestResult]] = {}
         quick_test.ended.connect(self._on_test)
         applying.applied.connect(self._on_applied)
         applying.closed.connect(self._on_dialog_closed)
         advice.try_chosen.connect(self._ask)
         advice.trial.stop_clicked.connect(self.stop)
+        advice.trial.back_clicked.connect(self.back_wanted)
 
     def _ask(self, advice: AdviceResult, mount_point: str) -> None:
         """Say what would be done, and for how long, before anything is."""
@@ -124,6 +128,7 @@ class Trial(QObject):
         if result is None:
             self._stop(self.tr("A test did not end, so there is nothing to compare."))
             return
+        self._share = result.share or ""
         self._results[self._state].append(result)
         if len(self._results[self._state]) < REPEATS:
             self._test()
@@ -138,7 +143,9 @@ class Trial(QObject):
             self._state = "idle"
             self._panel.trial.say(comparison_text(found), running=False)
             if self._advice is not None and self._spec is not None:
-                self._panel.remember(self._spec.path, findings(found, self._advice.recommendations))
+                self._panel.remember(self._share, findings(found, self._advice.recommendations))
+                slower = any(item.verdict == "slower" for item in found)
+                self._panel.trial.offer_way_back(offered=slower)
 
     def _stop(self, text: str) -> None:
         self._state = "idle"

@@ -67,4 +67,16 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (experiment, place)
     ) STRICT, WITHOUT ROWID;
     """,
+    # 3: what tests and experiments found of single options; the newest word on each counts.
+    """
+    CREATE TABLE findings (
+        share TEXT NOT NULL,
+        link TEXT NOT NULL,
+        option TEXT NOT NULL,
+        value TEXT,
+        status TEXT NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (share, link, option)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

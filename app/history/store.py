@@ -14,6 +14,7 @@ from app.errors import AppError, ErrorKind
 from app.history.columns import clean_tag, columns_of, joined, search_text
 from app.history.database import Database, default_path
 from app.history.experiments import Experiments
+from app.history.learned import Learned
 from app.history.model import Filter, Row, Run, Values, link_name, subject
 from app.history.packing import pack, unpack
 
@@ -30,7 +31,7 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names ar
 _FLAGS = frozenset({"nfs", "read_cached", "baseline"})
 
 
-class HistoryStore(Experiments):
+class HistoryStore(Experiments, Learned):
     """The person's history."""
 
     @classmethod

@@ -252,6 +252,23 @@ def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: Fake
     assert not driver.sees("trial")
 
 
+def test_what_was_before_can_be_put_back(driver: Driver, fake: FakeHost) -> None:
+    _try(driver, fake)
+    fake.result = msgspec.structs.replace(result(), write=transfer(20e6), read=transfer(20e6))
+    dialog = driver.window.findChild(ApplyDialog)
+    assert dialog is not None
+    driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
+    fake.kept.set()
+    driver.click("apply-do")
+    driver.wait(lambda: "slower" in driver.text_of("trial-text"))
+    driver.click("trial-back")
+    driver.wait(lambda: len(fake.asked("mounts.plan")) >= 2)
+    assert fake.asked("mounts.apply")[0].options != fake.asked("mounts.plan")[-1].options
+    again = driver.window.findChild(ApplyDialog)
+    assert again is not None
+    again.reject()
+
+
 def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
     dialog = driver.window.findChild(ApplyDialog)

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from advisor.experiment_tables import matrices
 from app.bench.experiment import keeping
 from app.bench.experiment.findings import figures_in, find
+from app.history import desk
 from app.history.store import HistoryStore
 from ui.models.figure_words import written
 from ui.widgets.heat_map import HeatMap
@@ -109,6 +110,11 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     assert tabs.tabText(tabs.currentIndex()) == "Settings"
     assert "rsize=1048576" in driver.window.findChild(QLineEdit, "options").text()  # type: ignore[union-attr]
     assert fake.asked("mounts.apply") == []
+    # The advisor knows it from now on, in another session too.
+    driver.wait(lambda: len(desk.learned("nas01:/export/home", "gigabit")) == 1)
+    (finding,) = desk.learned("nas01:/export/home", "gigabit")
+    assert (finding.option, finding.value, finding.status) == ("rsize", "1048576", "confirmed")
+    driver.wait(lambda: fake.asked("advice.get")[-1].measured == (finding,))
 
 
 def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.errors import AppError
+from app.history import desk
 from ui.panels.advice_answer import AdviceAnswer
 from ui.panels.advice_question import AdviceQuestion
 from ui.speed_units import SPEED_UNITS
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall
     from ui.mounting import Wish
 
+#: A share, and the name of the lab's link or "".
+_Place = tuple[str, str]
 #: The form is let settle before it is judged: each question looks at the link and the server, milliseconds.
 _PAUSE_MS = 400
 
@@ -40,15 +43,22 @@ class AdvicePanel(QWidget):
         use_chosen: the person wants all recommendations for the mount (AdviceResult).
         try_chosen: the recommendations are to be tested before and after (AdviceResult, mount point).
         advised: an answer came (AdviceResult), or None: there is none any more.
+        failed: what was measured could not be kept or looked up (AppError).
     """
 
     use_chosen = Signal(object)
     try_chosen = Signal(object, str)
     advised = Signal(object)
+    failed = Signal(object)
 
-    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
+    def __init__(
+        self,
+        submit: Callable[[str, Any], BridgeCall],
+        run: Callable[[str, Callable[[], Any]], BridgeCall],
+    ) -> None:
         super().__init__()
         self._submit = submit
+        self._run = run
         self._mount: Mount | None = None
         self._wish: Wish | None = None
         self._result: AdviceResult | None = None
@@ -64,8 +74,9 @@ class AdvicePanel(QWidget):
         self._answer.use_clicked.connect(self._on_use)
         self._answer.try_clicked.connect(self._on_try)
         self.trial = TrialBox()
-        #: What tests have found in this session, by mount point and option.
-        self._measured: dict[str, dict[str, Measured]] = {}
+        #: What tests have found, by share and the lab's link, and by option.
+        self._measured: dict[_Place, dict[str, Measured]] = {}
+        self._link = ""
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
@@ -109,10 +120,30 @@ class AdvicePanel(QWidget):
         self.trial.hide()
         self._forget_answer()
 
-    def remember(self, mount_point: str, findings: Sequence[Measured]) -> None:
-        """Take what tests on a mount have found into account from now on."""
-        self._measured.setdefault(mount_point, {}).update({item.option: item for item in findings})
-        self._ask()
+    def remember(self, share: str, findings: Sequence[Measured]) -> None:
+        """Take what tests on a share have found into account from now on, after this session too."""
+        if not findings:
+            return
+        link = self._link
+        self._take((share, link), findings)
+        kept = self._run("history", lambda: desk.learn(share, link, findings))
+        kept.failed.connect(self.failed)
+
+    def _recall(self, result: AdviceResult) -> None:
+        """Look up what earlier sessions found, once for each share and link."""
+        found = result.facts.link
+        self._link = found.name if found is not None and found.emulated else ""
+        place = (self._wish.share if self._wish is not None else "", self._link)
+        if place[0] and place not in self._measured:
+            self._measured[place] = {}
+            call = self._run("history", lambda: desk.learned(*place))
+            call.succeeded.connect(partial(self._take, place))
+            call.failed.connect(self.failed)
+
+    def _take(self, place: _Place, findings: Sequence[Measured]) -> None:
+        self._measured.setdefault(place, {}).update({item.option: item for item in findings})
+        if findings:
+            self._ask()
 
     def _forget_answer(self) -> None:
         self._pause.stop()
@@ -133,7 +164,8 @@ class AdvicePanel(QWidget):
             return None
         active = mount.active if mount is not None and not self._question.elsewhere else None
         state = (active.options, active.read_ahead_kb) if active is not None else None
-        measured = tuple(self._measured.get(args.mount_point, {}).values())
+        measured = tuple(self._measured.get((wish.share, self._link), {}).values())
+        measured = () if self._question.elsewhere else measured
         args = msgspec.structs.replace(args, read_ahead_kb=wish.read_ahead_kb, measured=measured)
         return args, state
 
@@ -169,6 +201,7 @@ class AdvicePanel(QWidget):
         if call is self._call:
             self._call = None
             self._result = result
+            self._recall(result)
             self.advised.emit(None if self._question.elsewhere else result)
             self._show()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Signal
@@ -31,6 +32,7 @@ from ui.widgets.tab_bar import TabBar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.recommend import Measured
     from app.advice import AdviceResult
     from app.bench.experiment.model import PlannedSet
     from app.mounts.change import ApplyReport, Keeper
@@ -68,6 +70,7 @@ class DetailPanel(QWidget):
         super().__init__()
         self._mount: Mount | None = None
         self._made = False
+        self._before: Wish | None = None
         self._mounting = Mounting(submit, self)
         self._mounting.busy.connect(self._on_busy)
         self._mounting.mounted.connect(self._on_mounted)
@@ -88,22 +91,22 @@ class DetailPanel(QWidget):
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
         self.settings.submitted.connect(self._on_submitted)
-        self.advice = AdvicePanel(submit)
+        self.advice = AdvicePanel(submit, run)
         self.advice.use_chosen.connect(self._on_use_recommended)
         self.advice.advised.connect(self._on_advised)
         self.live = LivePanel(submit)
         self.quick_test = QuickTestPanel(submit, run)
         self.quick_test.running_changed.connect(self._on_running)
         self.experiment = ExperimentPanel(submit, run)
-        self.experiment.failed.connect(self.failed)
         self.experiment.running_changed.connect(self._on_running)
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self.quick_test.kept.connect(self.history.refresh)
-        for panel in (self.live, self.quick_test, self.history):
+        for panel in (self.live, self.quick_test, self.history, self.advice, self.experiment):
             panel.failed.connect(self.failed)
         self._trial = Trial(self, self.quick_test, self._applying, self.advice)
         self._trial.apply_wanted.connect(self._on_trial_apply)
+        self._trial.back_wanted.connect(self._on_way_back)
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
@@ -364,17 +367,29 @@ class DetailPanel(QWidget):
         )
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_use_set(self, chosen: PlannedSet) -> None:
+    def _on_use_set(self, chosen: PlannedSet, measured: tuple[Measured, ...]) -> None:
         """Put the options of an experiment's set into the form; nothing is mounted by that."""
         wish = self.settings.wish()
+        self.advice.remember(wish.share, measured)
         read_ahead_kb = chosen.read_ahead_kb or wish.read_ahead_kb
         self.settings.load_entry(wish.share, wish.mount_point, chosen.options, read_ahead_kb)
         self._tabs.setCurrentWidget(self.settings)
 
     def _on_trial_apply(self, result: AdviceResult) -> None:
+        mount = self._mount
+        if mount is not None and mount.active is not None:
+            before = self.settings.original_wish(mount)
+            self._before = replace(before, read_ahead_kb=mount.active.read_ahead_kb)
         self._on_use_recommended(result)
         self._tabs.setCurrentWidget(self.advice)
         self._on_apply_clicked()
+
+    def _on_way_back(self) -> None:
+        """Put what was before a change that was tested into the form, and ask to apply it."""
+        before = self._before
+        if before is not None and self._mount is not None and self._mount.mount_point == before.mount_point:
+            self.settings.load_entry(before.share, before.mount_point, before.options, before.read_ahead_kb)
+            self._on_apply_clicked()
 
     def _on_advised(self, result: AdviceResult | None) -> None:
         count = len(result.recommendations) if result is not None else 0

@@ -40,12 +40,12 @@ class ExperimentPanel(QWidget):
     Signals:
         failed: something did not work (AppError).
         running_changed: whether an experiment is planned or runs.
-        use_chosen: the PlannedSet whose options are wanted for the mount.
+        use_chosen: the PlannedSet whose options are wanted for the mount, and what was Measured of them.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
-    use_chosen = Signal(object)
+    use_chosen = Signal(object, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()

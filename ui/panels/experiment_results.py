@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.findings import figure_label, figures_in, find, set_of
+from app.bench.experiment.findings import figure_label, figures_in, find, measured, set_of
 from ui.dialogs.buttons import show_outline
 from ui.models.figure_words import written
 from ui.models.ranking_model import RankingModel
@@ -45,10 +45,10 @@ class ExperimentResults(QWidget):
     """Shows the outcomes so far; hidden without any.
 
     Signals:
-        use_clicked: the PlannedSet that is to be used for the mount.
+        use_clicked: the PlannedSet that is to be used for the mount, and what was Measured of its options.
     """
 
-    use_clicked = Signal(object)
+    use_clicked = Signal(object, object)
 
     def __init__(self, experimenting: Experimenting, run: Run) -> None:
         super().__init__()
@@ -57,6 +57,7 @@ class ExperimentResults(QWidget):
         self._finding: BridgeCall | None = None
         self._again = False
         self._chosen: PlannedSet | None = None
+        self._found: Findings | None = None
         self._work = QComboBox()
         self._work.setObjectName("experiment-workload")
         self._work.setAccessibleName(self.tr("Workload"))
@@ -177,6 +178,7 @@ class ExperimentResults(QWidget):
     def _on_found(self, plan: ExperimentPlan, found: Findings) -> None:
         if plan is not self._experimenting.plan:
             return
+        self._found = found
         selected = self._table.selectionModel().selectedRows()
         place = selected[0].row() if selected else 0
         self._model.show_ranking(found.ranking)
@@ -235,8 +237,9 @@ class ExperimentResults(QWidget):
         self._used.setText(self._chosen.options if self._chosen is not None else "")
 
     def _on_use(self) -> None:
-        if self._chosen is not None:
-            self.use_clicked.emit(self._chosen)
+        plan, found = self._experimenting.plan, self._found
+        if self._chosen is not None and plan is not None and found is not None:
+            self.use_clicked.emit(self._chosen, measured(found, plan, self._chosen, written))
 
     # Qt overrides
 

@@ -13,9 +13,11 @@ class TrialBox(QFrame):
 
     Signals:
         stop_clicked: give it up.
+        back_clicked: apply what was before again.
     """
 
     stop_clicked = Signal()
+    back_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,9 +30,14 @@ class TrialBox(QFrame):
         self._button = QPushButton()
         self._button.setObjectName("trial-stop")
         self._button.clicked.connect(self._on_clicked)
+        self._back = QPushButton(self.tr("Put the old values &back…"))
+        self._back.setObjectName("trial-back")
+        self._back.clicked.connect(self.back_clicked)
+        self._back.hide()
         texts = QVBoxLayout()
         texts.addWidget(heading(self.tr("Test before and after"), scale=1.0))
         texts.addWidget(self._text)
+        texts.addWidget(self._back, 0, Qt.AlignmentFlag.AlignLeft)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(14, 8, 14, 10)
         layout.addLayout(texts, 1)
@@ -41,8 +48,13 @@ class TrialBox(QFrame):
         """Say where it is, and whether it goes on."""
         self._running = running
         self._text.setText(text)
+        self._back.hide()
         self._button.setText(self.tr("&Stop") if running else self.tr("&Close"))
         self.show()
+
+    def offer_way_back(self, *, offered: bool) -> None:
+        """Offer to apply again what was before: the change made it slower."""
+        self._back.setVisible(offered)
 
     def _on_clicked(self) -> None:
         if self._running:

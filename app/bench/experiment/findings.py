@@ -22,6 +22,8 @@ from advisor.experiment_text import (
     winner_text,
 )
 from advisor.experiment_values import levels_of, of_workload, value
+from advisor.options import MountOptions
+from advisor.recommend import Measured
 from advisor.trials import QUANTITIES, READ, WRITE
 
 if TYPE_CHECKING:
@@ -133,6 +135,39 @@ def winner(found: Findings, sets: Sequence[PlannedSet]) -> PlannedSet | None:
     if not found.ranking.standings:
         return None
     return set_of(found.ranking.standings[0].levels, sets)
+
+
+def measured(
+    found: Findings, plan: ExperimentPlan, chosen: PlannedSet, written: Format
+) -> tuple[Measured, ...]:
+    """Return what was found of the options in which a set differs from the baseline, for the advisor.
+
+    They were measured together: that one of them alone would do as well is not said.
+    """
+    base = plan.sets[0]
+    one, other = found.ranking.of(chosen.levels), found.ranking.of(base.levels)
+    if one is None or other is None or chosen is base:
+        return ()
+    better = 0 < one.group < other.group
+    text = (
+        f"Your experiment: {written(found.figure, one.median)} with these settings, "
+        f"{written(found.figure, other.median)} with the baseline ({figure_label(found.figure).lower()}, "
+        f"{found.workload})."
+    )
+    before, after = _values(base), _values(chosen)
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if len(names) > 1:
+        text += f" {', '.join(names)} were tested together."
+    return tuple(
+        Measured(option=name, value=after.get(name), status="confirmed" if better else "untested", text=text)
+        for name in names
+    )
+
+
+def _values(one: PlannedSet) -> dict[str, str]:
+    """Return canonical option names and values of a set, the readahead among them."""
+    values = MountOptions.parse(one.options).values()
+    return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
 
 
 def set_of(levels: dict[str, str], sets: Sequence[PlannedSet]) -> PlannedSet | None:

@@ -1,0 +1,53 @@
+"""What tests and experiments on a share found of single options: the advisor trusts it above every rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.recommend import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.history.database import Database
+
+
+class Learned:
+    """The part of the history that keeps findings; see HistoryStore."""
+
+    _database: Database
+
+    def learn(self, share: str, link: str, findings: Iterable[Measured]) -> None:
+        """Keep findings of a share; of each option the newest counts.
+
+        Args:
+            share: server:/export.
+            link: name of the lab's link, "" on a real one.
+            findings: of options.
+
+        Raises:
+            AppError: as the database says.
+        """
+        rows = [(share, link, one.option, one.value, one.status, one.text) for one in findings]
+        with self._database.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def learned(self, share: str, link: str) -> tuple[Measured, ...]:
+        """Return the findings of a share over a link.
+
+        Raises:
+            AppError: as the database says.
+        """
+        query = "SELECT option, value, status, text FROM findings WHERE share = ? AND link = ?"
+        with self._database.reading() as connection:
+            found = connection.execute(query, (share, link)).fetchall()
+        return tuple(Measured(option=o, value=v, status=s, text=t) for o, v, s, t in found)
+
+    def unlearn(self, share: str, link: str) -> None:
+        """Forget the findings of a share over a link.
+
+        Raises:
+            AppError: as the database says.
+        """
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM findings WHERE share = ? AND link = ?", (share, link))
