@@ -9,6 +9,7 @@ from person import Person
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QMessageBox, QTabWidget
 
+from app.bench.compare import REPEATS
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.keep import KeepDialog
 from ui.hosts import lab_links, open_host
@@ -50,20 +51,23 @@ def test_readahead_over_a_long_way(person: Person) -> None:
     person.look(question, "try")
     person.press(question, "confirm-action")
 
-    # Three tests as it is, then the change, with its questions.
+    # Some tests as it is, then the change, with its questions.
     person.wait(lambda: person.window.findChild(ApplyDialog) is not None, 90)
-    assert detail.settings.wish().read_ahead_kb == 1024
+    # By the round trip measured now, which a busy machine makes longer; 128 KiB is what it has.
+    wanted = detail.settings.wish().read_ahead_kb
+    assert wanted is not None
+    assert wanted >= 1024
     dialog = person.sees(ApplyDialog)
     person.press(dialog, "apply-do")
     person.press(person.sees(KeepDialog), "keep-keep")
     person.gone(ApplyDialog)
     active = person.mount().active
     assert active is not None
-    person.wait(lambda: (found := person.mount().active) is not None and found.read_ahead_kb == 1024)
+    person.wait(lambda: (found := person.mount().active) is not None and found.read_ahead_kb == wanted)
 
-    # Three more, and what came out.
+    # As many more, and what came out.
     box = person.sees(TrialBox)
-    person.wait(lambda: "median of 3" in box._text.text(), 90)
+    person.wait(lambda: f"median of {REPEATS}" in box._text.text(), 90)
     assert "From the server" in box._text.text()
     lines = box._text.text().splitlines()
     assert any(line.startswith("From the server") and "faster" in line for line in lines), lines
