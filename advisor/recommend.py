@@ -13,6 +13,7 @@ from advisor.formulas import compute
 from advisor.lint_situation import LintContext, Situation
 from advisor.options import catalogue, implied_values
 from advisor.rules import LAYERS, Confidence, Layer, Rule, Scope, evidence, rules
+from advisor.tunables import tunables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,6 +63,7 @@ class Recommendation:
         scope: mount, server or host. What is host-wide is never part of “Use recommended”.
         risk: what may go wrong, or "".
         undo: how to go back.
+        how_to: what is host-wide: the exact steps to do it and to undo it, line by line.
         confidence: high, medium or low.
         status: untested, confirmed or refuted by a measurement of one's own.
         replaces_own: whether the person has asked for the current value.
@@ -81,6 +83,7 @@ class Recommendation:
     risk: str
     undo: str
     confidence: Confidence
+    how_to: tuple[str, ...] = ()
     status: Status = "untested"
     replaces_own: bool = False
 
@@ -267,6 +270,7 @@ def _recommendation(
     vote: _Vote, current: str | None, options: MountOptions, finding: Measured | None
 ) -> Recommendation:
     rule = vote.rule
+    tunable = tunables().get(vote.option)
     before = "take the option out again" if current is None else f"set it back to {current or 'on'}"
     return Recommendation(
         option=vote.option,
@@ -283,6 +287,11 @@ def _recommendation(
         risk=rule.risk,
         undo=f"To undo it, {before} and mount again." if rule.scope == "mount" else f"To undo it, {before}.",
         confidence=rule.confidence,
+        how_to=(
+            tunable.steps(vote.value, current)
+            if tunable is not None and tunable.scope == "host" and vote.value is not None
+            else ()
+        ),
         status=finding.status if finding is not None and finding.value == vote.value else "untested",
         replaces_own=vote.option in options,
     )

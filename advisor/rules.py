@@ -16,6 +16,7 @@ import msgspec
 from advisor.cards import cards
 from advisor.facts import ClientFacts, LinkFacts, ServerFacts
 from advisor.lint_rules import When
+from advisor.servers import server_kinds
 from resources import read_toml
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         loss_from: at least this fraction of packets is lost.
         duplex: half or full.
         mtu_from: bytes.
+        path_mtu_below: a packet of this many bytes is known not to reach the server whole.
         members_from: physical ports in use together.
         servers: the server is one of these (resources/servers.toml).
         offers: the server offers all of these NFS versions over TCP.
@@ -74,6 +76,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss_from: float | None = None
     duplex: str | None = None
     mtu_from: int | None = None
+    path_mtu_below: int | None = None
     members_from: int | None = None
     servers: tuple[str, ...] = ()
     offers: tuple[str, ...] = ()
@@ -176,13 +179,16 @@ def _of_path(given: Given, link: LinkFacts) -> _Checks:
         yield _within(link.loss, given.loss_from, None), f"packets lost: {(link.loss or 0) * 100:g} %"
     if given.mtu_from is not None:
         yield _within(link.mtu, given.mtu_from, None), f"MTU: {link.mtu}"
+    if given.path_mtu_below is not None:
+        holds = _within(link.path_mtu, None, given.path_mtu_below)
+        yield holds, f"largest packet on the way: {link.path_mtu}"
 
 
 def _of_server(given: Given, server: ServerFacts) -> _Checks:
     if given.server_cards:
         yield server.card in given.server_cards, f"the server's adapter: {_title(server.card)}"
     if given.servers:
-        yield server.kind in given.servers, f"server: {server.kind}"
+        yield server.kind in given.servers, f"server: {_server_title(server.kind)}"
     offered = server.tcp_versions
     if given.offers:
         holds = offered is not None and set(given.offers) <= set(offered)
@@ -211,6 +217,11 @@ def _of_client(given: Given, client: ClientFacts, workload: Workload) -> _Checks
 
 def _within(value: float | None, least: float | None, below: float | None) -> bool:
     return value is not None and (least is None or value >= least) and (below is None or value < below)
+
+
+def _server_title(kind: str | None) -> str:
+    known = server_kinds().get(kind or "")
+    return known.title if known is not None else "unknown"
 
 
 def _title(card: str | None) -> str:

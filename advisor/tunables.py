@@ -69,6 +69,28 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the text that makes the value last in the file :attr:`keep`, or "" if nothing does."""
         return self.line.replace("{value}", value)
 
+    def steps(self, value: str, current: str | None = None) -> tuple[str, ...]:
+        """Return how to set a value of the whole host, how to make it last and how to undo it, line by line.
+
+        Args:
+            value: to set.
+            current: value in force, None if it is not known; the kernel's default then.
+        """
+        before = current if current is not None else self.default
+        lines = ["Until the next start of the computer:", f"  echo {value} | sudo tee {self.path}"]
+        if self.change == "mount":
+            lines.append(
+                "Only shares that are mounted afterwards heed it: unmount all shares of the server first."
+            )
+        if self.keep:
+            lines += [f"To make it last, write into {self.keep}:"]
+            lines += [f"  {line}" for line in self.kept_by(value).splitlines()]
+        if before is not None:
+            lines += ["To undo it:", f"  echo {before} | sudo tee {self.path}"]
+        if self.keep:
+            lines.append(f"  and take the line out of {self.keep} again.")
+        return tuple(lines)
+
 
 @cache
 def tunables() -> dict[str, Tunable]:

@@ -23,6 +23,7 @@ from advisor.recommend import (
     use_recommended,
 )
 from advisor.rules import WORKLOADS, Workload
+from advisor.servers import server_kinds
 from app.errors import AppError, ErrorKind
 from app.lab.links import parse_link
 
@@ -44,6 +45,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         workload: what it is for.
         adapter: the client's network adapter, as a person calls it.
         server_adapter: the server's.
+        server: what kind of server it is, an id of resources/servers.toml, instead of what was found.
         transport: "tcp" or "udp", "" for what the options say.
         link: a link profile or a link spelled out, as the lab takes it.
         read_ahead_kb: instead of the mount's own.
@@ -56,6 +58,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     workload: str = "general"
     adapter: str = ""
     server_adapter: str = ""
+    server: str = ""
     transport: str = ""
     link: str = ""
     read_ahead_kb: int | None = None
@@ -115,7 +118,7 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         mount: whose options are taken.
 
     Raises:
-        AppError: USAGE for an adapter or workload that is not known, LINK_INVALID.
+        AppError: USAGE for an adapter, a server or a workload that is not known, LINK_INVALID.
     """
     if args.workload not in get_args(Workload):
         raise AppError(
@@ -128,7 +131,7 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
     if args.transport in {"tcp", "udp"}:
         options.set("proto", args.transport)
     facts = _described(args, gather(mount.share if mount is not None else args.share))
-    tunables = _tunables(args, mount)
+    tunables = _tunables(args, mount, facts.client)
     context = LintContext(
         fstab=mount is not None and mount.configured is not None,
         share=mount.share if mount is not None else args.share,
@@ -170,11 +173,16 @@ def _asked(args: AdviceArgs, mount: Mount | None) -> str:
     return (mount.active.requested or "") if mount.active is not None else ""
 
 
-def _tunables(args: AdviceArgs, mount: Mount | None) -> dict[str, str]:
+def _tunables(args: AdviceArgs, mount: Mount | None, client: ClientFacts) -> dict[str, str]:
     read_ahead_kb = args.read_ahead_kb
     if read_ahead_kb is None and mount is not None and mount.active is not None:
         read_ahead_kb = mount.active.read_ahead_kb
-    return {} if read_ahead_kb is None else {"read_ahead_kb": str(read_ahead_kb)}
+    found = {
+        "read_ahead_kb": read_ahead_kb,
+        "tcp_max_slot_table_entries": client.tcp_slots,
+        "max_session_slots": client.session_slots,
+    }
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def _described(args: AdviceArgs, facts: Facts) -> Facts:
@@ -183,17 +191,30 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
     Another machine's kernel is not this one's: with an adapter or a link by hand and no share, nothing is
     said of the client.
     """
-    if (args.adapter or args.link) and not args.share and not args.mount_point:
+    if (args.adapter or args.link or args.server) and not args.share and not args.mount_point:
         facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), "another machine")))
     if args.link:
         facts = replace(facts, link=_link_by_hand(args.link))
     if args.adapter:
         facts = replace(facts, link=_with_adapter(facts.link, _card(args.adapter), keep=bool(args.link)))
+    if args.server:
+        facts = replace(facts, server=_server_by_hand(facts.server, args.server))
     if args.server_adapter:
         server = facts.server or ServerFacts()
         sources = {**server.sources, "card": _BY_HAND}
         facts = replace(facts, server=replace(server, card=_card(args.server_adapter), sources=sources))
     return facts
+
+
+def _server_by_hand(server: ServerFacts | None, kind: str) -> ServerFacts:
+    if kind not in server_kinds():
+        raise AppError(
+            ErrorKind.USAGE,
+            f"There is no kind of server “{kind}”.",
+            hint=f"Choose one of {', '.join(server_kinds())}.",
+        )
+    server = server or ServerFacts()
+    return replace(server, kind=kind, sources={**server.sources, "kind": _BY_HAND})
 
 
 def _link_by_hand(text: str) -> LinkFacts:

@@ -98,16 +98,9 @@ def how_to(item: Recommendation) -> str:
     tunable = tunables().get(item.option)
     if tunable is None or item.proposed is None:
         return ""
-    lines: list[str] = []
-    if tunable.scope == "host":
-        lines += [
-            _tr("Until the next start of the computer:"),
-            f"echo {item.proposed} | sudo tee {tunable.path}",
-        ]
-    else:
-        lines.append(_tr("“Apply…” sets it for this mount; it is lost when the share is unmounted."))
-    if tunable.change == "mount":
-        lines.append(_tr("Only shares that are mounted afterwards heed it."))
+    if item.how_to:
+        return "\n".join(item.how_to)
+    lines = [_tr("“Apply…” sets it for this mount; it is lost when the share is unmounted.")]
     if tunable.keep:
         lines += [
             _tr("To make it last, for all NFS mounts of this computer, write into {file}:").format(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from advisor.cards import cards
 from advisor.options import MountOptions, catalogue
 from advisor.rules import WORKLOADS
+from advisor.servers import server_kinds
 from app.advice import AdviceArgs
 from app.cli.text import link_text
 from app.units import format_speed
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from advisor.recommend import Recommendation
     from app.advice import AdviceResult, Expected
@@ -41,6 +42,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         + ", ".join(card.names[0] for card in cards().values()),
     )
     command.add_argument("--server-adapter", default="", metavar="NAME", help="likewise of its server")
+    command.add_argument(
+        "--server",
+        choices=tuple(server_kinds()),
+        default="",
+        help="what kind of server it has, instead of the one found",
+    )
     command.add_argument("--transport", choices=("tcp", "udp"), default="")
     command.add_argument(
         "--link",
@@ -59,6 +66,7 @@ def query(args: argparse.Namespace) -> AdviceArgs:
         workload=args.workload,
         adapter=args.adapter,
         server_adapter=args.server_adapter,
+        server=args.server,
         transport=args.transport,
         link=args.link,
     )
@@ -77,19 +85,28 @@ def advice_text(result: AdviceResult) -> str:
         lines += [*_recommendations(list(group)), ""]
     if result.agreed:
         lines.append("Right as it is:")
-        for name, reason in result.agreed.items():
-            lines += _wrapped(f"{name}: {reason}", "  ")
+        lines += _by_reason(result.agreed.items())
         lines.append("")
     if result.not_recommended:
         lines.append("Not recommended:")
-        for other in result.not_recommended:
-            lines += _wrapped(f"{_change(other.option, other.value)}: {other.reason}", "  ")
+        lines += _by_reason(
+            (_change(other.option, other.value), other.reason) for other in result.not_recommended
+        )
         lines.append("")
     lines += _expected_lines(result.expected)
     if result.unknown:
         lines.append("Not known, and so not taken into account:")
         lines += [f"  {name.replace('_', ' ')}: {why}" for name, why in result.unknown.items()]
     return "\n".join(lines).rstrip()
+
+
+def _by_reason(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Say a reason once for all that it is given for."""
+    names: dict[str, list[str]] = {}
+    for name, reason in entries:
+        names.setdefault(reason, []).append(name)
+    for reason, together in names.items():
+        yield from _wrapped(f"{'; '.join(together)}: {reason}", "  ")
 
 
 def _recommendations(items: list[Recommendation]) -> Iterator[str]:
@@ -105,6 +122,9 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
             yield from _wrapped(f"{name}: {text}", "  ")
     if item.evidence:
         yield from _wrapped(f"Because of {'; '.join(item.evidence)}.", "  ")
+    if item.how_to:
+        yield "  How to:"
+        yield from (f"    {line}" for line in item.how_to)
     yield from _wrapped(f"Source: {item.source} <{item.link}>", "  ")
     yield f"  Confidence: {item.confidence}; {item.status}."
 

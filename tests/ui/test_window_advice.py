@@ -159,7 +159,7 @@ def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) ->
     check = driver.find(QCheckBox, "elsewhere")
     assert isinstance(check, QCheckBox)
     check.click()
-    assert driver.text_of("advice-summary") == "Name the other machine's adapter or its link."
+    assert driver.text_of("advice-summary") == "Name the other machine's adapter, its link or its server."
     for name, data in (("transport", "udp"), ("adapter", "3com-etherlink-iii")):
         box = driver.find(QComboBox, name)
         assert isinstance(box, QComboBox)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
 
 from advisor.cards import cards
+from advisor.servers import server_kinds
 from app.advice import AdviceArgs
 from app.lab.links import load_links
 from ui.advice_text import workload_names
@@ -33,6 +34,11 @@ class AdviceQuestion(QWidget):
         self._elsewhere.setObjectName("elsewhere")
         self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
         self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
+        self._server = QComboBox()
+        self._server.setObjectName("server-kind")
+        self._server.addItem(self.tr("any other, or unknown"), "")
+        for name, kind in server_kinds().items():
+            self._server.addItem(kind.title, name)
         self._transport = QComboBox()
         self._transport.setObjectName("transport")
         self._transport.addItem(self.tr("TCP"), "tcp")
@@ -47,14 +53,22 @@ class AdviceQuestion(QWidget):
         if isinstance(line, QLineEdit):
             line.setPlaceholderText(self.tr("for example rate=10gbit,delay=0.1ms"))
             line.editingFinished.connect(self.changed)
-        for box in (self._workload, self._adapter, self._server_adapter, self._transport, self._link):
+        boxes = (
+            self._workload,
+            self._adapter,
+            self._server_adapter,
+            self._transport,
+            self._link,
+            self._server,
+        )
+        for box in boxes:
             # The longest entry is wider than a small window has room for.
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(_BOX_LETTERS)
         self._others: list[QWidget] = []
         self._lay_out()
         self._show_others()
-        for box in (self._workload, self._adapter, self._server_adapter, self._transport, self._link):
+        for box in boxes:
             box.activated.connect(self.changed)
         self._elsewhere.toggled.connect(self._on_elsewhere)
 
@@ -72,6 +86,7 @@ class AdviceQuestion(QWidget):
             (1, 2, self.tr("Server's adapter"), self._server_adapter),
             (2, 0, self.tr("&Link"), self._link),
             (2, 2, self.tr("&Transport"), self._transport),
+            (3, 0, self.tr("&Kind of server"), self._server),
         ]  # fmt: skip
         for row, column, text, box in rows:
             label = _label(text, box)
@@ -97,13 +112,15 @@ class AdviceQuestion(QWidget):
                 workload=workload,
             )
         adapter, link = str(self._adapter.currentData()), self._link_text()
-        if not adapter and not link:
+        server = str(self._server.currentData())
+        if not adapter and not link and not server:
             return None
         return AdviceArgs(
             options=options,
             workload=workload,
             adapter=adapter,
             server_adapter=str(self._server_adapter.currentData()),
+            server=server,
             transport=str(self._transport.currentData()),
             link=link,
         )
@@ -111,7 +128,7 @@ class AdviceQuestion(QWidget):
     def wanting(self) -> str:
         """Return what is missing for a question."""
         if self.elsewhere:
-            return self.tr("Name the other machine's adapter or its link.")
+            return self.tr("Name the other machine's adapter, its link or its server.")
         return self.tr("Name the share first, under Settings.")
 
     def _link_text(self) -> str:

@@ -16,9 +16,10 @@ from advisor.option_check import check_item
 from advisor.options import MountOptions, catalogue
 from advisor.rules import Given, Rule, evidence, rules
 from advisor.servers import server_kinds
+from advisor.tunables import tunables
 
 #: What stands beside a mount and is advised on like an option.
-_TUNABLES = {"read_ahead_kb"}
+_TUNABLES = set(tunables())
 
 
 def _facts_for(given: Given) -> Facts:
@@ -32,6 +33,7 @@ def _facts_for(given: Given) -> Facts:
         loss=given.loss_from,
         duplex=given.duplex or "full",
         mtu=given.mtu_from or 1500,
+        path_mtu=(given.path_mtu_below or 1501) - 1,
         members=given.members_from or 1,
     )
     server = ServerFacts(
@@ -106,7 +108,8 @@ def _asked_fields(given: Given, part: str) -> set[str]:
     of = {
         "link": {"cards": "card", "kinds": "kind", "via": "via", "rate_from_bps": "rate_bps",
                  "rate_below_bps": "rate_bps", "rtt_from_s": "rtt_s", "rtt_below_s": "rtt_s",
-                 "loss_from": "loss", "duplex": "duplex", "mtu_from": "mtu", "members_from": "members"},
+                 "loss_from": "loss", "duplex": "duplex", "mtu_from": "mtu", "path_mtu_below": "path_mtu",
+                 "members_from": "members"},
         "server": {"server_cards": "card", "servers": "kind", "offers": "tcp_versions",
                    "lacks": "tcp_versions"},
     }[part]  # fmt: skip
@@ -129,6 +132,11 @@ def test_its_texts_and_values_are_whole(name: str) -> None:
             options = MountOptions()
             options.set(option, value)
             assert [check_item(item, catalogue()) for item in options] == [None]
+    for option, value in rule.set.items():
+        if option in _TUNABLES and not value.startswith("@"):
+            tunable = tunables()[option]
+            assert not tunable.problem(value)
+            assert tunable.scope == "mount" or rule.scope == "host"
     for server in rule.given.servers:
         assert server in server_kinds()
     for card in (*rule.given.cards, *rule.given.server_cards):

@@ -35,7 +35,7 @@ def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -
     assert main(["advise", "--adapter", "3c509", "--transport", "tcp"]) == 0
     out = capsys.readouterr().out
     assert "Nothing to change." in out
-    assert "Not recommended:\n  rsize=1024: " in out
+    assert "Not recommended:\n  rsize=1024; timeo=3: " in out
     assert "What still holds" in " ".join(out.split())
 
 
@@ -55,6 +55,22 @@ def test_server_s_adapter(capsys: pytest.CaptureFixture[str]) -> None:
         item["option"]: item["proposed"] for item in json.loads(capsys.readouterr().out)["recommendations"]
     }
     assert proposed == {"rsize": "1024", "wsize": "8192", "timeo": "3"}
+
+
+def test_a_host_wide_change_is_told_step_by_step_and_never_part_of_the_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["advise", "--server", "ontap", "-o", "vers=3,rsize=262144,wsize=262144"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "tcp_max_slot_table_entries=128   now: not given [the whole computer]" in out
+    assert "echo 128 | sudo tee /proc/sys/sunrpc/tcp_max_slot_table_entries" in out
+    assert "options sunrpc tcp_max_slot_table_entries=128" in out
+    assert out.index("To undo it:") < out.index("echo 65536 | sudo tee")
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["advised_options"] == "vers=3,rsize=262144,wsize=262144"
+    assert [item["scope"] for item in answer["recommendations"] if item["how_to"]] == ["host"]
 
 
 def test_an_unknown_adapter_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
