@@ -219,7 +219,8 @@ def _server_by_hand(server: ServerFacts | None, kind: str) -> ServerFacts:
 
 def _link_by_hand(text: str) -> LinkFacts:
     link = parse_link(text).facts()
-    return replace(link, interface=None, emulated=False, sources=dict.fromkeys(link.sources, _BY_HAND))
+    sources = dict.fromkeys(link.sources, _BY_HAND)
+    return replace(link, interface=None, adapter="as described", emulated=False, sources=sources)
 
 
 def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts:

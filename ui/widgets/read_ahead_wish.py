@@ -42,7 +42,9 @@ class ReadAheadWish(QFrame):
         self.setVisible(kilobytes is not None)
         if kilobytes is not None:
             self._text.setText(
-                self.tr("Readahead: “Apply…” sets it to {size}.").format(size=format_size(kilobytes * 1024))
+                self.tr("Readahead: “Apply…” sets it to {size}. “Mount” alone leaves it as it is.").format(
+                    size=format_size(kilobytes * 1024)
+                )
             )
 
     def set_busy(self, *, busy: bool) -> None:

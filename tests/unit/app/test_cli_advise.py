@@ -42,6 +42,7 @@ def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -
 def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--link", "rate=100mbit,delay=20ms", "-o", "rsize=4096"]) == 0
     out = capsys.readouterr().out
+    assert out.startswith("Link: as described, 100 Mbit/s, round trip 40 ms")
     assert "rsize: leave it out   now: 4096 (asked for by you)" in out
     assert "read_ahead_kb=1024" in out
     assert "from a model, not measured" in out
