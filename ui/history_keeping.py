@@ -98,6 +98,16 @@ class HistoryKeeping(QObject):
             label = self.tr("{count} tests go to a new file:").format(count=len(rows))
         self._ask(self.tr("Export"), label, str(default_folder() / f"mountwright-history.{kind}"), write)
 
+    def ask_export_experiment(self, number: int, kind: Format) -> None:
+        """Ask for a new file and write an experiment to it."""
+
+        def write(path: str) -> None:
+            text = self.tr("Written: {path}").format(path=path)
+            self._do(lambda: desk.export_experiment(number, path.strip(), kind), text)
+
+        path = default_folder() / f"mountwright-experiment-{number}.{kind}"
+        self._ask(self.tr("Export"), self.tr("The experiment goes to a new file:"), str(path), write)
+
     def ask_import(self) -> None:
         """Ask for a file that was exported elsewhere and add its runs."""
         label = self.tr("A file of “Export as JSON”, or of “mountwright test --json”:")

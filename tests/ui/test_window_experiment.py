@@ -9,6 +9,7 @@ from fake_host import PLAN, outcomes
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QInputDialog,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
@@ -146,6 +147,26 @@ def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
     earlier.activated.emit(1)
     driver.wait(lambda: bool(said(driver, "experiment-ok")))
     assert not driver.sees("experiment-start")
+
+
+def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    button = driver.find(QPushButton, "experiment-export")
+    assert isinstance(button, QPushButton)
+    driver.wait(button.isEnabled)
+    for action, kind in zip(button.menu().actions(), ("html", "csv", "xlsx", "json"), strict=True):
+        action.trigger()
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is not None)
+        dialog = driver.window.findChild(QInputDialog, "history-ask")
+        assert dialog is not None
+        file = tmp_path / f"out.{kind}"
+        dialog.setTextValue(str(file))
+        dialog.accept()
+        driver.wait(lambda file=file: str(file) in driver.text_of("experiment-ended"))
+        assert file.stat().st_size > 500
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is None)
 
 
 def test_a_recipe_of_one_s_own(driver: Driver) -> None:

@@ -13,6 +13,7 @@ from app.bench.experiment.library import delete_recipe, recipe_source, recipes
 from ui.dialogs.confirm import confirm
 from ui.dialogs.recipe import RecipeDialog
 from ui.experimenting import Experimenting
+from ui.history_keeping import HistoryKeeping
 from ui.panels.experiment_progress import ExperimentProgress
 from ui.panels.experiment_results import ExperimentResults
 from ui.panels.experiment_setup import ExperimentSetup
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.bench.experiment.keeping import ExperimentLine
     from app.bench.experiment.recipe import Recipe
+    from app.history.export import Format
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
 
@@ -81,6 +83,10 @@ class ExperimentPanel(QWidget):
         self._experimenting.ticked.connect(self._progress.refresh)
         self._results = ExperimentResults(self._experimenting, run)
         self._results.use_clicked.connect(self.use_chosen)
+        self._keeping = HistoryKeeping(run, self)
+        self._keeping.failed.connect(self.failed)
+        self._keeping.changed.connect(self._on_written)
+        self._results.export_clicked.connect(self._on_export)
         self._lay_out()
         self._refresh()
 
@@ -187,6 +193,12 @@ class ExperimentPanel(QWidget):
             self._experimenting.resume()
         else:
             self._experimenting.start()
+
+    def _on_export(self, kind: Format) -> None:
+        self._keeping.ask_export_experiment(self._experimenting.number, kind)
+
+    def _on_written(self, text: str, _gone: object) -> None:
+        self._ended.setText(text)
 
     def _on_edit(self) -> None:
         recipe = self._setup.recipe

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
+    QMenu,
     QPushButton,
     QTableView,
     QVBoxLayout,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from app.bench.experiment.findings import Findings
     from app.bench.experiment.model import ExperimentPlan, PlannedSet
     from app.errors import AppError
+    from app.history.export import Format
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
     from ui.experimenting import Experimenting
@@ -46,9 +48,11 @@ class ExperimentResults(QWidget):
 
     Signals:
         use_clicked: the PlannedSet that is to be used for the mount, and what was Measured of its options.
+        export_clicked: write it to a file of this kind.
     """
 
     use_clicked = Signal(object, object)
+    export_clicked = Signal(str)
 
     def __init__(self, experimenting: Experimenting, run: Run) -> None:
         super().__init__()
@@ -84,6 +88,9 @@ class ExperimentResults(QWidget):
         self._use.setToolTip(self.tr("Puts these options into the settings; nothing is mounted by that."))
         self._use.clicked.connect(self._on_use)
         self._used = MutedLabel(wrap=True)
+        self._export = QPushButton(self.tr("&Export"))
+        self._export.setObjectName("experiment-export")
+        self._set_up_export()
         self._pictures = QVBoxLayout()
         self._lay_out()
         show_outline(self._counted)
@@ -107,6 +114,18 @@ class ExperimentResults(QWidget):
         table.horizontalHeader().setHighlightSections(False)
         table.selectionModel().selectionChanged.connect(self._on_selection)
 
+    def _set_up_export(self) -> None:
+        menu = QMenu(self)
+        kinds: tuple[tuple[str, Format], ...] = (
+            (self.tr("&Report (HTML)…"), "html"),
+            (self.tr("Raw trials as &CSV…"), "csv"),
+            (self.tr("Raw trials as &Excel workbook…"), "xlsx"),
+            (self.tr("Everything as &JSON…"), "json"),
+        )
+        for text, kind in kinds:
+            menu.addAction(text, partial(self.export_clicked.emit, kind))
+        self._export.setMenu(menu)
+
     def _lay_out(self) -> None:
         top = QHBoxLayout()
         top.addWidget(self._work)
@@ -116,6 +135,7 @@ class ExperimentResults(QWidget):
         use = QHBoxLayout()
         use.addWidget(self._use)
         use.addWidget(self._used, 1)
+        use.addWidget(self._export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
@@ -233,6 +253,7 @@ class ExperimentResults(QWidget):
         self._chosen = (
             set_of(standing.levels, plan.sets) if standing is not None and plan is not None else None
         )
+        self._export.setEnabled(bool(self._experimenting.number) and not self._experimenting.busy)
         self._use.setEnabled(self._chosen is not None and not self._experimenting.busy)
         self._used.setText(self._chosen.options if self._chosen is not None else "")
 

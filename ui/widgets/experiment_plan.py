@@ -22,6 +22,7 @@ class ExperimentPlanView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("experiment-plan-view")
+        self._plan: ExperimentPlan | None = None
         self._text = plain_label(wrap=True)
         self._text.setObjectName("experiment-plan-text")
         self._levels = QWidget()
@@ -42,6 +43,9 @@ class ExperimentPlanView(QWidget):
     def show_plan(self, plan: ExperimentPlan | None) -> None:
         """Show this plan."""
         self.setVisible(plan is not None)
+        if plan is self._plan:
+            return
+        self._plan = plan
         if plan is None:
             return
         experiment = plan.experiment
