@@ -103,7 +103,7 @@ def _descriptor(holder: Holder) -> int | None:
     except OSError:
         return None
     with contextlib.suppress(OSError, ValueError):
-        if links.real_uid(holder.pid) == os.getuid():
+        if links.real_user(holder.pid)[0] == os.getuid():
             return fd
     os.close(fd)
     return None
