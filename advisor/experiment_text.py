@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from advisor.experiment_analysis import Drift, Ranking, Standing
     from advisor.experiment_effects import Effect, Interaction, PlaceSums
     from advisor.experiment_tables import Curve, Steadiness, TableRow
+    from advisor.search import Answer, Found
 
     #: Writes a figure with its unit, as the person wants speeds.
     Format = Callable[[str, float], str]
@@ -96,6 +97,48 @@ def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: F
         return f"{name} ({figure}) cannot be told apart from the best."
     ahead = _by(ranking.figure, standing, first)
     return f"{name} is in place {standing.place} with {figure}; the best is {ahead}."
+
+
+def answer_text(answer: Answer, figure: str, written: Format) -> list[str]:
+    """Return what a search for the best setting found, sentence by sentence.
+
+    Args:
+        answer: of the search.
+        figure: that it went by, of which more is better.
+        written: writes a figure with its unit.
+    """
+    winner = answer.winner
+    counted = f"Best of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
+    said = [f"{counted}: {set_text(winner.levels)}, {_between(winner, figure, written)}."]
+    if answer.runner_up is not None:
+        apart = answer.runner_up.high < winner.low
+        said.append(
+            f"The next is {set_text(answer.runner_up.levels, winner.levels)}, "
+            f"{_between(answer.runner_up, figure, written)}"
+            f"{'.' if apart else '; the two cannot be told apart.'}"
+        )
+    named = (("The kernel's default", answer.default), ("The present setting", answer.current))
+    said += [_beside(name, found, winner, figure, written) for name, found in named if found is not None]
+    said.append(
+        "No other set is likely to be better by more than 5 %."
+        if answer.decided
+        else "Others may still be better by more than 5 %; more time would tell."
+    )
+    return said
+
+
+def _between(found: Found, figure: str, written: Format) -> str:
+    low, high = written(figure, found.low), written(figure, found.high)
+    return f"{written(figure, found.median)} ({low} to {high})"
+
+
+def _beside(name: str, found: Found, winner: Found, figure: str, written: Format) -> str:
+    if found.levels == winner.levels:
+        return f"{name} is the best itself."
+    text = f"{name} gives {_between(found, figure, written)}"
+    if found.high >= winner.low:
+        return f"{text}, which cannot be told apart from the best."
+    return f"{text}; the best is {_percent(winner.median / found.median - 1)} faster."
 
 
 def interval_text(standing: Standing) -> str:

@@ -1,0 +1,216 @@
+"""What the trials so far say of every candidate: a Gaussian process over the factors' levels.
+
+The logarithm of the figure is thought of as a sum of what each factor does, of what pairs of them do
+together, and so on with less and less weight: the kernel is the product over the factors of (1 + w K), the
+analysis of variance written as a kernel (Durrande and others, 2013). Neighbouring sizes or counts do alike.
+A term over time follows a server that gets slower. The weights are those under which the trials are
+likeliest; trials that fit badly count less, as with Student's distribution (Lange, Little, Taylor, 1989).
+"""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+from operator import mul
+from typing import TYPE_CHECKING
+
+from advisor.experiment_values import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Length of what a factor's levels have in common (Matern 3/2), in steps from one level to the next.
+_STEPS = 4.0
+#: Weights of the factors, of the noise and of the drift, and what they are tried with: this many times as
+#: much, or as little.
+_FIRST, _NOISE, _DRIFT = 0.4, 0.1, 0.01
+_TRIED = (3.0, 1 / 3.0)
+_LEAST, _MOST = 1e-3, 30.0
+#: How sure the weights are before any trial: standard deviation of their logarithm.
+_SURE = 1.5
+#: Degrees of freedom of the noise.
+_FREEDOM = 4.0
+#: With fewer trials the weights are as at first, and the variance is at least this.
+_FEWEST, _UNKNOWN = 6, 0.1
+#: Part of the run after which 1/e is left of what was the server's mood.
+_MOOD = 0.3
+
+
+class Surface:
+    """Mean and deviation of the logarithm of every candidate's figure, after any number of trials."""
+
+    def __init__(self, candidates: Sequence[Mapping[str, str]]) -> None:
+        """Look at what is varied."""
+        factors = [name for name in candidates[0] if len({each[name] for each in candidates}) > 1]
+        levels = {name: list(dict.fromkeys(each[name] for each in candidates)) for name in factors}
+        self._columns = [[levels[name].index(each[name]) for each in candidates] for name in factors]
+        self._alike = [_likeness(levels[name]) for name in factors]
+        self._first = [_FIRST] * len(factors) + [_NOISE, _DRIFT]
+        self._weights = self._first
+        self._trials: list[_Trial] = []
+        self._fitted = 0
+        self._rows: list[list[float]] = []
+        self._solved: list[float] = []
+        self._ones: list[float] = []
+        self._near: dict[int, list[float]] = {}
+        self._parts: list[list[float]] = [[] for _ in candidates]
+        self._left: list[float] = [1.0] * len(candidates)
+        self.means: list[float] = [0.0] * len(candidates)
+        self.deviations: list[float] = [1.0] * len(candidates)
+        #: Deviation of a single trial's logarithm.
+        self.noise = 0.1
+
+    def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
+        """Take one trial in.
+
+        Args:
+            candidate: its number.
+            logarithm: of its figure.
+            when: part of the run that is over, from 0 to 1.
+            doubt: how many times the variance of an ordinary trial it has.
+        """
+        self._trials.append(_Trial(candidate, logarithm, when, doubt))
+        count = len(self._trials)
+        if count >= _FEWEST and count >= self._fitted + max(_FEWEST, self._fitted // 5):
+            self._fit()
+            self._fitted = count
+            self._rows, self._solved, self._ones, self._near = [], [], [], {}
+            self._parts = [[] for _ in self._parts]
+            self._left = [1.0] * len(self._parts)
+        for number in range(len(self._rows), count):
+            self._append(number)
+        self._conclude()
+
+    def _append(self, number: int) -> None:
+        """Add a row to the triangle, and what it means for every candidate."""
+        noise, drift = self._weights[-2:]
+        trial = self._trials[number]
+        near = self._near.get(trial.candidate)
+        if near is None:
+            near = self._near[trial.candidate] = self._covariances(trial.candidate)
+        fresh: list[float] = []
+        for other, row in zip(self._trials, self._rows, strict=False):
+            common = near[other.candidate] + drift * exp(-abs(trial.when - other.when) / _MOOD)
+            fresh.append((common - sum(map(mul, row, fresh))) / row[-1])
+        corner = sqrt(max(1 + drift + noise * trial.doubt - sum(map(mul, fresh, fresh)), 1e-10))
+        self._solved.append((trial.logarithm - sum(map(mul, fresh, self._solved))) / corner)
+        self._ones.append((1 - sum(map(mul, fresh, self._ones))) / corner)
+        for place, (parts, common) in enumerate(zip(self._parts, near, strict=True)):
+            part = (common - sum(map(mul, fresh, parts))) / corner
+            parts.append(part)
+            self._left[place] -= part * part
+        self._rows.append([*fresh, corner])
+
+    def _conclude(self) -> None:
+        ones, solved = self._ones, self._solved
+        middle = sum(map(mul, ones, solved)) / sum(map(mul, ones, ones))
+        away = [each - middle * one for each, one in zip(solved, ones, strict=True)]
+        scale = sum(map(mul, away, away)) / len(away)
+        if len(away) < _FEWEST:
+            scale = max(scale, _UNKNOWN)
+        self.means = [middle + sum(map(mul, parts, away)) for parts in self._parts]
+        self.deviations = [sqrt(scale * max(left, 0.0)) for left in self._left]
+        self.noise = sqrt(scale * self._weights[-2])
+
+    def _covariances(self, candidate: int) -> list[float]:
+        """Return what each candidate has in common with one."""
+        found = [1.0] * len(self._parts)
+        for weight, table, column in zip(self._weights, self._alike, self._columns, strict=False):
+            row = [(1 + weight * each) / (1 + weight) for each in table[column[candidate]]]
+            found = list(map(mul, found, map(row.__getitem__, column)))
+        return found
+
+    def _fit(self) -> None:
+        """Find the weights under which the trials are likeliest, one after the other."""
+        tables = [
+            [
+                [table[column[one.candidate]][column[other.candidate]] for other in self._trials]
+                for one in self._trials
+            ]
+            for table, column in zip(self._alike, self._columns, strict=True)
+        ]
+        moods = [[exp(-abs(one.when - other.when) / _MOOD) for other in self._trials] for one in self._trials]
+        best = self._unlikely(self._weights, tables, moods)[0]
+        for place in range(len(self._weights)):
+            for factor in _TRIED:
+                tried = self._weights.copy()
+                tried[place] = min(_MOST, max(_LEAST, tried[place] * factor))
+                found = self._unlikely(tried, tables, moods)[0]
+                if found < best - 1e-9:
+                    best, self._weights = found, tried
+                    break
+        self._doubt(*self._unlikely(self._weights, tables, moods)[1:])
+
+    def _unlikely(
+        self, weights: list[float], tables: list[list[list[float]]], moods: list[list[float]]
+    ) -> tuple[float, list[list[float]], list[float]]:
+        """Return the negative logarithm of how likely the trials are, the triangle, and its solution."""
+        noise, drift = weights[-2:]
+        rows: list[list[float]] = []
+        for number, (trial, mood) in enumerate(zip(self._trials, moods, strict=True)):
+            common = [1.0] * (number + 1)
+            for weight, table in zip(weights, tables, strict=False):
+                part, rest = weight / (1 + weight), 1 / (1 + weight)
+                common = [
+                    each * (rest + part * like) for each, like in zip(common, table[number], strict=False)
+                ]
+            fresh: list[float] = []
+            for row, each, now in zip(rows, common, mood, strict=False):
+                fresh.append((each + drift * now - sum(map(mul, row, fresh))) / row[-1])
+            rest = 1 + drift + noise * trial.doubt - sum(map(mul, fresh, fresh))
+            rows.append([*fresh, sqrt(max(rest, 1e-10))])
+        solved = _solve(rows, [trial.logarithm for trial in self._trials])
+        ones = _solve(rows, [1.0] * len(rows))
+        middle = sum(map(mul, ones, solved)) / sum(map(mul, ones, ones))
+        away = [each - middle * one for each, one in zip(solved, ones, strict=True)]
+        scale = max(sum(map(mul, away, away)) / len(away), 1e-12)
+        unlikely = 0.5 * len(away) * log(scale) + sum(log(row[-1]) for row in rows)
+        usual = (log(weight / first) / _SURE for weight, first in zip(weights, self._first, strict=True))
+        return unlikely + 0.5 * sum(each * each for each in usual), rows, away
+
+    def _doubt(self, rows: list[list[float]], away: list[float]) -> None:
+        """Doubt each trial by how far it is from what the others say of it."""
+        count = len(rows)
+        scale = max(sum(map(mul, away, away)) / count, 1e-12)
+        for number, trial in enumerate(self._trials):
+            column = _solve(rows, [float(number == row) for row in range(count)])
+            distance = sum(map(mul, column, away)) ** 2 / sum(map(mul, column, column)) / scale
+            trial.doubt = max(trial.least, (_FREEDOM + distance) / (_FREEDOM + 1))
+
+
+class _Trial:
+    """One trial, and how far it is to be believed."""
+
+    def __init__(self, candidate: int, logarithm: float, when: float, least: float) -> None:
+        self.candidate = candidate
+        self.logarithm = logarithm
+        self.when = when
+        self.least = least
+        self.doubt = least
+
+
+def _likeness(levels: Sequence[str]) -> list[list[float]]:
+    """Return what each two levels of a factor have in common, from 0 to 1."""
+    numbers = [number_of(level) for level in levels]
+    known = sorted({each for each in numbers if each is not None})
+    ranks = {number: rank for rank, number in enumerate(known)}
+    return [
+        [_common(one, other, ranks, same=row == column) for column, other in enumerate(numbers)]
+        for row, one in enumerate(numbers)
+    ]
+
+
+def _common(one: float | None, other: float | None, ranks: Mapping[float, int], *, same: bool) -> float:
+    if same:
+        return 1.0
+    if one is None or other is None or len(ranks) < 3:
+        return 0.0
+    distance = sqrt(3) * abs(ranks[one] - ranks[other]) / _STEPS
+    return (1 + distance) * exp(-distance)
+
+
+def _solve(rows: list[list[float]], right: Sequence[float]) -> list[float]:
+    """Return the solution of a lower triangle of equations."""
+    found: list[float] = []
+    for row, number in zip(rows, right, strict=True):
+        found.append((number - sum(map(mul, row, found))) / row[-1])
+    return found

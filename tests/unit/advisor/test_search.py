@@ -1,0 +1,168 @@
+"""The search for the best setting, on small surfaces whose best is known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+from msgspec import structs
+
+from advisor.experiment_text import answer_text
+from advisor.search import Answer, Racer
+
+_FACTORS = {
+    "rsize": [str(2**power) for power in range(14, 21)],
+    "nconnect": ["1", "2", "4", "8"],
+    "hard": ["hard", "soft"],
+    "nocto": ["cto", "nocto"],
+}
+_SETS = [dict(zip(_FACTORS, levels, strict=True)) for levels in itertools.product(*_FACTORS.values())]
+
+
+def _truth(levels: dict[str, str]) -> float:
+    """Return a speed that grows with the size up to 256 KiB, and falls with more than four connections."""
+    size = min(math.log2(int(levels["rsize"])), 18)
+    connections = {"1": 1.0, "2": 1.3, "4": 1.5, "8": 1.1}[levels["nconnect"]]
+    return 1e6 * 1.5 ** (size - 14) * connections * (0.9 if levels["hard"] == "soft" else 1)
+
+
+_BEST = max(map(_truth, _SETS))
+
+
+def _race(seed: int, budget: int = 24, **known: object) -> tuple[Answer, list[dict[str, str]]]:
+    noise = random.Random(seed)
+    racer = Racer(
+        _SETS, chance=random.Random(seed), budget=budget, default=_SETS[0], current=_SETS[5], **known
+    )  # type: ignore[arg-type]
+    asked: list[dict[str, str]] = []
+    while not racer.done:
+        levels = racer.next()
+        asked.append(levels)
+        racer.tell(levels, _truth(levels) * noise.lognormvariate(0, 0.04))
+    return racer.answer(), asked
+
+
+def test_it_comes_near_the_best_with_few_trials() -> None:
+    near = 0
+    for seed in range(8):
+        answer, asked = _race(seed)
+        assert len(asked) <= 24
+        near += _truth(answer.winner.levels) >= 0.95 * _BEST
+    assert near >= 7
+
+
+def test_the_answer_names_what_it_is_compared_with() -> None:
+    answer, asked = _race(1)
+    assert answer.default is not None
+    assert answer.default.levels == _SETS[0] == asked[0]
+    assert answer.current is not None
+    assert answer.current.levels == _SETS[5]
+    assert answer.runner_up is not None
+    assert answer.runner_up.levels != answer.winner.levels
+    assert answer.trials == len(asked)
+    assert answer.tried == len({tuple(each.items()) for each in asked}) < len(asked)
+    assert answer.candidates == len(_SETS)
+    for found in (answer.winner, answer.runner_up, answer.default, answer.current):
+        assert found.low < found.median < found.high
+    assert answer.winner.low <= _truth(answer.winner.levels) <= answer.winner.high
+    assert answer.default.high < answer.winner.low
+
+
+def test_the_answer_in_words() -> None:
+    answer, _ = _race(1)
+    said = answer_text(answer, "write", lambda _, number: f"{number / 1e6:.2f} MB/s")
+    assert said[0].startswith("Best of 112 sets after 24 trials of ")
+    assert any(each.startswith("The kernel's default gives 1.0") and "faster" in each for each in said)
+    assert len(said) == 5
+    itself = structs.replace(answer, default=answer.winner, current=None, runner_up=None, decided=True)
+    words = answer_text(itself, "write", lambda _, number: f"{number:.0f}")
+    assert words[1:] == [
+        "The kernel's default is the best itself.",
+        "No other set is likely to be better by more than 5 %.",
+    ]
+
+
+def test_the_same_chance_and_figures_give_the_same_race() -> None:
+    assert _race(3) == _race(3)
+
+
+def test_what_should_be_good_is_tried_first() -> None:
+    hoped = [_SETS[40], _SETS[50], _SETS[0]]
+    _, asked = _race(2, budget=4, prior_order=hoped)
+    assert asked == [_SETS[0], _SETS[5], _SETS[40], _SETS[50]]
+
+
+def test_one_set_is_asked_for_until_its_figure_is_told() -> None:
+    racer = Racer(_SETS, chance=random.Random(1), budget=5)
+    assert racer.next() == racer.next()
+    first = racer.next()
+    racer.tell(first, 1e6)
+    assert racer.next() != first
+
+
+def test_a_set_that_fails_is_not_tried_again_and_cannot_win() -> None:
+    racer = Racer(_SETS[:3], chance=random.Random(1), budget=12, default=_SETS[0])
+    racer.tell(_SETS[0], 5e6)
+    racer.tell(_SETS[0], None)
+    for _ in range(8):
+        levels = racer.next()
+        assert levels != _SETS[0]
+        racer.tell(levels, 1e6)
+    assert racer.answer().winner.levels != _SETS[0]
+    for levels in _SETS[1:3]:
+        racer.tell(levels, None)
+    assert racer.done
+    with pytest.raises(ValueError, match="all candidates have failed"):
+        racer.next()
+
+
+def test_a_trial_that_cannot_win_is_given_up_but_not_at_its_beginning_or_of_what_is_compared() -> None:
+    racer = Racer(_SETS, chance=random.Random(1), budget=40, default=_SETS[0])
+    noise = random.Random(1)
+    for _ in range(12):
+        levels = racer.next()
+        racer.tell(levels, _truth(levels) * noise.lognormvariate(0, 0.04))
+    best = racer.answer().winner
+    assert racer.hopeless(_SETS[7], best.median / 5, 0.5)
+    assert not racer.hopeless(_SETS[7], best.median / 5, 0.1)
+    assert not racer.hopeless(_SETS[7], best.median * 0.97, 0.5)
+    assert not racer.hopeless(_SETS[0], best.median / 5, 0.5)
+    racer.tell(_SETS[7], best.median / 5, 0.5, partial=True)
+    assert racer.answer().winner.levels != _SETS[7]
+
+
+def test_it_ends_early_once_nothing_else_can_be_much_better() -> None:
+    few = [{"hard": "hard"}, {"hard": "soft"}]
+    racer = Racer(few, chance=random.Random(1), budget=100)
+    trials = 0
+    while not racer.done:
+        levels = racer.next()
+        racer.tell(levels, (2e6 if levels == few[1] else 1e6) * (1 + 0.01 * (trials % 3)))
+        trials += 1
+    answer = racer.answer()
+    assert answer.decided
+    assert answer.winner.levels == few[1]
+    assert trials < 100
+    assert answer.winner.method == "sign test"
+
+
+def test_costs_count_against_the_budget() -> None:
+    racer = Racer(_SETS, chance=random.Random(1), budget=60.0)
+    racer.tell(racer.next(), 1e6, 59.0)
+    assert not racer.done
+    racer.tell(racer.next(), 1e6, 2.0)
+    assert racer.done
+
+
+def test_what_it_is_not_for() -> None:
+    with pytest.raises(ValueError, match="no candidates"):
+        Racer([], chance=random.Random(1), budget=1)
+    racer = Racer(_SETS, chance=random.Random(1), budget=1)
+    with pytest.raises(ValueError, match="no trial gave a figure"):
+        racer.answer()
+    with pytest.raises(ValueError, match="above 0"):
+        racer.tell(_SETS[0], 0.0)
+    with pytest.raises(KeyError):
+        racer.tell({"rsize": "1"}, 1.0)
