@@ -95,11 +95,11 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def format_figure(figure: str, number: float) -> str:
-    """Return a figure of an experiment (a name of advisor.trials) with its unit."""
+def format_figure(figure: str, number: float, speed: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return a figure of an experiment (a name of advisor.trials) with its unit, speeds in the one given."""
     unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
     if unit == "bytes/s":
-        return format_speed(number)
+        return format_speed(number, speed)
     if unit == "s":
         return format_duration(number)
     return format_size(number) if unit == "bytes" else f"{number:.4g}" + ("/s" if unit == "1/s" else "")

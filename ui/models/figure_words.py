@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from advisor.trials import QUANTITIES
-from app.units import format_duration, format_size
-from ui.speed_units import speed_text
+from app.units import format_figure
+from ui.speed_units import SPEED_UNITS
 
 
 def written(figure: str, number: float) -> str:
     """Return a figure (a name of advisor.trials) with its unit."""
-    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
-    if unit == "bytes/s":
-        return speed_text(number)
-    if unit == "s":
-        return format_duration(number)
-    if unit == "bytes":
-        return format_size(number)
-    return f"{number:.4g}/s" if unit == "1/s" else f"{number:.4g}"
+    return format_figure(figure, number, SPEED_UNITS.unit)
