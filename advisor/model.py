@@ -49,6 +49,8 @@ _JOIN = 4.0
 #: Round trips of a small file: OPEN, WRITE and CLOSE, or OPEN, READ and CLOSE; with version 3 LOOKUP, CREATE
 #: and WRITE, or LOOKUP, ACCESS and READ. What one weighs with its answer, bytes. Both from mountstats.
 _TRIPS, _TRIP_BYTES = 3, 600
+#: Round trips to find or make their directory and to be let in, once: LOOKUP or CREATE, and ACCESS.
+_TRIPS_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,8 +232,7 @@ class _Copy:
             limit = "TCP on a lossy way"
         return waits | {
             limit: whole / free + (work.length - whole) / rate,
-            "the round trips of each file": work.files
-            * _TRIPS
+            "the round trips of each file": (work.files * _TRIPS + _TRIPS_ONCE)
             * (trip_s + resend_s + _TRIP_BYTES * 8 / self._rate_bps()),
             "TCP's slow start": assumed.begun * self._begin_s(rate),
             "the processors' own time": assumed.alone * work.length / bounds[_PROCESSORS],
