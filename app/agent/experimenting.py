@@ -10,6 +10,7 @@ import msgspec
 
 from advisor.facts import ClientFacts, Facts
 from app.bench.environment import environment_of
+from app.bench.experiment.best import find_best
 from app.bench.experiment.hands import Hands
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from advisor.facts import LinkFacts
     from app.agent.server import Context, Handler
     from app.bench.experiment.model import (
+        BestArgs,
+        BestResult,
         ExperimentArgs,
+        ExperimentEvent,
         ExperimentPlan,
         ExperimentResult,
         ExperimentRunArgs,
@@ -48,7 +52,11 @@ class Experimenting:
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
-        return {"experiment.plan": self.plan, "experiment.run": self.run}
+        return {
+            "experiment.plan": self.plan,
+            "experiment.run": self.run,
+            "experiment.best": self.best,
+        }
 
     def close(self) -> None:
         """End the helper."""
@@ -67,6 +75,20 @@ class Experimenting:
         with self._alone():
             hands = self._hands(args.plan.experiment.share, facts=False)
             return run_experiment(args, hands, context.token, context.emit)
+
+    def best(self, args: BestArgs, context: Context) -> BestResult:
+        """Find the best setting within a time; the candidates, and each outcome, are events."""
+        with self._alone():
+            hands = self._hands(args.share, facts=True)
+
+            def tell(event: ExperimentEvent) -> None:
+                if event.plan is not None:
+                    environment = environment_of(args.share, hands.facts.link, {})
+                    plan = msgspec.structs.replace(event.plan, environment=environment)
+                    event = msgspec.structs.replace(event, plan=plan)
+                context.emit(event)
+
+            return find_best(args, hands, context.token, tell)
 
     @contextmanager
     def _alone(self) -> Generator[None]:

@@ -15,6 +15,8 @@ import msgspec
 from advisor.facts import Facts, LinkFacts
 from app.advice import AdviceArgs, AdviceResult
 from app.bench.experiment.model import (
+    BestArgs,
+    BestResult,
     ExperimentArgs,
     ExperimentEvent,
     ExperimentPlan,
@@ -367,6 +369,7 @@ VERBS: dict[str, Verb] = {
     "test.run": Verb(TestSpec, TestResult, TestEvent),
     "experiment.plan": Verb(ExperimentArgs, ExperimentPlan, ExperimentEvent),
     "experiment.run": Verb(ExperimentRunArgs, ExperimentResult, ExperimentEvent),
+    "experiment.best": Verb(BestArgs, BestResult, ExperimentEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),

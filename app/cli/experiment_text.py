@@ -13,14 +13,14 @@ from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import label
 from app.bench.experiment.sift import levels_text
 from app.cli.text import table
-from app.units import format_duration, format_figure, format_size
+from app.units import format_duration, format_figure, format_size, format_speed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.experiment_analysis import Ranking
     from advisor.trials import Outcome
-    from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, ExperimentResult, Work
+    from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Work
     from app.bench.experiment.recipe import Recipe
 
 _STRATEGIES = {
@@ -78,8 +78,7 @@ def plan_text(plan: ExperimentPlan) -> str:
         what,
         f"Baseline: {levels_text(plan.sets[0].levels)}.",
     ]
-    lines += [f"Not measured here: {levels_text(one.levels)}. {one.reason}" for one in plan.struck]
-    return "\n".join([*lines, *plan.notes])
+    return "\n".join([*lines, *_struck(plan), *plan.notes])
 
 
 def report_text(
@@ -104,6 +103,43 @@ def report_text(
     return "\n".join([*lines, "", *dict.fromkeys(drift_text(drift) for drift in moved)]).rstrip()
 
 
+def candidates_text(plan: ExperimentPlan) -> str:
+    """Return what a search chooses among."""
+    experiment = plan.experiment
+    text = (
+        f"Searching {len(plan.sets)} option sets on {experiment.share} for "
+        f"{format_duration(plan.seconds)} in all, with a file of {format_size(experiment.workloads[0].size)}."
+    )
+    return "\n".join([text, *_struck(plan), *plan.notes])
+
+
+def best_text(result: BestResult, number: int) -> str:
+    """Return what a search found.
+
+    Args:
+        result: of the search.
+        number: of its trials in the history, 0 if they are not kept.
+    """
+    answer = result.answer
+    rows = [["", "MEDIAN", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
+    for name, found in (("best", answer.winner), ("next", answer.runner_up), ("default", answer.default),
+                        ("now", answer.current)):  # fmt: skip
+        if found is not None:
+            between = f"{format_speed(found.low)} and {format_speed(found.high)}"
+            levels = ", ".join(f"{factor}={level}" for factor, level in found.levels.items())
+            rows.append([name, format_speed(found.median), between, str(len(found.values)), levels])
+    ahead = "" if result.read_ahead_kb is None else f", readahead {result.read_ahead_kb} KiB"
+    sure = (
+        "No other set is likely to be better by more than 5 %."
+        if answer.decided
+        else "Others may be as good: allow more time to be surer."
+    )
+    kept = f" They are in the history as experiment {number}." if number else ""
+    lines = [table(rows), "", f"Best: {result.options or 'the default options'}{ahead}. {sure}"]
+    lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
+    return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
+
+
 class ProgressLine:
     """One line on a terminal that is overwritten; nothing where there is none.
 
@@ -124,13 +160,18 @@ class ProgressLine:
             sample = event.test.sample
             doing += f": {event.test.direction} {event.test.phase}"
             doing += f" {format_size(sample.server_bytes)}" if sample is not None else ""
-        text = f"{_PHASES[event.phase]} {event.number} of {event.total}{left} | {event.workload} {doing}"
+        of = f" of {event.total}" if event.total else ""
+        text = f"{_PHASES[event.phase]} {event.number}{of}{left} | {event.workload} {doing}"
         print(f"\r\x1b[K{text[:150]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Make room for other lines."""
         if self._on:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _struck(plan: ExperimentPlan) -> list[str]:
+    return [f"Not measured here: {levels_text(one.levels)}. {one.reason}" for one in plan.struck]
 
 
 def _ending(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) -> list[str]:

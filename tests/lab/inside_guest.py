@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from experiment_kills import kill_at_random
 from private_mounts import carry_out
 
 from app.agent.protocol import PersistArgs
@@ -224,6 +225,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     host, _own_delay_s = init._boot(parse_link("gigabit"))
     if "private" in job:
         return carry_out(host, job["private"])
+    if "kills" in job:
+        return kill_at_random(**job["kills"])
     if "three-ways" in job:
         return three_ways(**job["three-ways"])
     if "look-twice" in job:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from advisor.experiment_analysis import Drift  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.search import Answer  # noqa: TC001 - likewise
 from advisor.trials import Outcome  # noqa: TC001 - likewise
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.result import (
@@ -95,10 +96,12 @@ class Struck(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         levels: factor to level; several that are only impossible together.
         reason: why, in one or two sentences.
+        same_as: the levels that come out the same and are measured instead, {} if there are none.
     """
 
     levels: dict[str, str]
     reason: str
+    same_as: dict[str, str] = {}
 
 
 class PlannedSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +186,7 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         workload: of the present trial, "" while option sets are tried.
         test: from the running trial.
         outcome: of a trial that is done.
+        plan: of a search for the best, before its first trial.
     """
 
     phase: Phase
@@ -193,6 +197,7 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     workload: str = ""
     test: TestEvent | None = None
     outcome: Outcome | None = None
+    plan: ExperimentPlan | None = None
 
 
 class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,3 +222,45 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
     drift: list[Drift] = []
     seconds: float = 0.0
     notes: list[str] = []
+
+
+class BestArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """``experiment.best``.
+
+    Attributes:
+        share: server:/export.
+        options: as it is mounted now, or is to be: what is not varied is kept, the rest is a candidate.
+        factors: what may be changed; empty for the options that make most of a difference.
+        direction: whose speed counts; of both, bytes over the time of both.
+        size: bytes of the file that is copied, None to choose it.
+        budget_s: seconds that it may take.
+        seed: of what is left to chance.
+    """
+
+    share: str
+    options: str = ""
+    factors: list[Factor] = []
+    direction: Direction = "both"
+    size: int | None = None
+    budget_s: float = 300.0
+    seed: int = 0
+
+
+class BestResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The best setting that was found.
+
+    Attributes:
+        plan: all candidates, and what was struck out.
+        answer: winner, runner-up, default and current setting with their intervals, bytes a second.
+        options: the winner's option string.
+        read_ahead_kb: the winner's readahead, None to leave it.
+        stopped: why it ended before its time, or "".
+        seconds: what it took.
+    """
+
+    plan: ExperimentPlan
+    answer: Answer
+    options: str
+    read_ahead_kb: int | None
+    stopped: str = ""
+    seconds: float = 0.0

@@ -20,7 +20,7 @@ from app.bench.experiment.estimate import (
 from app.bench.experiment.factors import FILE_SIZE, OF_THE_TEST, mounting, spec_of
 from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, PlannedSet, Struck
 from app.bench.experiment.sets import combinations, schedule
-from app.bench.experiment.sift import levels_text, possible_factors, reasons, without_impossible
+from app.bench.experiment.sift import Dead, levels_text, possible_factors, reasons, without_impossible
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_share
@@ -166,14 +166,14 @@ def _try(options: str, hands: Hands, token: CancelToken, *, look: bool) -> Tried
     )
 
 
-def _dead(sets: list[Levels], mounts: list[Mounting], tried: dict[str, Tried]) -> dict[int, str]:
+def _dead(sets: list[Levels], mounts: list[Mounting], tried: dict[str, Tried]) -> dict[int, Dead]:
     """Return the sets that cannot be mounted, or that come out the same as an earlier one, with reasons."""
-    dead: dict[int, str] = {}
+    dead: dict[int, Dead] = {}
     first: dict[object, int] = {}
     for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True)):
         result = tried[mount.options]
         if result.error is not None:
-            dead[number] = f"It cannot be mounted. {result.error.message}"
+            dead[number] = Dead(f"It cannot be mounted. {result.error.message}")
             continue
         key = (signature(mount.options, result.effective), mount.read_ahead_kb, _of_test(levels))
         other = first.setdefault(key, number)
@@ -198,7 +198,7 @@ def _of_test(levels: Levels) -> tuple[tuple[str, str], ...]:
     return tuple((name, level) for name, level in levels.items() if name in OF_THE_TEST)
 
 
-def _same(levels: Levels, other: Levels, options: str, result: Tried) -> str:
+def _same(levels: Levels, other: Levels, options: str, result: Tried) -> Dead:
     differing = {name: level for name, level in other.items() if levels[name] != level}
     requested = MountOptions.parse(options)
     names = requested.values()
@@ -213,7 +213,7 @@ def _same(levels: Levels, other: Levels, options: str, result: Tried) -> str:
         )
     elif notes:
         text += f" {notes[0]}"
-    return text
+    return Dead(text, differing)
 
 
 def _sized(

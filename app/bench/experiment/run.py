@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from advisor import trials
 from advisor.experiment_analysis import drifts
 from advisor.trials import Outcome
-from app.bench.cleanup import in_background
-from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import ExperimentEvent, ExperimentResult
-from app.bench.experiment.plan import VOLATILE
 from app.bench.experiment.sets import Trial, schedule
-from app.errors import AppError
-from app.tasks import CancelledError, run_in_thread
+from app.bench.experiment.trial import Surroundings, run_trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
-    from app.bench.experiment.hands import Hands, OpenMount
-    from app.bench.experiment.model import ExperimentRunArgs, Phase, PlannedSet
-    from app.bench.private_mount import Closing
-    from app.bench.result import TestEvent, TestResult
+    from app.bench.experiment.hands import Hands
+    from app.bench.experiment.model import ExperimentRunArgs, Phase
+    from app.bench.result import TestEvent
     from app.tasks import CancelToken
 
 #: After so many failures in a row the server, or the way to it, is gone.
 FAILED_IN_A_ROW = 3
-#: An unmount that was left behind at cancelling is waited for this long before the agent ends.
-_CLOSING_S = 40.0
 
 
 def run_experiment(
@@ -129,61 +116,21 @@ class _Run:
         return outcome
 
     def _try(self, trial: Trial, phase: Phase) -> Outcome:
-        """Mount, test, unmount; every failure but cancelling becomes part of the outcome."""
-        one, work = self._plan.sets[trial.set], self._plan.experiment.workloads[trial.work]
-        outcome = Outcome(
-            levels=one.levels,
+        work = self._plan.experiment.workloads[trial.work]
+        begun = Outcome(
+            levels=self._plan.sets[trial.set].levels,
             workload=work.name,
             block=trial.block,
             order=trial.order,
             baseline=trial.baseline,
-            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-        def pass_on(event: TestEvent) -> None:
+        def tell(event: TestEvent) -> None:
             self._tell(trial, phase, test=event)
 
-        try:
-            mount = self._hands.open(one.options, one.read_ahead_kb, self._token)
-        except CancelledError:
-            raise
-        except AppError as error:
-            return _failed(outcome, error)
-        other = _differing(one, mount)
-        outcome = msgspec.structs.replace(
-            outcome,
-            effective=mount.effective,
-            figures={trials.MOUNT_S: mount.mount_s},
-            state="mismatch" if other else "ok",
-            note=other,
+        return run_trial(
+            self._plan.sets[trial.set], work, begun, Surroundings(self._hands, self._token, tell)
         )
-        try:
-            result = mount.run_test(spec_of(work, one.levels), self._token, pass_on, self._hands.link)
-        except AppError as error:
-            if isinstance(error, CancelledError):
-                mount.abandon()
-                raise
-            self._close(mount)
-            return _failed(outcome, error)
-        except BaseException:
-            mount.abandon()
-            raise
-        return _finished(outcome, result, self._close(mount))
-
-    def _close(self, mount: OpenMount) -> Closing | None:
-        """Unmount, unless cancelled meanwhile; None if the helper is gone, and the mount with it."""
-        future = run_in_thread("experiment-close", mount.close)
-        over = threading.Event()
-        future.add_done_callback(lambda _future: over.set())
-        self._token.on_cancel(over.set)
-        over.wait()
-        if not future.done():
-            in_background("experiment-close", lambda: _wait_for(future))
-            self._token.check()
-        try:
-            return future.result()
-        except AppError:
-            return None
 
     def _tell(
         self, trial: Trial, phase: Phase, *, test: TestEvent | None = None, outcome: Outcome | None = None
@@ -213,68 +160,3 @@ class _Run:
     def _fits(self, trial: Trial, budget_s: float) -> bool:
         spent = self._hands.now() - self._began
         return spent + self._pace() * self._expected_s(trial) <= budget_s
-
-
-def _differing(one: PlannedSet, mount: OpenMount) -> str:
-    """Return what is in use otherwise than when the set was tried, as a sentence, or ""."""
-    names = sorted((one.effective.keys() | mount.effective.keys()) - VOLATILE)
-    pairs = [(name, one.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
-    if one.read_ahead_kb is not None:
-        pairs.append(("read_ahead_kb", str(one.read_ahead_kb), str(mount.read_ahead_kb)))
-    differing = [f"{name} is {found or 'absent'} instead of {wanted or 'absent'}"
-                 for name, wanted, found in pairs if wanted != found]  # fmt: skip
-    return f"Not mounted as planned: {', '.join(differing)}." if differing else ""
-
-
-def _wait_for(closing: Future[Closing]) -> None:
-    with contextlib.suppress(TimeoutError):
-        closing.exception(_CLOSING_S)
-
-
-def _failed(outcome: Outcome, error: AppError) -> Outcome:
-    return msgspec.structs.replace(outcome, state="failed", note=error.message)
-
-
-def _finished(outcome: Outcome, result: TestResult, closing: Closing | None) -> Outcome:
-    """Return the outcome with its figures."""
-    figures = dict(outcome.figures)
-    notes = [outcome.note] if outcome.note else []
-    write, read = result.write, result.read
-    if write is not None:
-        figures |= {
-            trials.WRITE: write.bytes_per_s,
-            trials.WRITE_BYTES: write.bytes,
-            trials.WRITE_S: write.transfer_s,
-            trials.WRITE_SYNC_S: write.fsync_s + write.close_s,
-            trials.WRITE_TIMEOUTS: write.timeouts,
-            **_known({trials.WRITE_RTT_S: write.mean_rtt_s}),
-        }
-    if read is not None and read.cached:
-        notes.append(result.cache.note if result.cache is not None else "The read came from the cache.")
-    elif read is not None:
-        figures |= {
-            trials.READ: read.bytes_per_s,
-            trials.READ_BYTES: read.bytes,
-            trials.READ_S: read.transfer_s + read.close_s,
-            trials.READ_TIMEOUTS: read.timeouts,
-            **_known({trials.READ_RTT_S: read.mean_rtt_s}),
-        }
-    for name in (trials.CREATE, trials.STAT, trials.DELETE):
-        if name in result.figures:
-            figures[name] = result.figures[name].median
-    if closing is None or closing.unmount_s is None:
-        notes.append("How long unmounting took is not known: the server or the helper did not answer.")
-    if closing is not None:
-        figures |= _known({trials.SYNC_S: closing.sync_s, trials.UNMOUNT_S: closing.unmount_s})
-    transfers = [transfer for transfer in (write, read) if transfer is not None]
-    return msgspec.structs.replace(
-        outcome,
-        figures=figures,
-        timeouts=sum(transfer.timeouts for transfer in transfers),
-        retransmissions=sum(transfer.retransmissions for transfer in transfers),
-        note=" ".join(notes),
-    )
-
-
-def _known(figures: dict[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in figures.items() if value is not None}

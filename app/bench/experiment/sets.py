@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
     from app.bench.experiment.model import Experiment, ExperimentPlan, Factor
 
-#: A block with more trials than this has the baseline repeated inside it.
+#: The baseline comes again after so many trials at most, and often enough for two values in each half of the
+#: run, unless that is hardly longer.
 _BETWEEN_BASELINES = 20
+_PARTS = 3
+_SHORT = 8
 
 
 class Trial(NamedTuple):
@@ -58,18 +61,22 @@ def schedule(plan: ExperimentPlan) -> list[Trial]:
     """Return all trials in the order of the run.
 
     Each block has every set and workload once, shuffled, so that a drift of server or network hits all alike.
-    The baseline opens each block, comes again after every twentieth trial in it, and ends the last.
+    The baseline opens and ends the run and comes again at even distances.
     """
     experiment = plan.experiment
     source = random.Random(experiment.seed)  # noqa: S311 - no secret, only an order
     each = [(number, work) for number in range(len(plan.sets)) for work in range(len(experiment.workloads))]
-    places: list[tuple[int, int, int, bool]] = []
+    ordinary: list[tuple[int, int, int, bool]] = []
     for block in range(experiment.repeats):
         source.shuffle(each)
-        for place, (number, work) in enumerate(each):
-            if place % _BETWEEN_BASELINES == 0:
-                places.append((block, 0, 0, True))
-            places.append((block, number, work, False))
+        ordinary += [(block, number, work, False) for number, work in each]
+    total = len(ordinary)
+    step = total if total < _SHORT else min(_BETWEEN_BASELINES, -(-total // _PARTS))
+    places: list[tuple[int, int, int, bool]] = []
+    for place, trial in enumerate(ordinary):
+        if place % step == 0:
+            places.append((trial[0], 0, 0, True))
+        places.append(trial)
     if places:
         places.append((experiment.repeats - 1, 0, 0, True))
     return [Trial(order, *place) for order, place in enumerate(places)]

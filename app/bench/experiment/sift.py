@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -52,7 +52,19 @@ def without_impossible(sets: Sequence[Levels]) -> tuple[list[Levels], list[Struc
     return [levels for levels in sets if not impossible(levels)], struck
 
 
-def reasons(sets: Sequence[Levels], dead: dict[int, str]) -> list[Struck]:
+class Dead(NamedTuple):
+    """Why a set is not measured.
+
+    Attributes:
+        reason: in one or two sentences.
+        same_as: where another set comes out the same, its levels that are others.
+    """
+
+    reason: str
+    same_as: Levels = {}  # noqa: RUF012 - never changed
+
+
+def reasons(sets: Sequence[Levels], dead: dict[int, Dead]) -> list[Struck]:
     """Return what is struck out because these sets cannot be measured, in as few words as possible.
 
     A level none of whose sets is left is struck out alone, two levels that are never left together as a
@@ -63,12 +75,14 @@ def reasons(sets: Sequence[Levels], dead: dict[int, str]) -> list[Struck]:
         dead: index of each set that cannot be measured, with the reason.
     """
     alive = [levels for number, levels in enumerate(sets) if number not in dead]
-    struck: dict[tuple[tuple[str, str], ...], str] = {}
+    struck: dict[tuple[tuple[str, str], ...], Dead] = {}
     # Sets with least that could be the cause come first: their reasons are the most to the point.
     for number in sorted(dead, key=lambda number: _strangers(sets[number], alive)):
         cause = _cause(sets[number], alive)
         struck.setdefault(cause, dead[number])
-    return [Struck(levels=dict(cause), reason=reason) for cause, reason in struck.items()]
+    return [
+        Struck(levels=dict(cause), reason=why.reason, same_as=why.same_as) for cause, why in struck.items()
+    ]
 
 
 def levels_text(levels: Levels) -> str:

@@ -8,13 +8,17 @@ import msgspec
 import pytest
 from experiment_world import World
 
+from advisor.facts import LinkFacts
+from app.agent.protocol import HelloResult
+from app.bench.experiment.best import find_best
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
-from app.cli.experiment import ExperimentReport, run_experiments
+from app.cli.experiment import BestReport, ExperimentReport, run_experiments
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
 from app.history.store import HistoryStore
+from app.mounts.model import Active, Mount, MountTable
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
@@ -53,6 +57,8 @@ class Asking:
     def __init__(self, world: World) -> None:
         self.world = world
         self.outcomes_left = 10**9
+        self.mounts = MountTable(mounts=[])
+        self.link: LinkFacts | None = None
 
     def __call__(self, verb: str, query: Any, on_event: Callable[[ExperimentEvent], None]) -> Any:
         def pass_on(event: ExperimentEvent) -> None:
@@ -62,7 +68,13 @@ class Asking:
                 if self.outcomes_left == 0:
                     raise KeyboardInterrupt
 
-        work: Any = {"experiment.plan": plan_experiment, "experiment.run": run_experiment}[verb]
+        if verb == "mounts.list":
+            return self.mounts
+        if verb == "hello":
+            return HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=self.link)
+        work: Any = {
+            "experiment.plan": plan_experiment, "experiment.run": run_experiment, "experiment.best": find_best
+        }[verb]  # fmt: skip
         return work(query, self.world.hands(), CancelToken(), pass_on)
 
 
@@ -105,7 +117,7 @@ def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str])
     assert "Not measured here" in capsys.readouterr().err
     with HistoryStore.open() as store:
         kept = store.experiment(1)
-    assert (kept.share, kept.seed, len(kept.outcomes)) == ("nas:/x", 3, 3 * 2 + 4)
+    assert (kept.share, kept.seed, len(kept.outcomes)) == ("nas:/x", 3, 3 * 2 + 2)
 
 
 def test_json_is_a_whole_report(recipe: str) -> None:
@@ -128,12 +140,17 @@ def test_an_interrupted_run_is_resumed(
     with HistoryStore.open() as store:
         before = store.experiment(1).outcomes
     assert len(before) == 4
+    ask.link = LinkFacts(name="wan")
+    with pytest.raises(AppError) as refused:
+        run(ask, "resume", *number)
+    assert refused.value.hint == "Resume it without --lab."
+    ask.link = None
     text = run(ask, "resume", *number)
-    assert "10 of 10 trials are done" in text
+    assert "8 of 8 trials are done" in text
     with HistoryStore.open() as store:
         after = store.experiment(1).outcomes
     assert after[:4] == before
-    assert [outcome.order for outcome in after] == list(range(10))
+    assert [outcome.order for outcome in after] == list(range(8))
     with pytest.raises(AppError) as caught:
         run(ask, "resume")
     assert "unfinished" in caught.value.message
@@ -147,7 +164,7 @@ def test_failed_trials_are_tried_again(recipe: str) -> None:
     assert "3 trial(s) failed. The first: The file system has stopped answering." in text
     assert "3 trials failed one after the other" in text
     world.dead, world.before_test = False, lambda _world: None
-    assert "10 of 10 trials are done" in run(ask, "resume")
+    assert "8 of 8 trials are done" in run(ask, "resume")
     with HistoryStore.open() as store:
         assert {outcome.state for outcome in store.experiment(1).outcomes} == {"ok"}
 
@@ -169,3 +186,33 @@ def test_bad_budgets(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse_args(["experiment", "run", "versions", "nas:/x", f"--budget={text}"])
     assert "is not a time" in capsys.readouterr().err
+
+
+def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.speed = lambda values: 1e6 * int(values["nconnect"])
+    ask = Asking(world)
+    active = Active(
+        mount_id=1, device="0:1", share="nas:/x", fstype="nfs4", options="", requested="nconnect=2,soft"
+    )
+    ask.mounts = MountTable(
+        mounts=[Mount(mount_point="/x", share="nas:/x", state="mounted", active=active)], warnings=[]
+    )
+    text = run(ask, "best", "nas:/x", "--budget", "150s", "--seed", "1")
+    assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("best "))
+    assert "nconnect=2" in next(line for line in text.splitlines() if line.startswith("now "))
+    assert "Best: soft," in text
+    assert "in the history as experiment 1" in text
+    assert "Not measured here: Read and write size 1048576" in capsys.readouterr().err
+    with HistoryStore.open() as store:
+        kept = store.experiment(1)
+    assert (kept.name, kept.share) == ("best", "nas:/x")
+    assert kept.outcomes
+    with pytest.raises(AppError):
+        run(ask, "resume")  # a search is not resumed
+
+
+def test_a_search_as_json() -> None:
+    text = run(Asking(World()), "best", "nas:/x", "-o", "soft", "--budget", "60s", "--json", "--no-history")
+    report = msgspec.json.decode(text, type=BestReport)
+    assert report.result.answer.trials == len(report.outcomes)

@@ -1,0 +1,190 @@
+"""One trial: mounted afresh, checked, tested, unmounted; every failure but cancelling becomes its outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from advisor import trials
+from app.bench.cleanup import in_background
+from app.bench.experiment.factors import spec_of
+from app.bench.experiment.plan import VOLATILE
+from app.errors import AppError
+from app.tasks import CancelledError, CancelToken, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from advisor.trials import Outcome
+    from app.bench.experiment.hands import Hands, OpenMount
+    from app.bench.experiment.model import PlannedSet, Work
+    from app.bench.private_mount import Closing
+    from app.bench.result import TestEvent, TestResult
+
+#: An unmount that was left behind at cancelling is waited for this long before the agent ends.
+_CLOSING_S = 40.0
+
+
+def never(_event: TestEvent) -> bool:
+    """Give no trial up."""
+    return False
+
+
+class Surroundings(NamedTuple):
+    """What a trial runs in.
+
+    Attributes:
+        hands: the world.
+        token: cancels it.
+        tell: gets what the test says.
+        give_up: looks at the same, and returns whether the trial need not go on.
+    """
+
+    hands: Hands
+    token: CancelToken
+    tell: Callable[[TestEvent], None]
+    give_up: Callable[[TestEvent], bool] = never
+
+
+def run_trial(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> Outcome:
+    """Run a trial.
+
+    Args:
+        one: the option set; its values in use are compared if they are known.
+        work: what is copied.
+        begun: the outcome without figures.
+        around: world, token and listeners.
+
+    Returns:
+        the outcome; a trial that was given up is "skipped".
+
+    Raises:
+        CancelledError: when the token is set. The mount goes in the background then.
+    """
+    begun = msgspec.structs.replace(begun, started_at=datetime.now(UTC).isoformat(timespec="seconds"))
+    hands, token = around.hands, around.token
+    try:
+        mount = hands.open(one.options, one.read_ahead_kb, token)
+    except CancelledError:
+        raise
+    except AppError as error:
+        return _failed(begun, error)
+    other = _differing(one, mount)
+    outcome = msgspec.structs.replace(
+        begun,
+        effective=mount.effective,
+        figures={trials.MOUNT_S: mount.mount_s},
+        state="mismatch" if other else "ok",
+        note=other,
+    )
+    own = CancelToken()
+    token.on_cancel(own.cancel)
+
+    def pass_on(event: TestEvent) -> None:
+        around.tell(event)
+        if around.give_up(event):
+            own.cancel()
+
+    try:
+        result = mount.run_test(spec_of(work, one.levels), own, pass_on, hands.link)
+    except AppError as error:
+        if token.cancelled:
+            mount.abandon()
+            raise CancelledError from error
+        _close(mount, token)
+        if isinstance(error, CancelledError):
+            return msgspec.structs.replace(
+                outcome, state="skipped", note="Given up on the way: it could not win any more."
+            )
+        return _failed(outcome, error)
+    except BaseException:
+        mount.abandon()
+        raise
+    return _finished(outcome, result, _close(mount, token))
+
+
+def _close(mount: OpenMount, token: CancelToken) -> Closing | None:
+    """Unmount, unless cancelled meanwhile; None if the helper is gone, and the mount with it."""
+    future = run_in_thread("experiment-close", mount.close)
+    over = threading.Event()
+    future.add_done_callback(lambda _future: over.set())
+    token.on_cancel(over.set)
+    over.wait()
+    if not future.done():
+        in_background("experiment-close", lambda: _wait_for(future))
+        token.check()
+    try:
+        return future.result()
+    except AppError:
+        return None
+
+
+def _wait_for(closing: Future[Closing]) -> None:
+    with contextlib.suppress(TimeoutError):
+        closing.exception(_CLOSING_S)
+
+
+def _differing(one: PlannedSet, mount: OpenMount) -> str:
+    """Return what is in use otherwise than when the set was tried, as a sentence, or ""."""
+    # A set that was never tried as a whole has nothing to compare with.
+    names = sorted((one.effective.keys() | mount.effective.keys()) - VOLATILE) if one.effective else []
+    pairs = [(name, one.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
+    if one.read_ahead_kb is not None:
+        pairs.append(("read_ahead_kb", str(one.read_ahead_kb), str(mount.read_ahead_kb)))
+    differing = [f"{name} is {found or 'absent'} instead of {wanted or 'absent'}"
+                 for name, wanted, found in pairs if wanted != found]  # fmt: skip
+    return f"Not mounted as planned: {', '.join(differing)}." if differing else ""
+
+
+def _failed(outcome: Outcome, error: AppError) -> Outcome:
+    return msgspec.structs.replace(outcome, state="failed", note=error.message)
+
+
+def _finished(outcome: Outcome, result: TestResult, closing: Closing | None) -> Outcome:
+    """Return the outcome with its figures."""
+    figures = dict(outcome.figures)
+    notes = [outcome.note] if outcome.note else []
+    write, read = result.write, result.read
+    if write is not None:
+        figures |= {
+            trials.WRITE: write.bytes_per_s,
+            trials.WRITE_BYTES: write.bytes,
+            trials.WRITE_S: write.transfer_s,
+            trials.WRITE_SYNC_S: write.fsync_s + write.close_s,
+            trials.WRITE_TIMEOUTS: write.timeouts,
+            **_known({trials.WRITE_RTT_S: write.mean_rtt_s}),
+        }
+    if read is not None and read.cached:
+        notes.append(result.cache.note if result.cache is not None else "The read came from the cache.")
+    elif read is not None:
+        figures |= {
+            trials.READ: read.bytes_per_s,
+            trials.READ_BYTES: read.bytes,
+            trials.READ_S: read.transfer_s + read.close_s,
+            trials.READ_TIMEOUTS: read.timeouts,
+            **_known({trials.READ_RTT_S: read.mean_rtt_s}),
+        }
+    for name in (trials.CREATE, trials.STAT, trials.DELETE):
+        if name in result.figures:
+            figures[name] = result.figures[name].median
+    if closing is None or closing.unmount_s is None:
+        notes.append("How long unmounting took is not known: the server or the helper did not answer.")
+    if closing is not None:
+        figures |= _known({trials.SYNC_S: closing.sync_s, trials.UNMOUNT_S: closing.unmount_s})
+    transfers = [transfer for transfer in (write, read) if transfer is not None]
+    return msgspec.structs.replace(
+        outcome,
+        figures=figures,
+        timeouts=sum(transfer.timeouts for transfer in transfers),
+        retransmissions=sum(transfer.retransmissions for transfer in transfers),
+        note=" ".join(notes),
+    )
+
+
+def _known(figures: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in figures.items() if value is not None}

@@ -1,0 +1,111 @@
+"""A job in a guest of its own: an experiment whose agent, helper, worker and window are killed at random."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from typing import Any
+
+from private_mounts import HELPER, left, open_mount, processes, told
+
+from advisor.trials import Outcome
+from app.agent.hosts import LocalAgent
+from app.bench.experiment.model import (
+    Experiment,
+    ExperimentArgs,
+    ExperimentEvent,
+    ExperimentPlan,
+    ExperimentRunArgs,
+    Factor,
+    Work,
+)
+from app.errors import AppError
+from app.lab.server import SHARE
+
+#: The window is the agent's other end: killing it closes the agent's input.
+TARGETS = ("agent", "helper", "worker", "window")
+_LATEST_S = 6.0
+
+
+def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
+    """Run an experiment to its end although something is killed so often; return what came of it."""
+    chance = random.Random(seed)
+    experiment = Experiment(
+        share=SHARE,
+        factors=[Factor(name="vers", levels=["3", "4.2"]), Factor(name="rsize", levels=["8192", "65536"])],
+        workloads=[Work(name="file", size=2 * 2**20)],
+        repeats=max(2, kills // 4),
+        seed=seed,
+    )
+    agent = LocalAgent()
+    plan: ExperimentPlan = agent.client.submit(
+        "experiment.plan", ExperimentArgs(experiment=experiment)
+    ).result(60)
+    outcomes: dict[int, Outcome] = {}
+    story: list[str] = []
+    stray: list[str] = []
+    end = time.monotonic() + 100 + 45 * kills
+    while (len(outcomes) < plan.trials or len(story) < kills) and time.monotonic() < end:
+        if len(outcomes) == plan.trials:
+            outcomes.clear()  # it was quicker than the killer: once more
+        target = chance.choice(TARGETS) if len(story) < kills else ""
+        _run_and_kill(agent, plan, outcomes, (target, chance.uniform(0.1, _LATEST_S)))
+        if target:
+            story.append(f"{target}, {len(outcomes)} done")
+        if target in {"agent", "window"}:
+            agent.close()
+            stray += _not_gone(target)
+            agent = LocalAgent()
+    agent.close()
+    with open_mount("vers=4.2") as mount:
+        files = [name for name in told(mount, "/bin/ls", "-A", mount.path) if name.startswith(".")]
+    return {
+        "story": story,
+        "planned": plan.trials,
+        "done": sorted(outcomes),
+        "stray": stray,
+        "left": left() | {"files": files},
+    }
+
+
+def _run_and_kill(
+    agent: LocalAgent, plan: ExperimentPlan, outcomes: dict[int, Outcome], deed: tuple[str, float]
+) -> None:
+    """Run what is left until the end, or until what is killed at that moment ends it."""
+
+    def take(event: ExperimentEvent) -> None:
+        if event.outcome is not None and event.outcome.state != "failed":
+            outcomes[event.outcome.order] = event.outcome
+
+    target, moment_s = deed
+    call = agent.client.submit(
+        "experiment.run", ExperimentRunArgs(plan=plan, done=list(outcomes.values())), take
+    )
+    over = threading.Event()
+    call.future.add_done_callback(lambda _future: over.set())
+    if target:
+        over.wait(moment_s)
+        _kill(agent, target)
+    with contextlib.suppress(AppError):
+        call.result(120)
+
+
+def _kill(agent: LocalAgent, target: str) -> None:
+    if target == "window":
+        with contextlib.suppress(OSError):
+            agent._child.stdin.close()
+        return
+    names = {"agent": "app.agent", "helper": str(HELPER), "worker": "app.bench.worker"}
+    for pid in processes(names[target]):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _not_gone(target: str) -> list[str]:
+    """Return what is still running some time after agent or window have gone."""
+    end = time.monotonic() + 40
+    while (pids := processes("app.agent", "app.bench", str(HELPER), "mount.nfs")) and time.monotonic() < end:
+        time.sleep(0.1)
+    return [f"{target}: {pid}" for pid in pids]
