@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _sample(t_s: float, speed: float = 11.5e6) -> StatsSample:
     return StatsSample(
         t_s=t_s, read_bytes_per_s=speed, write_bytes_per_s=0, ops_per_s=44, rtt_s=0.0021, queue_s=None,
-        timeouts=0, retransmissions=0, connections=1, errors=2, read_ahead_kb=128,
+        timeouts=0, retransmissions=0, connections=1, errors=2, read_ahead_kb=128, execute_s=0.0031,
         operations=[
             OperationRate(name="READ", ops_per_s=44, bytes_per_s=speed, queue_s=0, rtt_s=0.0021,
                           execute_s=0.003, timeouts=0, retransmissions=0, errors=2)
@@ -40,6 +40,7 @@ def test_a_mount_is_watched_while_somebody_looks(driver: Driver, fake: FakeHost)
     driver.tab("Live")
     driver.wait(lambda: "9 MB/s" in driver.text_of("live-said"))
     assert driver.text_of("live-rtt") == "2.1 ms"
+    assert driver.text_of("live-execute") == "3.1 ms"
     assert driver.text_of("live-readahead") == "128 KiB"
     assert "44 answered a second" in driver.text_of("connections")
     table = driver.find(OperationsTable, "operations")

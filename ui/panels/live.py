@@ -95,6 +95,9 @@ class LivePanel(QWidget):
             ("queue", self.tr("Waiting to be sent"),
              self.tr("Near zero is usual. More than the round trip means that more is asked for than may be "
                      "under way at once: more connections (nconnect) or slots can help.")),
+            ("execute", self.tr("From the call to its end"),
+             self.tr("Waiting and round trip together, and what the client itself takes. Much more than these "
+                     "two means that this computer is busy.")),
             ("timeouts", self.tr("Time-outs"),
              self.tr("None is usual. Otherwise the server or the network was away for longer than timeo.")),
             ("retransmissions", self.tr("Sent again"),
@@ -189,7 +192,8 @@ class LivePanel(QWidget):
             )
         )
         texts = {
-            "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s), "timeouts": str(sample.timeouts),
+            "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s),
+            "execute": _time(sample.execute_s), "timeouts": str(sample.timeouts),
             "retransmissions": str(sample.retransmissions),
             "errors": "—" if sample.errors is None else str(sample.errors),
             "readahead": "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024),
