@@ -96,8 +96,8 @@ class LivePanel(QWidget):
              self.tr("Near zero is usual. More than the round trip means that more is asked for than may be "
                      "under way at once: more connections (nconnect) or slots can help.")),
             ("execute", self.tr("From the call to its end"),
-             self.tr("Waiting and round trip together, and what the client itself takes. Much more than these "
-                     "two means that this computer is busy.")),
+             self.tr("Waiting and round trip together, and what the client itself takes. Much more than "
+                     "these two means that this computer is busy.")),
             ("timeouts", self.tr("Time-outs"),
              self.tr("None is usual. Otherwise the server or the network was away for longer than timeo.")),
             ("retransmissions", self.tr("Sent again"),
