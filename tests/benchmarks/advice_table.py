@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from advisor.analysis import interval, median
+from advisor.analysis import ENOUGH, interval, median
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
@@ -171,7 +171,7 @@ def table(cells: list[Cell]) -> str:
 
 
 def recorded(cells: Cells, order: list[str]) -> str:
-    """Return what was measured in rounds, as tests/data/advice/measured.toml has it."""
+    """Return what was measured in enough rounds, as tests/data/advice/measured.toml has it."""
     lines = [
         "# Speeds that tests/benchmarks/advice_regret.py measured in the lab, to compare the model with: the",
         "# facts of the link, the work, and for each setting the median, lowest and highest of all its runs",
@@ -179,7 +179,7 @@ def recorded(cells: Cells, order: list[str]) -> str:
     ]
     for cell in _ordered(cells, order):
         link, client = cell.facts.link, cell.facts.client
-        if link is None:
+        if link is None or len(cell.speeds[str(cell.advised)]) < ENOUGH:
             continue
         known = {
             name: value
