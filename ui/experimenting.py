@@ -6,10 +6,11 @@ import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.bench.experiment import keeping
-from app.bench.experiment.model import ExperimentArgs, ExperimentRunArgs
+from app.bench.experiment.model import BestArgs, ExperimentArgs, ExperimentRunArgs
 from app.errors import AppError, ErrorKind
 from ui.models.timeline import Timeline
 
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
     from advisor.trials import Outcome
     from app.bench.experiment.keeping import KeptExperiment
-    from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, ExperimentResult
+    from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult
     from app.bench.experiment.recipe import Recipe, Size
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
 
+#: What the history calls a search for the best setting.
+SEARCH = "best"
 State = Literal["idle", "planning", "running"]
 
 
@@ -50,6 +53,7 @@ class Experimenting(QObject):
         self.plan: ExperimentPlan | None = None
         self.outcomes: dict[int, Outcome] = {}
         self.result: ExperimentResult | None = None
+        self.best: BestResult | None = None
         self.progress: ExperimentEvent | None = None
         self.timeline = Timeline()
         self.stopping = False
@@ -64,7 +68,14 @@ class Experimenting(QObject):
     def resumable(self) -> bool:
         """Whether trials of a begun experiment are left."""
         done = sum(outcome.state != "failed" for outcome in self.outcomes.values())
-        return not self.busy and bool(self.number) and self.plan is not None and done < self.plan.trials
+        plan = self.plan
+        return (
+            not self.busy
+            and bool(self.number)
+            and plan is not None
+            and plan.experiment.recipe != SEARCH
+            and done < plan.trials
+        )
 
     def make_plan(self, recipe: Recipe, share: str, size: Size, budget_s: float | None) -> None:
         """Have every option set tried on the share."""
@@ -77,6 +88,17 @@ class Experimenting(QObject):
             "planning", "experiment.plan", ExperimentArgs(experiment=experiment, budget_s=budget_s),
             self._on_planned,
         )  # fmt: skip
+
+    def search(self, share: str, options: str, budget_s: float | None) -> None:
+        """Look for the best setting, beside the options given."""
+        if self.busy:
+            return
+        self._clear()
+        self.share = share
+        args = BestArgs(share=share, options=options, seed=secrets.randbelow(2**31))
+        if budget_s is not None:
+            args = msgspec.structs.replace(args, budget_s=budget_s)
+        self._begin("running", "experiment.best", args, self._on_best)
 
     def start(self) -> None:
         """Keep what is planned as a new experiment, and run it."""
@@ -119,7 +141,7 @@ class Experimenting(QObject):
 
     def _clear(self) -> None:
         self.number = 0
-        self.plan = self.result = self.progress = None
+        self.plan = self.result = self.best = self.progress = None
         self.outcomes = {}
         self.timeline = Timeline()
         self.stopping = False
@@ -173,19 +195,43 @@ class Experimenting(QObject):
             self.timeline = Timeline()
         if event.test is not None:
             self.timeline.take(event.test)
+        if event.plan is not None:
+            self._take_plan(event.plan)
         if event.outcome is not None:
             self._take(event.outcome)
         self.ticked.emit()
 
+    def _take_plan(self, plan: ExperimentPlan) -> None:
+        """Keep a search, whose plan is told while it runs."""
+        self.plan = plan
+        call = self._run("history", lambda: keeping.begin(plan))
+        call.succeeded.connect(partial(self._on_search_kept, plan))
+        call.failed.connect(self.failed)
+        self.changed.emit()
+
+    def _on_search_kept(self, plan: ExperimentPlan, number: int) -> None:
+        if plan is self.plan:
+            self.number = number
+            for outcome in self.outcomes.values():
+                self._keep(outcome)
+            self.changed.emit()
+
     def _take(self, outcome: Outcome) -> None:
         self.outcomes[outcome.order] = outcome
+        if self.number:
+            self._keep(outcome)
+        self.changed.emit()
+
+    def _keep(self, outcome: Outcome) -> None:
         number = self.number
         kept = self._run("history", lambda: keeping.keep(number, outcome))
         kept.failed.connect(self.failed)
-        self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
         self.result = result
+
+    def _on_best(self, result: BestResult) -> None:
+        self.best = result
 
     def _on_done(self, call: BridgeCall, done: Callable[[Any], None], answer: Any) -> None:
         if call is self._call:

@@ -6,13 +6,17 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.search import Answer, Found
 from advisor.trials import Outcome
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import Empty, HelloResult, MountSpeed, SpeedsSample, StatsSample, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.experiment.model import (
+    BestResult,
     Experiment,
     ExperimentEvent,
     ExperimentPlan,
@@ -209,6 +213,7 @@ class FakeHost:
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
             "stats.watch": self.watch, "stats.speeds": self.speeds,
             "experiment.plan": self.plan_experiment, "experiment.run": self.run_experiment,
+            "experiment.best": self.find_best,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:
@@ -265,6 +270,20 @@ class FakeHost:
         self._hold(context)
         context.emit(ExperimentEvent(phase="trying", number=1, total=2, levels={"rsize": "8192"}))
         return self.experiment
+
+    def find_best(self, args: Any, context: Context) -> BestResult:
+        self.calls.append(("experiment.best", args))
+        search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
+        plan = msgspec.structs.replace(self.experiment, experiment=search)
+        context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
+        for number, outcome in enumerate(self.outcomes, 1):
+            context.emit(ExperimentEvent(phase="done", number=number, total=18, levels=outcome.levels,
+                                         workload=outcome.workload, outcome=outcome))  # fmt: skip
+        one = SETS[4]
+        found = Found(levels=one.levels, values=[110e6], median=110e6, low=105e6, high=115e6, method="model")
+        answer = Answer(winner=found, runner_up=None, default=found, current=None, decided=True, trials=18,
+                        tried=6, candidates=6)  # fmt: skip
+        return BestResult(plan=plan, answer=answer, options=one.options, read_ahead_kb=None)
 
     def run_experiment(self, args: Any, context: Context) -> ExperimentResult:
         self.calls.append(("experiment.run", args))

@@ -71,8 +71,8 @@ def planned(driver: Driver) -> None:
 def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
     opened(driver)
     recipe = combo(driver, "experiment-recipe")
-    assert recipe.count() == 5
-    for place in range(recipe.count()):
+    assert recipe.count() == 6
+    for place in range(5):
         recipe.setCurrentIndex(place)
         assert driver.sees("experiment-study")
     driver.click("experiment-study")
@@ -136,6 +136,21 @@ def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
 
 
+def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
+    opened(driver)
+    recipe = combo(driver, "experiment-recipe")
+    recipe.setCurrentIndex(5)
+    assert not driver.sees("experiment-size")
+    driver.click("experiment-plan")
+    driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
+    (args,) = fake.asked("experiment.best")
+    assert (args.share, args.budget_s) == ("nas01:/export/home", 300.0)
+    driver.wait(lambda: "Search 1 of the history: 18 trials" in driver.text_of("experiment-ended"))
+    assert not driver.sees("experiment-start")
+    with HistoryStore.open() as store:
+        driver.wait(lambda: len(store.experiment(1).outcomes) == 18)
+
+
 def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
     number = keeping.begin(PLAN)
     for outcome in outcomes():
@@ -183,7 +198,7 @@ def test_a_recipe_of_one_s_own(driver: Driver) -> None:
     text.setPlainText(whole)
     driver.click("recipe-save")
     recipe = combo(driver, "experiment-recipe")
-    driver.wait(lambda: recipe.count() == 6)
+    driver.wait(lambda: recipe.count() == 7)
     assert "your own" in recipe.currentText()
 
 

@@ -402,7 +402,7 @@ class DetailPanel(QWidget):
         wish = self.settings.wish()
         self.advice.set_subject(self._mount, wish)
         self.quick_test.set_wish(wish)
-        self.experiment.set_share(self._mount.share if self._mount is not None else wish.share)
+        self.experiment.set_share(self._mount.share if self._mount is not None else wish.share, wish.options)
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._unmount_button.setVisible(active)

@@ -12,7 +12,7 @@ from app.bench.experiment import keeping
 from app.bench.experiment.library import delete_recipe, recipe_source, recipes
 from ui.dialogs.confirm import confirm
 from ui.dialogs.recipe import RecipeDialog
-from ui.experimenting import Experimenting
+from ui.experimenting import SEARCH, Experimenting
 from ui.history_keeping import HistoryKeeping
 from ui.panels.experiment_progress import ExperimentProgress
 from ui.panels.experiment_results import ExperimentResults
@@ -52,7 +52,7 @@ class ExperimentPanel(QWidget):
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()
         self._run = run
-        self._share = ""
+        self._share = self._options = ""
         self._was_busy = False
         self._experimenting = Experimenting(submit, run, self)
         self._experimenting.changed.connect(self._refresh)
@@ -120,8 +120,9 @@ class ExperimentPanel(QWidget):
         """Whether something runs on the host."""
         return self._experimenting.busy
 
-    def set_share(self, share: str) -> None:
-        """Experiment on this share from now on; one that runs goes on."""
+    def set_share(self, share: str, options: str) -> None:
+        """Experiment on this share from now on, whose settings are these; one that runs goes on."""
+        self._options = options
         if share == self._share:
             return
         self._share = share
@@ -161,12 +162,13 @@ class ExperimentPanel(QWidget):
                 self._read()
         self._setup.set_state(
             planning=now.state == "planning", busy=now.busy,
-            possible=bool(self._share) and self._setup.recipe is not None,
+            possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
         )  # fmt: skip
         self._plan.show_plan(now.plan)
         self._progress.refresh()
         self._results.refresh()
-        self._start.setVisible(now.plan is not None and not now.busy and (not now.number or now.resumable))
+        new = not now.number and now.best is None
+        self._start.setVisible(now.plan is not None and not now.busy and (new or now.resumable))
         self._start.setText(self.tr("&Go on with it") if now.number else self.tr("&Start"))
         self._ended.setText(self._ending())
         self._ended.setVisible(bool(self._ended.text()))
@@ -176,6 +178,10 @@ class ExperimentPanel(QWidget):
         if now.busy or now.plan is None or not now.number:
             return "" if self._share else self.tr("Name a share in the settings first.")
         done = sum(outcome.state != "failed" for outcome in now.outcomes.values())
+        if now.plan.experiment.recipe == SEARCH:
+            text = self.tr("Search {number} of the history: {done} trials on {share}.")
+            text = text.format(number=now.number, done=done, share=now.share)
+            return f"{text} {now.best.stopped}".strip() if now.best is not None else text
         text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
             number=now.number, done=done, planned=now.plan.trials, share=now.share
         )
@@ -185,7 +191,9 @@ class ExperimentPanel(QWidget):
 
     def _on_plan(self) -> None:
         recipe = self._setup.recipe
-        if recipe is not None and self._share:
+        if self._setup.searches:
+            self._experimenting.search(self._share, self._options, self._setup.budget_s)
+        elif recipe is not None and self._share:
             self._experimenting.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
 
     def _on_start(self) -> None:

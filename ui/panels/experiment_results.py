@@ -20,7 +20,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.findings import figure_label, figures_in, find, measured, set_of
+from app.bench.experiment.findings import (
+    answer_texts,
+    figure_label,
+    figures_in,
+    find,
+    measured,
+    set_of,
+)
 from ui.dialogs.buttons import show_outline
 from ui.models.figure_words import written
 from ui.models.ranking_model import RankingModel
@@ -207,8 +214,10 @@ class ExperimentResults(QWidget):
         self._table.setFixedHeight(self._table.horizontalHeader().sizeHint().height() + line * lines + 8)
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
+        best = self._experimenting.best
+        said = found.said if best is None else [*answer_texts(best, written), *found.said]
         for tone, sentences in self._said.items():
-            sentences.show_sentences([text for one, text in found.said if one == tone])
+            sentences.show_sentences([text for one, text in said if one == tone])
         if not self._experimenting.busy:
             self._show_pictures(found)
         self._on_selection()

@@ -112,6 +112,8 @@ class ExperimentSetup(QWidget):
         for row, (text, box) in enumerate(rows):
             label = QLabel(text)
             label.setBuddy(box)
+            if box is self._size:
+                self._size_label = label
             grid.addWidget(label, row, 0)
             grid.addWidget(box, row, 1)
         grid.addWidget(self._own, 0, 2)
@@ -155,6 +157,7 @@ class ExperimentSetup(QWidget):
         for recipe in recipes:
             own = self.tr("{title} (your own)").format(title=recipe.title)
             self._recipe.addItem(own if recipe.own else recipe.title)
+        self._recipe.addItem(self.tr("Find the best setting within a time"))
         names = [recipe.name for recipe in recipes]
         self._recipe.setCurrentIndex(names.index(kept) if kept in names else 0)
         self._recipe.blockSignals(False)  # noqa: FBT003
@@ -172,11 +175,18 @@ class ExperimentSetup(QWidget):
     def set_state(self, *, planning: bool, busy: bool, possible: bool) -> None:
         """Offer what can be done now."""
         self._planning = planning
-        self._plan.setText(self.tr("&Stop") if planning else self.tr("&Plan it"))
+        idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
+        self._plan.setText(self.tr("&Stop") if planning else idle)
         self._plan.setEnabled(planning or (possible and not busy))
         for widget in (self._recipe, self._size, self._budget, self._own):
             widget.setEnabled(not busy)
+        self._own.setEnabled(not busy and self.recipe is not None)
         self._earlier.setEnabled(not busy and self._earlier.count() > 1)
+
+    @property
+    def searches(self) -> bool:
+        """Whether the best setting is to be looked for."""
+        return bool(self._recipes) and self._recipe.currentIndex() == len(self._recipes)
 
     @property
     def recipe(self) -> Recipe | None:
@@ -199,7 +209,10 @@ class ExperimentSetup(QWidget):
 
     def _on_chosen(self, _index: int = 0) -> None:
         recipe = self.recipe
-        self._text.setText(recipe.text if recipe is not None else "")
+        self._text.setText(recipe.text if recipe is not None else self._search_text())
+        self._own.setEnabled(recipe is not None)
+        for widget in (self._size, self._size_label):
+            widget.setVisible(recipe is not None)
         study = recipe.study if recipe is not None else None
         self._more.setVisible(study is not None)
         self._remove.setEnabled(recipe is not None and recipe.own)
@@ -213,6 +226,14 @@ class ExperimentSetup(QWidget):
                 self._study_labels[name].setText(text)
         self._show_study(open_=self._more.isChecked())
         self.chosen.emit()
+
+    def _search_text(self) -> str:
+        return self.tr(
+            "Looks for the options with which a file is copied fastest: versions, transfer sizes, "
+            "connections and readahead in all combinations. Few trials are enough: each one says something "
+            "of its neighbours, and what is clearly slower is given up. Without a limit it takes five "
+            "minutes."
+        )
 
     def _show_study(self, open_: bool) -> None:  # noqa: FBT001 - a slot
         sign = "▾" if open_ else "▸"

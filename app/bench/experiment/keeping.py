@@ -41,7 +41,8 @@ class KeptExperiment:
     @property
     def resumable(self) -> bool:
         """Whether something is left to run here."""
-        return not self.origin and self.done < self.plan.trials
+        search = self.plan.experiment.recipe == "best"
+        return not self.origin and not search and self.done < self.plan.trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
