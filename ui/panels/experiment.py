@@ -54,6 +54,8 @@ class ExperimentPanel(QWidget):
         self._run = run
         self._share = self._options = ""
         self._was_busy = False
+        #: What was written to a file, until something else begins.
+        self._written = ""
         self._experimenting = Experimenting(submit, run, self)
         self._experimenting.changed.connect(self._refresh)
         self._experimenting.failed.connect(self.failed)
@@ -157,6 +159,7 @@ class ExperimentPanel(QWidget):
         now = self._experimenting
         if now.busy != self._was_busy:
             self._was_busy = now.busy
+            self._written = ""
             self.running_changed.emit(now.busy)
             if not now.busy and self.isVisible():
                 self._read()
@@ -170,7 +173,7 @@ class ExperimentPanel(QWidget):
         new = not now.number and now.best is None
         self._start.setVisible(now.plan is not None and not now.busy and (new or now.resumable))
         self._start.setText(self.tr("&Go on with it") if now.number else self.tr("&Start"))
-        self._ended.setText(self._ending())
+        self._ended.setText(f"{self._ending()} {self._written}".strip())
         self._ended.setVisible(bool(self._ended.text()))
 
     def _ending(self) -> str:
@@ -206,7 +209,8 @@ class ExperimentPanel(QWidget):
         self._keeping.ask_export_experiment(self._experimenting.number, kind)
 
     def _on_written(self, text: str, _gone: object) -> None:
-        self._ended.setText(text)
+        self._written = text
+        self._refresh()
 
     def _on_edit(self) -> None:
         recipe = self._setup.recipe
