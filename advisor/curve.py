@@ -50,7 +50,7 @@ class Curve:
 def expected_curve(
     options: MountOptions, advised: MountOptions, facts: Facts, *, read_ahead: int, advised_read_ahead: int
 ) -> Curve | None:
-    """Return the curve of a read, or of a copy over UDP where a card of 1993 receives; None if unknown.
+    """Return the curve of a read over TCP, or of a copy over UDP to a card of 1993; None if unknown.
 
     Args:
         options: as they are.
@@ -59,8 +59,11 @@ def expected_curve(
         read_ahead: in force, bytes.
         advised_read_ahead: recommended, bytes.
     """
-    if implied_values(advised).get("proto", "").startswith("udp"):
+    transport = implied_values(advised).get("proto", "")
+    if transport.startswith("udp"):
         return _udp_curve(options, advised, facts)
+    if transport.startswith("rdma"):
+        return None  # the model is one of TCP
     work = Work(direction="read", length=COPY_LENGTH, block=COPY_BLOCK)
     values = sorted({*_READ_AHEADS, advised_read_ahead})
     points = [predict(advised, facts, work, read_ahead=value) for value in values]

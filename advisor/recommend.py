@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from advisor.fact_names import unknown_facts
 from advisor.formulas import compute
 from advisor.lint_situation import LintContext, Situation
 from advisor.options import catalogue, implied_values
@@ -120,7 +121,7 @@ class Advice:
         recommendations: changes, in the catalogue's order.
         agreed: options that are right as they are: name to reason.
         not_recommended: values that lost, or that a rule warns of.
-        unknown: facts that would have mattered: field to why it is not known.
+        unknown: facts that would have mattered: part and field, as in link.rtt_s, to why it is not known.
     """
 
     recommendations: tuple[Recommendation, ...]
@@ -322,7 +323,4 @@ def _place(option: str) -> tuple[int, str]:
 
 def _unknown(facts: Facts) -> dict[str, str]:
     """Return why facts are unknown."""
-    parts = [part for part in (facts.link, facts.server, facts.client) if part is not None]
-    return {
-        name: text for part in parts for name, text in part.sources.items() if getattr(part, name, "") is None
-    }
+    return {f"{part}.{name}": why for part, name, why in unknown_facts(facts)}

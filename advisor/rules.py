@@ -61,7 +61,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         workloads: what the mount is for is one of these.
         udp: whether the kernel's client speaks NFS over UDP.
         udp_possible: the kernel is not known to be without NFS over UDP.
-        kernel_from: the kernel is at least this.
+        kernel_from: the kernel is at least this; that of another machine, which is not known, is taken to be.
         shared: whether other mounts use the server's connections already.
     """
 
@@ -202,11 +202,13 @@ def _of_client(given: Given, client: ClientFacts, workload: Workload) -> _Checks
     if given.workloads:
         yield workload in given.workloads, f"used for: {workload}"
     if given.udp is not None:
-        yield client.udp is given.udp, f"NFS over UDP in this kernel: {'yes' if client.udp else 'no'}"
+        yield client.udp is given.udp, f"NFS over UDP in the kernel: {'yes' if client.udp else 'no'}"
     if given.udp_possible is not None:
-        known = "unknown" if client.udp is None else "yes"
-        yield client.udp is not False, f"NFS over UDP in this kernel: {known}"
-    if given.kernel_from is not None:
+        known = "not known" if client.udp is None else "yes"
+        yield client.udp is not False, f"NFS over UDP in the kernel: {known}"
+    if given.kernel_from is not None and not client.kernel:
+        yield True, "kernel: not known, it must be {}.{} or newer".format(*given.kernel_from)
+    elif given.kernel_from is not None:
         match = re.match(r"([0-9]{1,6})\.([0-9]{1,6})", client.kernel)
         holds = match is not None and (int(match[1]), int(match[2])) >= given.kernel_from
         yield holds, f"kernel: {client.kernel}"

@@ -9,6 +9,7 @@ import msgspec
 
 from advisor.cards import card_named, cards
 from advisor.curve import COPY_BLOCK, COPY_LENGTH, Curve, expected_curve
+from advisor.expectation import tempered
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint_situation import LintContext
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 _BY_HAND = "chosen by hand"
+_ELSEWHERE = "it is another machine, which was not asked"
+#: What is expected is told of copies of large files.
+_WORKS: dict[Direction, Work] = {
+    "write": Work(direction="write", length=COPY_LENGTH, block=COPY_BLOCK),
+    "read": Work(direction="read", length=COPY_LENGTH, block=COPY_BLOCK),
+}
 
 
 class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +97,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         recommendations: changes, in the catalogue's order.
         agreed: what is right as it is: name to reason.
         not_recommended: values that one might expect, and why not.
-        unknown: facts that are not known: name to why.
+        unknown: facts that are not known: part and field, as in link.rtt_s, to why.
         expected: speeds of copies of large files.
         attention: what no mount option mends.
         curve: the expected speed over what decides it, None where the link is not known.
@@ -140,26 +147,24 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
     advice = recommend(options, facts, workload, context=context, tunables=tunables, measured=args.measured)
     advised = use_recommended(options, advice)
     read_ahead, wanted = _read_aheads(tunables, advice)
-    works = [
-        Work(direction=direction, length=COPY_LENGTH, block=COPY_BLOCK) for direction in ("write", "read")
-    ]
+    expected = {
+        direction: Expected(
+            direction=direction,
+            now=_predict(options, facts, work, read_ahead),
+            advised=_predict(advised, facts, work, wanted),
+        )
+        for direction, work in _WORKS.items()
+    }
     return AdviceResult(
         facts=facts,
         options=str(options),
         advised_options=str(advised),
         workload=workload,
-        recommendations=advice.recommendations,
+        recommendations=tempered(advice.recommendations, expected["read"].now, expected["read"].advised),
         agreed=dict(advice.agreed),
         not_recommended=advice.not_recommended,
         unknown=dict(advice.unknown),
-        expected=[
-            Expected(
-                direction=work.direction,
-                now=_predict(options, facts, work, read_ahead),
-                advised=_predict(advised, facts, work, wanted),
-            )
-            for work in works
-        ],
+        expected=list(expected.values()),
         attention=advice.attention,
         curve=expected_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
     )
@@ -192,7 +197,7 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
     said of the client.
     """
     if (args.adapter or args.link or args.server) and not args.share and not args.mount_point:
-        facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), "another machine")))
+        facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), _ELSEWHERE)))
     if args.link:
         facts = replace(facts, link=_link_by_hand(args.link))
     if args.adapter:
@@ -231,7 +236,7 @@ def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts
     named = dict.fromkeys(("card", "adapter", "rate_bps", "kind"), _BY_HAND)
     return LinkFacts(
         name=title, kind="ethernet", adapter=title, card=card, rate_bps=1e7, mtu=1500,
-        sources={**named, "rtt_s": "another machine", "driver": "another machine"},
+        sources={**named, "rtt_s": _ELSEWHERE, "driver": _ELSEWHERE},
     )  # fmt: skip
 
 
@@ -255,7 +260,7 @@ def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]
 
 
 def _predict(options: MountOptions, facts: Facts, work: Work, read_ahead: int) -> Prediction | None:
-    """Return what the model of TCP expects; over UDP it does not hold."""
-    if implied_values(options).get("proto", "").startswith("udp"):
+    """Return what the model of TCP expects; over UDP and RDMA it does not hold."""
+    if implied_values(options).get("proto", "").startswith(("udp", "rdma")):
         return None
     return predict(options, facts, work, read_ahead=read_ahead)

@@ -164,9 +164,9 @@ def curve_text(curve: Curve | None) -> list[str]:
 
 
 def _value(name: str, value: str | None) -> str:
-    if value is None:
-        return _tr("not given")
     option = catalogue().find(name)
+    if value is None:
+        return _tr("not given") if option is not None else _tr("not known")
     if option is not None:
         return value_text(option, value) or _tr("yes")
     return format_size(int(value) * 1024) if name == "read_ahead_kb" and value.isdigit() else value

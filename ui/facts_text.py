@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from PySide6.QtCore import QCoreApplication
 
 from advisor.cards import cards
+from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.servers import server_kinds
 from app.units import format_duration, format_rate
 
 if TYPE_CHECKING:
-    from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+    from advisor.fact_names import Part
+    from advisor.facts import Facts, LinkFacts, ServerFacts
 
 
 class FactText(NamedTuple):
@@ -39,13 +41,8 @@ def fact_rows(facts: Facts) -> list[FactText]:
 def unknown_reasons(facts: Facts) -> dict[str, list[str]]:
     """Return why facts are not known, with the names of the facts."""
     reasons: dict[str, list[str]] = {}
-    parts: list[tuple[dict[str, str], LinkFacts | ServerFacts | ClientFacts | None]] = [
-        (_link_labels(), facts.link), (_server_labels(), facts.server), (_client_labels(), facts.client),
-    ]  # fmt: skip
-    for labels, part in parts:
-        for name, why in (part.sources if part is not None else {}).items():
-            if getattr(part, name, "") is None and name in labels:
-                reasons.setdefault(why, []).append(labels[name])
+    for part, name, why in unknown_facts(facts):
+        reasons.setdefault(why, []).append(_labels(part)[name])
     return reasons
 
 
@@ -66,7 +63,7 @@ def _link_rows(link: LinkFacts) -> list[FactText]:
     # Only where it is another one.
     up = "" if link.up_bps is None or link.up_bps == link.rate_bps else format_rate(link.up_bps)
     values |= {name: text for name, text in (("up_bps", up), ("loss", loss), ("via", via)) if text}
-    rows = _texts(values, _link_labels(), link.sources)
+    rows = _texts(values, _labels("link"), link.sources)
     if link.emulated:
         rows.insert(0, FactText(_tr("Link"), _tr("{name}, emulated").format(name=link.name), _tr("the lab")))
     return rows
@@ -84,39 +81,12 @@ def _server_rows(server: ServerFacts) -> list[FactText]:
         "kind": kind.title if kind is not None else server.implementation or server.kind or "",
         "tcp_versions": "; ".join(versions) or (_tr("none that it tells of") if asked else ""),
     }
-    return _texts(values, _server_labels(), server.sources)
+    return _texts(values, _labels("server"), server.sources)
 
 
 def _texts(values: dict[str, str], labels: dict[str, str], sources: dict[str, str]) -> list[FactText]:
     return [FactText(labels[name], value, sources.get(name, "")) for name, value in values.items()]
 
 
-def _link_labels() -> dict[str, str]:
-    return {
-        "interface": _tr("Interface"), "kind": _tr("Kind of link"), "adapter": _tr("Adapter"),
-        "driver": _tr("Driver"), "bus": _tr("Bus"), "bus_id": _tr("Adapter's id"), "rate_bps": _tr("Speed"),
-        "up_bps": _tr("Speed towards the server"), "duplex": _tr("Duplex"), "mtu": _tr("MTU"),
-        "rtt_s": _tr("Round trip"),
-        "rtt_p95_s": _tr("Slow round trips"), "jitter_s": _tr("Variation of the round trip"),
-        "loss": _tr("Lost packets"), "via": _tr("Goes through"), "members": _tr("Ports in use together"),
-        "path_mtu": _tr("MTU of the whole way"), "receive_ring": _tr("Receive ring"),
-        "errors": _tr("Receive errors"), "drops": _tr("Dropped packets"),
-    }  # fmt: skip
-
-
-def _server_labels() -> dict[str, str]:
-    return {
-        "address": _tr("Server's address"), "reachable": _tr("Whether the server answers"),
-        "same_subnet": _tr("Whether a router is between"), "kind": _tr("Server"),
-        "tcp_versions": _tr("NFS versions"), "udp_versions": _tr("NFS versions over UDP"),
-        "card": _tr("Server's adapter"),
-    }  # fmt: skip
-
-
-def _client_labels() -> dict[str, str]:
-    return {
-        "kernel": _tr("Kernel"), "nfs_utils": _tr("Version of nfs-utils"), "udp": _tr("NFS over UDP"),
-        "memory_bytes": _tr("Memory"), "tcp_slots": _tr("Requests at once on a connection"),
-        "session_slots": _tr("Requests at once in a session"), "tcp_window_bytes": _tr("TCP window"),
-        "sharing": _tr("Mounts that share the connections"),
-    }  # fmt: skip
+def _labels(part: Part) -> dict[str, str]:
+    return {name: _tr(text) for name, text in FACT_NAMES[part].items()}

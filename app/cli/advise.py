@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from advisor.cards import cards
+from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.options import MountOptions, catalogue
 from advisor.rules import WORKLOADS
 from advisor.servers import server_kinds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
+    from advisor.curve import Curve
     from advisor.recommend import Recommendation
     from app.advice import AdviceResult, Expected
 
@@ -77,10 +79,14 @@ def advice_text(result: AdviceResult) -> str:
     lines: list[str] = []
     if result.facts.link is not None:
         lines += [f"Link: {link_text(result.facts.link)}", ""]
+    server = result.facts.server
+    if server is not None and server.reachable is False:
+        lines += [f"The server does not answer now ({server.sources['reachable']}).", ""]
     for matter in result.attention:
         lines += [*_wrapped(f"{matter.text} {matter.reason}", ""), ""]
     if not result.recommendations:
-        lines.append("Nothing to change.")
+        known = "" if result.agreed else " No rule asks for anything else, given what is known."
+        lines.append(f"Nothing to change.{known}")
     for _rule, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
         lines += [*_recommendations(list(group)), ""]
     if result.agreed:
@@ -93,10 +99,11 @@ def advice_text(result: AdviceResult) -> str:
             (_change(other.option, other.value), other.reason) for other in result.not_recommended
         )
         lines.append("")
-    lines += _expected_lines(result.expected)
-    if result.unknown:
+    lines += _expected_lines(result.expected) + _udp_lines(result.curve)
+    unknown = [(FACT_NAMES[part][name], why) for part, name, why in unknown_facts(result.facts)]
+    if unknown:
         lines.append("Not known, and so not taken into account:")
-        lines += [f"  {name.replace('_', ' ')}: {why}" for name, why in result.unknown.items()]
+        lines += _by_reason(unknown)
     return "\n".join(lines).rstrip()
 
 
@@ -113,7 +120,8 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
     """Say once what several options have in common."""
     item = items[0]
     for each in items:
-        now = "not given" if each.current is None else each.current or "on"
+        absent = "not given" if catalogue().find(each.option) is not None else "not known"
+        now = absent if each.current is None else each.current or "on"
         own = " (asked for by you)" if each.replaces_own else ""
         yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}"
     yield from _wrapped(item.reason, "  ")
@@ -152,6 +160,17 @@ def _expected_lines(expected: list[Expected]) -> list[str]:
             text += f" now, {format_speed(advised.bytes_per_s)} as advised"
         lines.append(f"{text}, give or take {advised.error:.0%}; bounded by {advised.limit}")
     return [*lines, ""] if lines else []
+
+
+def _udp_lines(curve: Curve | None) -> list[str]:
+    if curve is None or curve.over == "read_ahead_kb":
+        return []
+    (now, slow), (best, fast) = curve.now, curve.advised
+    speeds = f"{format_speed(slow)} now, with {now} bytes at a time"
+    if now != best or format_speed(slow) != format_speed(fast):
+        speeds += f"; {format_speed(fast)} as advised, with {best}"
+    heading = "Expected of a copy over UDP (from a model, not measured):"
+    return [heading, f"  {speeds}; give or take {curve.errors[0]:.0%}", ""]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -86,8 +86,11 @@ class AdviceAnswer(QWidget):
         self._use.setEnabled(not elsewhere)
         self._try.setVisible(bool(own) and mounted and not elsewhere)
         count = len(result.recommendations)
+        nothing = self.tr("Nothing to change.")
+        if not result.agreed:
+            nothing = self.tr("Nothing to change: no rule asks for anything else, given what is known.")
         self._summary.setText(
-            self.tr("Nothing to change.") if not count
+            nothing if not count
             else self.tr("One thing to change") if count == 1
             else self.tr("{count} things to change").format(count=count)
         )  # fmt: skip

@@ -99,7 +99,7 @@ def test_an_unknown_fact_fires_nothing_and_says_why() -> None:
     facts = Facts(client=ClientFacts(), link=LinkFacts(sources={"rate_bps": "a virtual adapter tells none"}))
     advice = recommend(MountOptions.parse("proto=udp"), facts)
     assert advice.recommendations == ()
-    assert advice.unknown == {"rate_bps": "a virtual adapter tells none"}
+    assert advice.unknown == {"link.rate_bps": "a virtual adapter tells none"}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_host_wide_change_is_told_step_by_step_and_never_part_of_the_options(
     words = ["advise", "--server", "ontap", "-o", "vers=3,rsize=262144,wsize=262144"]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "tcp_max_slot_table_entries=128   now: not given [the whole computer]" in out
+    assert "tcp_max_slot_table_entries=128   now: not known [the whole computer]" in out
     assert "echo 128 | sudo tee /proc/sys/sunrpc/tcp_max_slot_table_entries" in out
     assert "options sunrpc tcp_max_slot_table_entries=128" in out
     assert out.index("To undo it:") < out.index("echo 65536 | sudo tee")
@@ -77,3 +77,18 @@ def test_a_host_wide_change_is_told_step_by_step_and_never_part_of_the_options(
 def test_an_unknown_adapter_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--adapter", "NE2000"]) == 2
     assert "3c509" in capsys.readouterr().err
+
+
+def test_what_is_not_known_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--adapter", "3c509", "--transport", "udp"]) == 0
+    out = capsys.readouterr().out
+    assert "another machine, which was not asked" in " ".join(out.split())
+    assert "Round trip; " in out
+    assert "rtt s" not in out
+    assert "Expected of a copy over UDP" in out
+
+
+def test_nothing_to_change_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "localhost:/x"]) == 0
+    out = capsys.readouterr().out
+    assert "Nothing to change. No rule asks for anything else" in out
