@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from advisor.curve import COPY_BLOCK
 from app.bench.compare import REPEATS, compare, findings
 from app.bench.result import DEFAULT_SIZE, TestSpec
+from app.history.model import link_name
 from app.units import format_duration, format_size
 from ui.dialogs.confirm import confirm
 
@@ -57,7 +58,7 @@ class Trial(QObject):
         self._state: State = "idle"
         self._advice: AdviceResult | None = None
         self._spec: TestSpec | None = None
-        self._share = ""
+        self._share = self._link = ""
         self._results: dict[State, list[TestResult]] = {}
         quick_test.ended.connect(self._on_test)
         applying.applied.connect(self._on_applied)
@@ -128,7 +129,7 @@ class Trial(QObject):
         if result is None:
             self._stop(self.tr("A test did not end, so there is nothing to compare."))
             return
-        self._share = result.share or ""
+        self._share, self._link = result.share or "", link_name(result)
         self._results[self._state].append(result)
         if len(self._results[self._state]) < REPEATS:
             self._test()
@@ -143,7 +144,7 @@ class Trial(QObject):
             self._state = "idle"
             self._panel.trial.say(comparison_text(found), running=False)
             if self._advice is not None and self._spec is not None:
-                self._panel.remember(self._share, findings(found, self._advice.recommendations))
+                self._panel.remember(self._share, self._link, findings(found, self._advice.recommendations))
                 slower = any(item.verdict == "slower" for item in found)
                 self._panel.trial.offer_way_back(offered=slower)
 

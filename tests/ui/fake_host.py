@@ -15,6 +15,7 @@ from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import Empty, HelloResult, MountSpeed, SpeedsSample, StatsSample, UnmountResult
 from app.agent.server import AgentServer, Context
+from app.bench.environment import Environment
 from app.bench.experiment.model import (
     BestResult,
     Experiment,
@@ -117,6 +118,7 @@ PLAN = ExperimentPlan(
     ),
     sets=SETS,
     struck=[Struck(levels={"vers": "2"}, reason="NFS version 2 is gone.")],
+    environment=Environment(host="testhost", emulated_link="gigabit"),
     trials=18, seconds=60.0, bytes=36 * 2**20, space=2**20,
 )  # fmt: skip
 

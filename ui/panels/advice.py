@@ -120,11 +120,13 @@ class AdvicePanel(QWidget):
         self.trial.hide()
         self._forget_answer()
 
-    def remember(self, share: str, findings: Sequence[Measured]) -> None:
-        """Take what tests on a share have found into account from now on, after this session too."""
+    def remember(self, share: str, link: str, findings: Sequence[Measured]) -> None:
+        """Take what tests on a share over a link of the lab (else "") have found into account from now on.
+
+        It is kept for later sessions, too.
+        """
         if not findings:
             return
-        link = self._link
         self._take((share, link), findings)
         kept = self._run("history", lambda: desk.learn(share, link, findings))
         kept.failed.connect(self.failed)

@@ -367,10 +367,10 @@ class DetailPanel(QWidget):
         )
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_use_set(self, chosen: PlannedSet, measured: tuple[Measured, ...]) -> None:
+    def _on_use_set(self, chosen: PlannedSet, measured: tuple[Measured, ...], link: str) -> None:
         """Put the options of an experiment's set into the form; nothing is mounted by that."""
         wish = self.settings.wish()
-        self.advice.remember(wish.share, measured)
+        self.advice.remember(wish.share, link, measured)
         read_ahead_kb = chosen.read_ahead_kb or wish.read_ahead_kb
         self.settings.load_entry(wish.share, wish.mount_point, chosen.options, read_ahead_kb)
         self._tabs.setCurrentWidget(self.settings)

@@ -42,12 +42,13 @@ class ExperimentPanel(QWidget):
     Signals:
         failed: something did not work (AppError).
         running_changed: whether an experiment is planned or runs.
-        use_chosen: the PlannedSet whose options are wanted for the mount, and what was Measured of them.
+        use_chosen: the PlannedSet whose options are wanted for the mount, what was Measured of them,
+            and the lab's link.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
-    use_chosen = Signal(object, object)
+    use_chosen = Signal(object, object, str)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()

@@ -54,11 +54,12 @@ class ExperimentResults(QWidget):
     """Shows the outcomes so far; hidden without any.
 
     Signals:
-        use_clicked: the PlannedSet that is to be used for the mount, and what was Measured of its options.
+        use_clicked: the PlannedSet that is to be used for the mount, what was Measured of its
+            options, and the lab's link.
         export_clicked: write it to a file of this kind.
     """
 
-    use_clicked = Signal(object, object)
+    use_clicked = Signal(object, object, str)
     export_clicked = Signal(str)
 
     def __init__(self, experimenting: Experimenting, run: Run) -> None:
@@ -269,7 +270,9 @@ class ExperimentResults(QWidget):
     def _on_use(self) -> None:
         plan, found = self._experimenting.plan, self._found
         if self._chosen is not None and plan is not None and found is not None:
-            self.use_clicked.emit(self._chosen, measured(found, plan, self._chosen, written))
+            where = plan.environment
+            link = (where.emulated_link if where is not None else None) or ""
+            self.use_clicked.emit(self._chosen, measured(found, plan, self._chosen, written), link)
 
     # Qt overrides
 
