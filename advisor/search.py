@@ -233,6 +233,8 @@ class Racer:
         progress = self._progress
         if progress < _SHOWN:
             return self._showing()
+        if progress < _SEARCHED and (surprise := self._surprise()) is not None:
+            return surprise
         if progress < _SEARCHED:
             sober = (progress - _SHOWN) / (_SEARCHED - _SHOWN)
             bold = _BOLD + (_SOBER - _BOLD) * sober
@@ -256,6 +258,13 @@ class Racer:
             ), self._chance.random()
 
         return min(fresh, key=shown)
+
+    def _surprise(self) -> int | None:
+        """Return a set whose only trial was better than all trials together make of the best one."""
+        line = self._surface.means[self._best()] + log(1 + NEAR)
+        once = (number for number in self._open() if len(self._values.get(number, ())) == 1)
+        better = [number for number in once if log(self._values[number][0]) > line]
+        return max(better, key=lambda number: self._values[number][0], default=None)
 
     def _promising(self, bold: float) -> int:
         means, deviations = self._surface.means, self._surface.deviations

@@ -133,6 +133,19 @@ def test_a_trial_that_cannot_win_is_given_up_but_not_at_its_beginning_or_of_what
     assert racer.answer().winner.levels != _SETS[7]
 
 
+def test_what_was_surprisingly_good_is_looked_at_again_before_it_is_believed_or_not() -> None:
+    racer = Racer(_SETS, chance=random.Random(1), budget=60)
+    for _ in range(20):
+        levels = racer.next()
+        racer.tell(levels, _truth(levels))
+    known = racer.answer().winner
+    lucky = next(each for each in _SETS if each["rsize"] == "16384" and each != known.levels)
+    racer.tell(lucky, 3 * known.median)
+    assert racer.next() == lucky
+    racer.tell(lucky, _truth(lucky))
+    assert racer.next() != lucky
+
+
 def test_it_ends_early_once_nothing_else_can_be_much_better() -> None:
     few = [{"hard": "hard"}, {"hard": "soft"}]
     racer = Racer(few, chance=random.Random(1), budget=100)
