@@ -27,6 +27,7 @@ FACT_NAMES: dict[Part, dict[str, str]] = {
         "rtt_p95_s": "95 % of the round trips take at most",
         "jitter_s": "Variation of the round trip",
         "loss": "Lost packets",
+        "port": "Physical port",
         "via": "Goes through",
         "members": "Ports in use together",
         "path_mtu": "MTU of the whole way",
@@ -52,6 +53,7 @@ FACT_NAMES: dict[Part, dict[str, str]] = {
         "tcp_slots": "Requests at once on a connection",
         "session_slots": "Requests at once in a session",
         "tcp_window_bytes": "TCP window",
+        "nfsmount_conf": "Options of nfsmount.conf",
         "sharing": "Mounts that share the connections",
     },
 }
@@ -61,6 +63,8 @@ def unknown_facts(facts: Facts) -> Iterator[tuple[Part, str, str]]:
     """Yield part, field and reason of each fact that is not known and that somebody might ask for."""
     for part, names in FACT_NAMES.items():
         found = getattr(facts, part)
-        for name in names if found is not None else ():
+        if found is None:
+            continue
+        for name in names:
             if getattr(found, name) in {None, ""} and name in found.sources:
                 yield part, name, found.sources[name]

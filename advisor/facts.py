@@ -27,11 +27,12 @@ class LinkFacts:
         duplex: full or half.
         mtu: bytes.
         rtt_s: median round-trip time to the server.
-        rtt_p95_s: its 95th percentile.
+        rtt_p95_s: its 95th percentile, of at least twenty.
         jitter_s: emulated links: how much the delay varies.
         loss: fraction of packets lost, 0 to 1; only an emulated link knows it.
         emulated: whether this is the lab's link.
         card: the adapter's id in resources/cards.toml, if it is one of those.
+        port: the physical port that the packets leave by; the adapter, its driver and bus are this one's.
         via: what lies between the interface and its physical port, outermost first: bond, team, vlan, bridge,
             vpn, container, ….
         members: physical ports in use together, 1 without a bond.
@@ -59,6 +60,7 @@ class LinkFacts:
     loss: float | None = None
     emulated: bool = False
     card: str | None = None
+    port: str | None = None
     via: tuple[str, ...] | None = None
     members: int | None = None
     path_mtu: int | None = None
@@ -116,6 +118,7 @@ class ClientFacts:
         session_slots: the NFS module's greatest number of requests at once in one session.
         tcp_window_bytes: greatest receive buffer of a TCP connection (the third value of tcp_rmem).
         sharing: mount points that use the server's connections already.
+        nfsmount_conf: what nfsmount.conf adds to mounts: each item with its file and line.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -129,6 +132,7 @@ class ClientFacts:
     session_slots: int | None = None
     tcp_window_bytes: int | None = None
     sharing: tuple[str, ...] | None = None
+    nfsmount_conf: tuple[str, ...] | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 

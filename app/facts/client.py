@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from advisor.facts import ClientFacts
+from app.facts.nfsmount_conf import read_settings
 from app.process import find_program, run
 
 _DEADLINE_S = 1.0
@@ -38,7 +39,7 @@ def client_facts(root: str = "/") -> ClientFacts:
     """Return what is known of this machine; takes at most a second.
 
     Args:
-        root: where to look for the kernel's configuration.
+        root: where to look for the configuration of the kernel and of mount.nfs.
     """
     release = platform.release()
     program = find_program("mount.nfs")
@@ -55,7 +56,11 @@ def client_facts(root: str = "/") -> ClientFacts:
         tcp_slots=limits["tcp_slots"],
         session_slots=limits["session_slots"],
         tcp_window_bytes=limits["tcp_window_bytes"],
+        nfsmount_conf=tuple(
+            f"{setting.item} ({setting.file}, line {setting.line})" for setting in read_settings(root)
+        ),
         sources={
+            "nfsmount_conf": "nfsmount.conf and its folders; options there are added to mounts",
             "hostname": "gethostname",
             "kernel": "uname",
             "nfs_utils": version_source,

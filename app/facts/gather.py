@@ -15,6 +15,7 @@ from app.facts.offers import VersionQuestion
 from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
 from app.facts.server import identified, mounts_of
 from app.mounts.probe import resolve
+from app.units import format_duration
 
 _BUDGET_S = 2.7
 #: The name service gets this much of it, so that something is left for the server.
@@ -60,16 +61,17 @@ def gather_facts(
         return Facts(client=client, link=link, server=server)
     question = VersionQuestion(host, end)
     address, route, trip = _reach(addresses, end)
-    mounts = mounts_of(host)
-    server = identified(_server(host, address, route, trip), export, mounts)
+    mounts = mounts_of(host, address)
+    answered = question.answer(_server(host, address, route, trip))
     return Facts(
         client=replace(
             client,
             sharing=mounts.points,
-            sources=client.sources | {"sharing": "mounts of the same server by the same name"},
+            sources=client.sources
+            | {"sharing": "mounts of the same server by its name or address (mountinfo)"},
         ),
         link=_link(route, trip, link_override),
-        server=question.answer(server),
+        server=identified(answered, export, mounts, question.ports),
     )
 
 
@@ -127,7 +129,7 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
         reached = "there is no route to it"
     else:
         reached = f"TCP port 2049: {os.strerror(trip.error)}"
-    subnet = "the interface's address and netmask"
+    subnet = "the kernel's route, and the interface's address and netmask"
     if route is None:
         subnet = "there is no route to it"
     elif route.same_subnet is None:
@@ -152,7 +154,10 @@ def _link(
 ) -> LinkFacts:
     if trip.times:
         rtt_source = f"median of {len(trip.times)} TCP connections to port {port}"
-        p95_source = f"slowest of {len(trip.times)} TCP connections to port {port}"
+        p95_source = f"19th of {len(trip.times)} TCP connections to port {port}, the slowest last"
+        if trip.p95_s is None:
+            slowest = format_duration(max(trip.times))
+            p95_source = f"{len(trip.times)} TCP connections are too few for it; the slowest took {slowest}"
     else:
         rtt_source = p95_source = "the server does not answer"
     if override is not None:
@@ -163,11 +168,12 @@ def _link(
     if route is None:
         return LinkFacts(sources=_explained({}, "there is no route to the server"))
     sources = {
-        "interface": "the route to the server",
+        "interface": "the kernel's route to the server",
         "rtt_s": rtt_source,
         "rtt_p95_s": p95_source,
         "loss": "not measured",
         "jitter_s": "not measured",
+        "up_bps": "the system tells one speed for both directions",
         "path_mtu": "what the kernel knows of the route" if route.path_mtu else "the kernel does not know it",
     }
     if route.interface is None:
@@ -179,6 +185,7 @@ def _link(
         name=route.interface,
         interface=route.interface,
         kind=facts.kind,
+        port=facts.port,
         adapter=facts.adapter,
         driver=facts.driver,
         bus=facts.bus,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from advisor.cards import identify_card
+from advisor.cards import cards, identify_card
 from app.facts.port import radio_rate_bps, receive_ring
 
 _NAME = re.compile(r"[^/\s]{1,15}")
@@ -23,12 +23,18 @@ _BUSES = {
 }
 _FIELDS = (
     "kind", "adapter", "driver", "bus", "bus_id", "rate_bps", "duplex", "mtu", "card", "via", "members",
-    "receive_ring", "errors", "drops",
+    "port", "receive_ring", "errors", "drops",
 )  # fmt: skip
 #: Files of /sys/class/net/…/statistics that count what did not arrive whole, and what there was no room for.
 _ERRORS = ("rx_errors", "collisions")
 _DROPS = ("rx_dropped", "rx_missed_errors")
 _IDS_FOLDERS = ("usr/share/misc", "usr/share/hwdata", "var/lib/usbutils")
+
+
+#: More layers than this lie above no card.
+_DEEPEST = 6
+#: Column of the mask in /proc/net/route.
+_MASK = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,7 @@ class InterfaceFacts:
     duplex: str | None = None
     mtu: int | None = None
     card: str | None = None
+    port: str | None = None
     via: tuple[str, ...] | None = None
     members: int | None = None
     receive_ring: int | None = None
@@ -55,37 +62,51 @@ class InterfaceFacts:
 def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     """Return what is known of an interface.
 
-    A VLAN, or a bond or bridge with one port, is described by the card below it.
+    What is no card itself is described by the card below it: a VLAN, a bridge by its one port that is a
+    card, a bond by its active or first one, with the bond's own rate. What is below a tunnel only its own
+    program knows: it is taken to be the port of the default route.
 
     Args:
         name: the interface.
-        root: where sys and usr are.
+        root: where proc, sys and usr are.
     """
     if not _NAME.fullmatch(name) or not Path(root, "sys/class/net", name).is_dir():
         return InterfaceFacts(sources=dict.fromkeys(_FIELDS, f"{name} is not in /sys/class/net"))
     top = Path(root, "sys/class/net", name)
-    card = _card_below(top)
-    through = "" if card.name == name else f" of {card.name}, below {name}"
+    chain = _chain(top)
+    card = chain[-1]
+    via, members = _layers(chain)
     kind, kind_source = _kind(card)
-    rate, rate_source = _rate(card, kind)
+    through = _through(name, card.name, members)
+    bonds = [folder for folder in chain if _layer(folder) in {"bond", "team"}]
+    rate, rate_source = _rate(bonds[0] if bonds else card, kind)
+    if kind == "vpn":
+        carrier = _default_port(name, root)
+        if carrier is not None:
+            card = _chain(carrier)[-1]
+            through = f" of {card.name}, which has the default route and so most likely carries the tunnel"
     duplex = _read(card / "duplex")
     mtu = _number(top / "mtu")
     sources = {
-        "kind": kind_source + through,
-        "rate_bps": rate_source + through,
+        "kind": kind_source,
+        "rate_bps": rate_source if bonds or kind == "vpn" else rate_source + through,
         "mtu": "sysfs",
         "duplex": f"sysfs{through}" if duplex in {"full", "half"} else "the driver does not say",
     }
     hardware = _hardware(card, root)
-    sources.update(hardware.sources)
-    via, members = _layers(top)
     known = identify_card(
         product=hardware.adapter or "", driver=hardware.driver or "", bus_id=hardware.bus_id or ""
     )
+    adapter = hardware.adapter
+    sources |= {field: f"{source}{through}" for field, source in hardware.sources.items()}
+    if adapter is None and known is not None:
+        adapter, sources["adapter"] = cards()[known].title, f"its driver or number{through}"
+    port = card.name if (card / "device").exists() else None
     ring = receive_ring(card.name) if root == "/" else None
     errors, drops = _sum(card, _ERRORS), _sum(card, _DROPS)
     counted = f"counters of {card.name} since it came up"
     sources |= {
+        "port": ("sysfs" + through) if port else "there is no card behind it",
         "card": "its driver, number and name" if known else "it is none of those of resources/cards.toml",
         "via": "sysfs",
         "members": "sysfs",
@@ -95,13 +116,14 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     }
     return InterfaceFacts(
         card=known,
+        port=port,
         via=via,
         members=members,
         receive_ring=ring,
         errors=errors,
         drops=drops,
         kind=kind,
-        adapter=hardware.adapter,
+        adapter=adapter,
         driver=hardware.driver,
         bus=hardware.bus,
         bus_id=hardware.bus_id,
@@ -112,21 +134,70 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     )
 
 
-def _layers(top: Path) -> tuple[tuple[str, ...], int]:
+def _through(name: str, port: str, members: int) -> str:
+    if port == name:
+        return ""
+    return f" of {port}, below {name}" if members == 1 else f" of {port}, one of {members} below {name}"
+
+
+def _layers(chain: list[Path]) -> tuple[tuple[str, ...], int]:
     """Return what lies between an interface and its port, outermost first, and how many ports there are."""
-    found: list[str] = []
-    folder, members, seen = top, 1, {top.name}
-    while True:
-        layer = _layer(folder)
-        if layer:
-            found.append(layer)
-        lower = sorted(path.name.removeprefix("lower_") for path in folder.glob("lower_*"))
-        if layer in {"bond", "team"}:
-            members = max(1, len(lower))
-        if not lower or lower[0] in seen:
-            return tuple(found), members
-        seen.add(lower[0])
-        folder = folder.parent / lower[0]
+    found = [(layer, folder) for folder in chain if (layer := _layer(folder))]
+    counts = [len(_lower(folder)) for layer, folder in found if layer in {"bond", "team"}]
+    return tuple(layer for layer, _folder in found), max([1, *counts])
+
+
+def _lower(folder: Path) -> list[str]:
+    return sorted(path.name.removeprefix("lower_") for path in folder.glob("lower_*"))
+
+
+def _chain(top: Path) -> list[Path]:
+    """Return an interface and what lies below it, down to the card if there is one.
+
+    A bond goes on with its active port, and whatever has several with the first that leads to a card; a
+    bridge of nothing but virtual machines is the end.
+    """
+    chain, folder = [top], top
+    while not (folder / "device").exists():
+        below = [folder.parent / name for name in _lower(folder)]
+        active = _read(folder / "bonding/active_slave")
+        best = [path for path in below if path.name == active] or [
+            path for path in below if _leads_to_card(path)
+        ]
+        best = best or (below if len(below) == 1 else [])
+        if not best or best[0] in chain:
+            break
+        folder = best[0]
+        chain.append(folder)
+    return chain
+
+
+def _leads_to_card(folder: Path, depth: int = 0) -> bool:
+    if (folder / "device").exists():
+        return True
+    return depth < _DEEPEST and any(
+        _leads_to_card(folder.parent / name, depth + 1) for name in _lower(folder)
+    )
+
+
+def _default_port(tunnel: str, root: str) -> Path | None:
+    """Return the interface of the default route, if it is no tunnel itself (proc(5), net/route)."""
+    found: list[tuple[int, str]] = []
+    for line in _read(Path(root, "proc/net/route")).splitlines()[1:]:
+        words = line.split()
+        # Interface, destination, gateway, flags, references, use, metric, mask.
+        if len(words) > _MASK and (words[1], words[_MASK]) == ("00000000", "00000000"):
+            found.append((int(words[6]), words[0]))
+    for _metric, name in sorted(found):
+        folder = Path(root, "sys/class/net", name)
+        if (
+            name != tunnel
+            and _NAME.fullmatch(name)
+            and folder.is_dir()
+            and _kind(_chain(folder)[-1])[0] != "vpn"
+        ):
+            return folder
+    return None
 
 
 def _layer(folder: Path) -> str:
@@ -150,17 +221,6 @@ def _sum(card: Path, names: tuple[str, ...]) -> int | None:
     return sum(known) if known else None
 
 
-def _card_below(folder: Path) -> Path:
-    seen = {folder.name}
-    while not (folder / "device").exists():
-        lower = [path.name.removeprefix("lower_") for path in folder.glob("lower_*")]
-        if len(lower) != 1 or lower[0] in seen:
-            break
-        seen.add(lower[0])
-        folder = folder.parent / lower[0]
-    return folder
-
-
 def _kind(folder: Path) -> tuple[str, str]:
     number = _number(folder / "type")
     if number == _LOOPBACK:
@@ -178,6 +238,12 @@ def _kind(folder: Path) -> tuple[str, str]:
 
 def _rate(folder: Path, kind: str) -> tuple[float | None, str]:
     megabits = _number(folder / "speed")
+    if kind == "vpn":
+        # Its driver makes one up: 10 Mbit/s (drivers/net/tun.c).
+        return None, "a tunnel has no rate of its own"
+    if kind == "virtual" and _layer(folder) not in {"bond", "team"}:
+        # So does that of a pair of virtual ports: 10 Gbit/s (drivers/net/veth.c).
+        return None, "there is no card behind it"
     if megabits is not None and 0 < megabits < 2**31 - 1:
         return megabits * 1e6, "sysfs"
     if kind == "wifi":

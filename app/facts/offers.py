@@ -29,6 +29,8 @@ class VersionQuestion:
         self._end = end
         self._token = CancelToken()
         seconds = max(0.1, end - time.monotonic())
+        #: RPC services of the server and the port of each, once it has answered.
+        self.ports: dict[str, int] = {}
         self._future: Future[ProbeResult] = run_in_thread(
             "versions", lambda: ask_versions(host, self._token, seconds=seconds)
         )
@@ -42,6 +44,7 @@ class VersionQuestion:
             return _unknown(server, "the server did not answer in time")
         except AppError as error:
             return _unknown(server, error.message)
+        self.ports = {service.name: service.port for service in result.services or () if service.name}
         found = {
             transport: [
                 offer.version for offer in result.versions if offer.transport == transport and offer.offered

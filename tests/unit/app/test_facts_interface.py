@@ -109,16 +109,62 @@ def test_what_lies_below_a_vlan_or_a_bridge_with_one_port(sysfs: Sys) -> None:
     assert "eth0" in facts.sources["rate_bps"]
 
 
-def test_a_bond_of_two_is_virtual(sysfs: Sys) -> None:
+def test_a_bond_is_described_by_its_active_port_and_its_own_rate(sysfs: Sys) -> None:
     bond = sysfs.interface("bond0", speed="2000")
-    for name in ("eth0", "eth1"):
-        (bond / f"lower_{name}").mkdir()
-        sysfs.card(sysfs.interface(name, speed="1000"), "pci", "igb")
-    facts = interface_facts("bond0", str(sysfs.root))
-    assert (facts.kind, facts.rate_bps, facts.driver) == ("virtual", 2e9, None)
     (bond / "bonding").mkdir()
+    for name, driver in (("eth0", "igb"), ("eth1", "e1000e")):
+        (bond / f"lower_{name}").mkdir()
+        sysfs.card(sysfs.interface(name, speed="1000"), "pci", driver)
     facts = interface_facts("bond0", str(sysfs.root))
+    assert (facts.kind, facts.rate_bps, facts.driver, facts.port) == ("ethernet", 2e9, "igb", "eth0")
     assert (facts.via, facts.members) == (("bond",), 2)
+    assert facts.sources["driver"] == "sysfs of eth0, one of 2 below bond0"
+    (bond / "bonding/active_slave").write_text("eth1\n", encoding="ascii")
+    assert interface_facts("bond0", str(sysfs.root)).driver == "e1000e"
+
+
+def test_a_bridge_with_virtual_machines_leads_to_its_card(sysfs: Sys) -> None:
+    bridge = sysfs.interface("br0")
+    (bridge / "bridge").mkdir()
+    sysfs.card(sysfs.interface("enp3s0", speed="2500", duplex="full"), "pci", "igc")
+    sysfs.interface("a-tap", tun_flags="0x1002")
+    for name in ("a-tap", "enp3s0"):
+        (bridge / f"lower_{name}").mkdir()
+    facts = interface_facts("br0", str(sysfs.root))
+    assert (facts.kind, facts.driver, facts.rate_bps, facts.port) == ("ethernet", "igc", 2.5e9, "enp3s0")
+
+
+def test_a_tunnel_is_carried_by_the_port_of_the_default_route(sysfs: Sys) -> None:
+    sysfs.interface("tun0", type="65534", tun_flags="0x1001", speed="10", mtu="1400")
+    wlan = sysfs.interface("wlan0")
+    (wlan / "phy80211").mkdir()
+    sysfs.card(wlan, "pci", "iwlwifi")
+    (sysfs.root / "proc/net").mkdir(parents=True)
+    (sysfs.root / "proc/net/route").write_text(
+        "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+        "tun0\t00000000\t0100080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n"
+        "wlan0\t00000000\t0107A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n",
+        encoding="ascii",
+    )
+    facts = interface_facts("tun0", str(sysfs.root))
+    assert (facts.kind, facts.port, facts.driver, facts.mtu) == ("vpn", "wlan0", "iwlwifi", 1400)
+    assert facts.rate_bps is None, "10 Mbit/s is made up by the tunnel's driver"
+    assert "a tunnel has no rate" in facts.sources["rate_bps"]
+    assert "default route" in facts.sources["driver"]
+
+
+def test_the_rate_of_a_containers_interface_is_made_up(sysfs: Sys) -> None:
+    sysfs.interface("eth0", speed="10000", duplex="full")
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert (facts.kind, facts.rate_bps, facts.port) == ("virtual", None, None)
+    assert facts.sources["port"] == "there is no card behind it"
+
+
+def test_a_card_of_1993_has_a_name_though_its_bus_has_none(sysfs: Sys) -> None:
+    sysfs.card(sysfs.interface("eth0", speed="10"), "pnp", "3c509", id="TCM5094")
+    facts = interface_facts("eth0", str(sysfs.root))
+    assert facts.adapter == "3Com EtherLink III (3c509)"
+    assert facts.sources["adapter"] == "its driver or number"
 
 
 def test_interfaces_that_name_each_other_end(sysfs: Sys) -> None:

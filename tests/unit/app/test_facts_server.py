@@ -20,9 +20,14 @@ def test_mounts_of_a_server(tmp_path: Path) -> None:
     folder = tmp_path / "proc/self"
     folder.mkdir(parents=True)
     (folder / "mountstats").write_text(_STATS, encoding="ascii")
-    found = mounts_of("nas01", str(tmp_path))
+    (folder / "mountinfo").write_text(
+        "30 1 0:40 / /srv/data rw - nfs4 nas01:/export rw,vers=4.2,addr=10.0.0.7\n", encoding="ascii"
+    )
+    found = mounts_of("nas01", root=str(tmp_path))
     assert found == MountsOfServer(("/srv/data",), "Linux 6.1.0-13 #1 SMP, kernel.org")
-    assert mounts_of("nas02", str(tmp_path)) == MountsOfServer((), "")
+    assert mounts_of("nas02", root=str(tmp_path)) == MountsOfServer((), "")
+    assert mounts_of("nas01.example.org", "10.0.0.7", str(tmp_path)) == found
+    assert mounts_of("nas02", "10.0.0.8", str(tmp_path)) == MountsOfServer((), "")
 
 
 def test_a_server_that_tells_what_it_is() -> None:
@@ -37,6 +42,13 @@ def test_a_server_that_nothing_is_known_of() -> None:
     known = identified(ServerFacts(name="nas01"), "/export", MountsOfServer((), ""))
     assert (known.kind, known.implementation) == (None, None)
     assert "NFS 4.1" in known.sources["implementation"]
+
+
+def test_a_server_known_by_its_services() -> None:
+    ports = {"mountd": 635, "nlockmgr": 4045, "status": 4046, "rquotad": 4049, "nfs": 2049}
+    known = identified(ServerFacts(name="nas01"), "/export", MountsOfServer((), ""), ports)
+    assert known.kind == "ontap"
+    assert known.sources["kind"] == "the ports of its RPC services"
 
 
 def test_the_loopback_has_no_ring_and_no_radio() -> None:
