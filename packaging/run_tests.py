@@ -5,7 +5,8 @@
     ./test -k mountinfo -x    pytest's options reach every group of tests
     ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
 
-Standard library only. Two groups run side by side; the lab's tests that measure speed run alone.
+Standard library only. Three groups run side by side, as each waits more than it computes; the
+lab's tests that measure speed run alone.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from environments import CACHE, is_ready, make, newer_pythons, python_of, setup_
 from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 
 RESULTS = CACHE / "tests"
+#: Groups side by side.
+_LANES = 3
 _NO_TESTS = 5  # pytest's exit status when it collected nothing
 #: Tests of the lab that measure how fast something is.
 _SPEEDS = ("tests/lab/test_copy.py", "tests/lab/test_guest.py", "tests/lab/test_speeds.py")
@@ -205,7 +208,7 @@ def main(arguments: list[str]) -> int:
         return 130
     RESULTS.mkdir(exist_ok=True)
     by_themselves, total = alone(arguments)
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(_LANES) as pool:
         for counts in pool.map(run_step, side_by_side(arguments, newer, lab=bool(by_themselves))):
             total.add(counts)
     for step in by_themselves:
