@@ -147,6 +147,8 @@ def test_a_default_is_not_recommended() -> None:
         (LinkFacts(rate_bps=1e9, rtt_s=0.1), 6291456, {"nconnect": "8", "read_ahead_kb": "15360"}),
         # Loss bounds one connection to 8.8 of 11.8 MB/s; several want their share of readahead.
         (LinkFacts(rate_bps=1e8, rtt_s=0.002, loss=0.01), None, {"nconnect": "8", "read_ahead_kb": "4096"}),
+        # 12.4 of 23.5 MB/s in the long run, but so little loss that a copy is over before that.
+        (LinkFacts(rate_bps=2e8, rtt_s=0.02, loss=5e-5), None, {"read_ahead_kb": "1024"}),
         # 7.3 of 5.9 MB/s, and 4.9: more than the mean window is sure of.
         (LinkFacts(rate_bps=5e7, rtt_s=0.024, loss=1e-4), None, {"read_ahead_kb": "1024"}),
         (LinkFacts(rate_bps=5e7, rtt_s=0.036, loss=1e-4), None, {"read_ahead_kb": "1024"}),
@@ -157,3 +159,31 @@ def test_more_connections_only_where_one_carries_too_little(
 ) -> None:
     facts = Facts(client=ClientFacts(kernel="6.1.0", udp=False, tcp_window_bytes=window), link=link)
     assert _proposed(recommend(MountOptions(), facts)) == wanted
+
+
+def test_what_no_option_mends_is_told_step_by_step() -> None:
+    link = LinkFacts(interface="eth7", mtu=9000, path_mtu=1500)
+    facts = Facts(client=ClientFacts(), link=link, server=ServerFacts(name="nas01"))
+    (matter,) = recommend(MountOptions(), facts).attention
+    steps = "\n".join(matter.how_to)
+    assert "ping -c 3 -M do -s 8972 nas01" in steps
+    assert "sudo ip link set dev eth7 mtu 1500" in steps
+    assert steps.index("To undo it") < steps.index("sudo ip link set dev eth7 mtu 9000")
+
+
+def test_a_file_that_makes_mounts_soft_is_told() -> None:
+    facts = Facts(client=ClientFacts(nfsmount_conf=("soft (/etc/nfsmount.conf, line 2)",)))
+    (matter,) = recommend(MountOptions(), facts).attention
+    assert matter.evidence == ("nfsmount.conf: soft (/etc/nfsmount.conf, line 2)",)
+    assert any("undo" in line for line in matter.how_to)
+    assert recommend(MountOptions.parse("ro"), facts).attention == ()
+    harmless = Facts(client=ClientFacts(nfsmount_conf=("softreval (/etc/nfsmount.conf, line 2)",)))
+    assert recommend(MountOptions(), harmless).attention == ()
+
+
+def test_the_readahead_is_made_to_last_by_a_rule_of_udev_too() -> None:
+    facts = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e8, rtt_s=0.04))
+    (item,) = recommend(MountOptions(), facts).recommendations
+    rule = next(line for line in item.how_to if "SUBSYSTEM" in line)
+    assert rule.endswith(f'ATTR{{read_ahead_kb}}="{item.proposed}"')
+    assert "$$4==bdi" in rule, "a single $ begins a substitution of udev(7)"
