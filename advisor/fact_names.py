@@ -24,7 +24,7 @@ FACT_NAMES: dict[Part, dict[str, str]] = {
         "duplex": "Duplex",
         "mtu": "MTU",
         "rtt_s": "Round trip",
-        "rtt_p95_s": "95 % of the round trips take at most",
+        "rtt_p95_s": "95th percentile of the round trip",
         "jitter_s": "Variation of the round trip",
         "loss": "Lost packets",
         "port": "Physical port",

@@ -64,7 +64,7 @@ class Recommendation:
         scope: mount, server or host. What is host-wide is never part of “Use recommended”.
         risk: what may go wrong, or "".
         undo: how to go back.
-        how_to: what is host-wide: the exact steps to do it and to undo it, line by line.
+        how_to: for what no mount option does: the exact steps to do it and to undo it, line by line.
         confidence: high, medium or low.
         status: untested, confirmed or refuted by a measurement of one's own.
         replaces_own: whether the person has asked for the current value.
@@ -103,13 +103,14 @@ class NotRecommended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Something that is wrong beside the mount: no option mends it."""
+    """Something that is wrong beside the mount: no option mends it; ``how_to`` may."""
 
     text: str
     reason: str
     evidence: tuple[str, ...]
     source: str
     link: str
+    how_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,7 @@ def recommend(
             votes.setdefault(vote.option, []).append(vote)
         warned += [_warning(name, rule, option, value) for option, value in rule.avoid.items()]
         if rule.attention:
-            attention.append(_attention(rule, tuple(found)))
+            attention.append(_attention(rule, facts, tuple(found)))
     for own in tested.values():
         if own.status == "confirmed":
             votes.setdefault(own.option, []).append(_own(own))
@@ -243,9 +244,23 @@ def _warning(name: str, rule: Rule, option: str, value: str) -> NotRecommended:
     )
 
 
-def _attention(rule: Rule, found: tuple[str, ...]) -> Attention:
+def _attention(rule: Rule, facts: Facts, found: tuple[str, ...]) -> Attention:
+    link, server = facts.link, facts.server
+    words = {
+        "{interface}": (link.interface if link is not None else None) or "INTERFACE",
+        "{server}": (server.name if server is not None else "") or "SERVER",
+        "{mtu}": str((link.mtu if link is not None else None) or 9000),
+    }
+    steps = "\n".join(rule.how_to)
+    for name, value in words.items():
+        steps = steps.replace(name, value)
     return Attention(
-        text=rule.attention, reason=rule.reason, evidence=found, source=rule.source, link=rule.link
+        text=rule.attention,
+        reason=rule.reason,
+        evidence=found,
+        source=rule.source,
+        link=rule.link,
+        how_to=tuple(steps.splitlines()),
     )
 
 
@@ -288,11 +303,7 @@ def _recommendation(
         risk=rule.risk,
         undo=f"To undo it, {before} and mount again." if rule.scope == "mount" else f"To undo it, {before}.",
         confidence=rule.confidence,
-        how_to=(
-            tunable.steps(vote.value, current)
-            if tunable is not None and tunable.scope == "host" and vote.value is not None
-            else ()
-        ),
+        how_to=(tunable.steps(vote.value, current) if tunable is not None and vote.value is not None else ()),
         status=finding.status if finding is not None and finding.value == vote.value else "untested",
         replaces_own=vote.option in options,
     )

@@ -63,6 +63,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         udp_possible: the kernel is not known to be without NFS over UDP.
         kernel_from: the kernel is at least this; that of another machine, which is not known, is taken to be.
         shared: whether other mounts use the server's connections already.
+        nfsmount_conf: nfsmount.conf of the client has one of these items.
     """
 
     cards: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     udp_possible: Literal[True] | None = None
     kernel_from: tuple[int, int] | None = None
     shared: bool | None = None
+    nfsmount_conf: tuple[str, ...] = ()
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +105,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         keep: options that are right as they are.
         avoid: option to value that is not to be set, for ``reason``.
         attention: what no mount option mends, one sentence.
+        how_to: for what no mount option mends: steps, with the way back; {interface}, {mtu} and {server} are
+            put in.
         effect: what to expect.
         risk: what may go wrong, or "".
         scope: mount; server (all mounts of that server); host.
@@ -120,6 +124,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: tuple[str, ...] = ()
     avoid: dict[str, str] = {}
     attention: str = ""
+    how_to: tuple[str, ...] = ()
     effect: str = ""
     risk: str = ""
     scope: Scope = "mount"
@@ -144,6 +149,7 @@ def evidence(rule: Rule, facts: Facts, situation: Situation, workload: Workload)
         *_of_path(rule.given, facts.link or LinkFacts()),
         *_of_server(rule.given, facts.server or ServerFacts()),
         *_of_client(rule.given, facts.client, workload),
+        *_of_files(rule.given, facts.client),
     ]
     if not all(holds for holds, _ in checks):
         return None
@@ -215,6 +221,13 @@ def _of_client(given: Given, client: ClientFacts, workload: Workload) -> _Checks
     if given.shared is not None:
         holds = client.sharing is not None and bool(client.sharing) is given.shared
         yield holds, f"other mounts of the server: {', '.join(client.sharing or ()) or 'none'}"
+
+
+def _of_files(given: Given, client: ClientFacts) -> _Checks:
+    if given.nfsmount_conf:
+        # Each stands there with its place behind it.
+        found = [text for text in client.nfsmount_conf or () if text.split(" (")[0] in given.nfsmount_conf]
+        yield bool(found), f"nfsmount.conf: {', '.join(found)}"
 
 
 def _within(value: float | None, least: float | None, below: float | None) -> bool:

@@ -9,6 +9,8 @@ import msgspec
 
 from resources import read_toml
 
+_UDEV_FILE = "/etc/udev/rules.d/99-nfs-readahead.rules"
+
 
 class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value of the running kernel that a mount depends on; resources/tunables.toml describes each field.
@@ -29,6 +31,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         change: whether mounts that exist heed a new value (live), or only those made afterwards (mount).
         keep: file that makes a value last, or "" if nothing does.
         line: what to write there; ``{value}`` is the value.
+        udev: one line of a udev rule that does the same where nothing heeds that file, or "".
         versions: versions on which it has an effect.
         since: first kernel, or "".
     """
@@ -48,6 +51,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     change: Literal["live", "mount"]
     keep: str = ""
     line: str = ""
+    udev: str = ""
     versions: tuple[str, ...]
     since: str = ""
 
@@ -70,12 +74,14 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.line.replace("{value}", value)
 
     def steps(self, value: str, current: str | None = None) -> tuple[str, ...]:
-        """Return how to set a value of the whole host, how to make it last and how to undo it, line by line.
+        """Return how to set a value that no option sets, how to make it last and how to undo it, by line.
 
         Args:
             value: to set.
             current: value in force, None if it is not known; the kernel's default then.
         """
+        if self.scope == "mount":
+            return self._lasting_steps(value)
         before = current if current is not None else self.default
         lines = ["Until the next start of the computer:", f"  echo {value} | sudo tee {self.path}"]
         if self.change == "mount":
@@ -89,6 +95,24 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             lines += ["To undo it:", f"  echo {before} | sudo tee {self.path}"]
         if self.keep:
             lines.append(f"  and take the line out of {self.keep} again.")
+        return tuple(lines)
+
+    def _lasting_steps(self, value: str) -> tuple[str, ...]:
+        """Return how to make a mount's value last, which only all mounts of the computer can have."""
+        lines = ["“Apply…” sets it for this mount, and an unmount loses it."]
+        if self.keep:
+            lines.append(f"To make it last, for all NFS mounts of this computer, write into {self.keep}:")
+            lines += [f"  {line}" for line in self.kept_by(value).splitlines()]
+        if self.udev:
+            lines += [
+                "Where nfs-utils is older than 2.6 and has no nfsrahead, write one line into",
+                f"{_UDEV_FILE} instead:",
+                f"  {self.udev.replace('{value}', value)}",
+                "and have it heeded for what is mounted from then on:",
+                "  sudo udevadm control --reload",
+            ]
+        if self.keep:
+            lines.append("To undo it, take what you wrote out again and mount again.")
         return tuple(lines)
 
 

@@ -93,24 +93,6 @@ def replaced_text(items: Iterable[Recommendation]) -> str:
     return _tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
 
 
-def how_to(item: Recommendation) -> str:
-    """Return how to make a change that no mount option makes, by the exact command and file, or ""."""
-    tunable = tunables().get(item.option)
-    if tunable is None or item.proposed is None:
-        return ""
-    if item.how_to:
-        return "\n".join(item.how_to)
-    lines = [_tr("“Apply…” sets it for this mount; it is lost when the share is unmounted.")]
-    if tunable.keep:
-        lines += [
-            _tr("To make it last, for all NFS mounts of this computer, write into {file}:").format(
-                file=tunable.keep
-            ),
-            tunable.kept_by(item.proposed),
-        ]
-    return "\n".join(lines)
-
-
 def read_ahead_of(result: AdviceResult) -> int | None:
     """Return the readahead that is recommended for the mount, KiB; None to leave it."""
     for item in result.recommendations:

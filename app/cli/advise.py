@@ -83,7 +83,8 @@ def advice_text(result: AdviceResult) -> str:
     if server is not None and server.reachable is False:
         lines += [f"The server does not answer now ({server.sources['reachable']}).", ""]
     for matter in result.attention:
-        lines += [*_wrapped(f"{matter.text} {matter.reason}", ""), ""]
+        lines += _wrapped(f"{matter.text} {matter.reason}", "")
+        lines += [*_wrapped(f"Because of {'; '.join(matter.evidence)}.", "  "), *_steps(matter.how_to), ""]
     if not result.recommendations:
         known = "" if result.agreed else " No rule asks for anything else, given what is known."
         lines.append(f"Nothing to change.{known}")
@@ -130,11 +131,14 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
             yield from _wrapped(f"{name}: {text}", "  ")
     if item.evidence:
         yield from _wrapped(f"Because of {'; '.join(item.evidence)}.", "  ")
-    if item.how_to:
-        yield "  How to:"
-        yield from (f"    {line}" for line in item.how_to)
+    yield from _steps(item.how_to)
     yield from _wrapped(f"Source: {item.source} <{item.link}>", "  ")
     yield f"  Confidence: {item.confidence}; {item.status}."
+
+
+def _steps(lines: Iterable[str]) -> list[str]:
+    steps = [f"    {line}" for line in lines]
+    return ["  How to:", *steps] if steps else []
 
 
 def _change(option: str, value: str | None) -> str:

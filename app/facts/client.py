@@ -8,12 +8,16 @@ import re
 import socket
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from advisor.facts import ClientFacts
 from app.facts.nfsmount_conf import read_settings
 from app.process import find_program, run
+
+if TYPE_CHECKING:
+    from advisor.nfsmount_conf import Setting
 
 _DEADLINE_S = 1.0
 _VERSION = re.compile(r"nfs-utils ([0-9][0-9A-Za-z.~+-]*)")
@@ -57,7 +61,8 @@ def client_facts(root: str = "/") -> ClientFacts:
         session_slots=limits["session_slots"],
         tcp_window_bytes=limits["tcp_window_bytes"],
         nfsmount_conf=tuple(
-            f"{setting.item} ({setting.file}, line {setting.line})" for setting in read_settings(root)
+            f"{setting.item} ({setting.file}, line {setting.line}{_section(setting)})"
+            for setting in read_settings(root)
         ),
         sources={
             "nfsmount_conf": "nfsmount.conf and its folders; options there are added to mounts",
@@ -74,6 +79,10 @@ def client_facts(root: str = "/") -> ClientFacts:
             "sharing": "no server was named",
         },
     )
+
+
+def _section(setting: Setting) -> str:
+    return f", for {setting.subject}" if setting.subject else ""
 
 
 def _number(path: Path, index: int) -> int | None:

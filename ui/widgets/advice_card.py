@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from ui import theme
-from ui.advice_text import change_text, confidence_names, how_to, scope_names, status_names
+from ui.advice_text import change_text, confidence_names, scope_names, status_names
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 
 if TYPE_CHECKING:
@@ -46,12 +46,9 @@ class AdviceCard(QFrame):
                 grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
                 grid.addWidget(_selectable(text), row, 1)
         layout.addLayout(grid)
-        steps = how_to(first)
-        self._steps = _selectable(steps)
-        self._steps.setObjectName("how-to-steps")
-        self._steps.hide()
+        self._steps = _steps(first.how_to)
         layout.addWidget(self._steps)
-        layout.addLayout(self._foot(first, has_steps=bool(steps)))
+        layout.addLayout(self._foot(first))
 
     def _changes(self, items: Sequence[Recommendation]) -> QGridLayout:
         grid = QGridLayout()
@@ -71,17 +68,14 @@ class AdviceCard(QFrame):
             grid.addWidget(proposed, row, 3)
         return grid
 
-    def _foot(self, item: Recommendation, *, has_steps: bool) -> QHBoxLayout:
+    def _foot(self, item: Recommendation) -> QHBoxLayout:
         foot = QHBoxLayout()
         foot.setSpacing(12)
         facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
         foot.addWidget(MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True), 1)
-        if has_steps:
-            how = QPushButton(self.tr("How to…") if item.scope == "host" else self.tr("Make it last…"))
-            how.setObjectName("how-to")
-            how.setCheckable(True)
-            how.toggled.connect(self._steps.setVisible)
-            foot.addWidget(how)
+        if item.how_to:
+            words = self.tr("How to…") if item.scope == "host" else self.tr("Make it last…")
+            foot.addWidget(_steps_button(words, self._steps))
         foot.addWidget(source_button(item.source, item.link))
         return foot
 
@@ -100,8 +94,11 @@ class AttentionBox(QFrame):
         layout.addWidget(self._word)
         layout.addWidget(_selectable(f"{matter.text} {matter.reason}"))
         foot = QHBoxLayout()
-        foot.addWidget(MutedLabel("; ".join(matter.evidence)))
-        foot.addStretch(1)
+        foot.addWidget(MutedLabel("; ".join(matter.evidence), wrap=True), 1)
+        if matter.how_to:
+            steps = _steps(matter.how_to)
+            layout.addWidget(steps)
+            foot.addWidget(_steps_button(self.tr("How to…"), steps))
         foot.addWidget(source_button(matter.source, matter.link))
         layout.addLayout(foot)
         self._colour()
@@ -129,6 +126,21 @@ def source_button(source: str, link: str) -> QWidget:
     button.setFlat(True)
     button.setToolTip(plain_tip(f"{source}\n{link}"))
     button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl(link)))
+    return button
+
+
+def _steps(lines: Sequence[str]) -> QWidget:
+    steps = _selectable("\n".join(lines))
+    steps.setObjectName("how-to-steps")
+    steps.hide()
+    return steps
+
+
+def _steps_button(words: str, steps: QWidget) -> QPushButton:
+    button = QPushButton(words)
+    button.setObjectName("how-to")
+    button.setCheckable(True)
+    button.toggled.connect(steps.setVisible)
     return button
 
 

@@ -45,6 +45,7 @@ def _facts_for(given: Given) -> Facts:
         kernel="{}.{}".format(*(given.kernel_from or (6, 12))),
         udp=given.udp,
         sharing=("/srv",) if given.shared else (),
+        nfsmount_conf=tuple(f"{item} (/etc/nfsmount.conf, line 2)" for item in given.nfsmount_conf[:1]),
     )
     return Facts(client=client, link=link, server=server)
 

@@ -47,6 +47,8 @@ def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]
     assert "read_ahead_kb=1024" in out
     assert "from a model, not measured" in out
     assert "MB/s as advised" in out
+    assert "[nfsrahead]" in out
+    assert 'ATTR{read_ahead_kb}="1024"' in out
 
 
 def test_server_s_adapter(capsys: pytest.CaptureFixture[str]) -> None:
