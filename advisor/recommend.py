@@ -63,7 +63,7 @@ class Recommendation:
         link: its address.
         scope: mount, server or host. What is host-wide is never part of “Use recommended”.
         risk: what may go wrong, or "".
-        undo: how to go back.
+        undo: how to go back, one sentence.
         how_to: for what no mount option does: the exact steps to do it and to undo it, line by line.
         confidence: high, medium or low.
         status: untested, confirmed or refuted by a measurement of one's own.
@@ -287,7 +287,6 @@ def _recommendation(
 ) -> Recommendation:
     rule = vote.rule
     tunable = tunables().get(vote.option)
-    before = "take the option out again" if current is None else f"set it back to {current or 'on'}"
     return Recommendation(
         option=vote.option,
         current=current,
@@ -301,12 +300,26 @@ def _recommendation(
         link=rule.link,
         scope=rule.scope,
         risk=rule.risk,
-        undo=f"To undo it, {before} and mount again." if rule.scope == "mount" else f"To undo it, {before}.",
+        undo=_undo(vote, current),
         confidence=rule.confidence,
         how_to=(tunable.steps(vote.value, current) if tunable is not None and vote.value is not None else ()),
         status=finding.status if finding is not None and finding.value == vote.value else "untested",
         replaces_own=vote.option in options,
     )
+
+
+def _undo(vote: _Vote, current: str | None) -> str:
+    if vote.rule.scope == "host":
+        return "The steps end with the way back."
+    if current is not None:
+        before = f"Set it back to {current or 'on'}"
+    elif vote.option in tunables():
+        return "Unmount the share: the next mount begins with the kernel's own value."
+    else:
+        before = "Take the option out again"
+    if vote.rule.scope == "server":
+        return f"{before}, unmount all shares of the server, and mount again."
+    return f"{before} and mount again."
 
 
 def _lost(vote: _Vote, winner: _Vote) -> NotRecommended:

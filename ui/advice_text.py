@@ -84,7 +84,7 @@ def other_text(item: NotRecommended) -> str:
 def replaced_text(items: Iterable[Recommendation]) -> str:
     """Return which values of the person's own “Use recommended” replaces, "" for none."""
     own = [
-        f"{option_label(item.option)} ({_value(item.option, item.current)})"
+        f"{option_label(item.option)} {_value(item.option, item.current)}"
         for item in items
         if item.replaces_own
     ]

@@ -126,7 +126,7 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
         own = " (asked for by you)" if each.replaces_own else ""
         yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}"
     yield from _wrapped(item.reason, "  ")
-    for name, text in (("Effect", item.effect), ("Risk", item.risk)):
+    for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", item.undo)):
         if text:
             yield from _wrapped(f"{name}: {text}", "  ")
     if item.evidence:

@@ -187,3 +187,17 @@ def test_the_readahead_is_made_to_last_by_a_rule_of_udev_too() -> None:
     rule = next(line for line in item.how_to if "SUBSYSTEM" in line)
     assert rule.endswith(f'ATTR{{read_ahead_kb}}="{item.proposed}"')
     assert "$$4==bdi" in rule, "a single $ begins a substitution of udev(7)"
+
+
+@pytest.mark.parametrize(
+    ("options", "option", "undo"),
+    [
+        ("", "read_ahead_kb", "Unmount the share: the next mount begins with the kernel's own value."),
+        ("rsize=4096", "rsize", "Set it back to 4096 and mount again."),
+        ("", "nconnect", "Take the option out again, unmount all shares of the server, and mount again."),
+    ],
+)
+def test_the_way_back(options: str, option: str, undo: str) -> None:
+    facts = Facts(client=ClientFacts(kernel="6.12"), link=LinkFacts(rate_bps=1e10, rtt_s=0.0003))
+    found = recommend(MountOptions.parse(options), facts).recommendations
+    assert [item.undo for item in found if item.option == option] == [undo]
