@@ -17,7 +17,7 @@ from advisor.rules import LAYERS, Confidence, Layer, Rule, Scope, evidence, rule
 from advisor.tunables import tunables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.facts import Facts
     from advisor.options import MountOptions
@@ -320,6 +320,19 @@ def _undo(vote: _Vote, current: str | None) -> str:
     if vote.rule.scope == "server":
         return f"{before}, unmount all shares of the server, and mount again."
     return f"{before} and mount again."
+
+
+def undo_of(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
+    """Return the way back of recommendations that are told together.
+
+    Args:
+        items: of one rule.
+        name: returns what to call an option where each has a way back of its own.
+    """
+    ways = dict.fromkeys(item.undo for item in items)
+    if len(ways) == 1:
+        return items[0].undo
+    return " ".join(f"{name(item.option)}: {item.undo}" for item in items)
 
 
 def _lost(vote: _Vote, winner: _Vote) -> NotRecommended:

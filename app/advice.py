@@ -225,7 +225,12 @@ def _server_by_hand(server: ServerFacts | None, kind: str) -> ServerFacts:
 def _link_by_hand(text: str) -> LinkFacts:
     link = parse_link(text).facts()
     sources = dict.fromkeys(link.sources, _BY_HAND)
-    return replace(link, interface=None, adapter="as described", emulated=False, sources=sources)
+    # The lab's profiles name the hardware that they stand for, which another machine need not have.
+    unknown = dict.fromkeys(("driver", "bus", "bus_id", "interface"), _ELSEWHERE)
+    return replace(
+        link, interface=None, adapter="as described", driver=None, bus=None, bus_id=None, emulated=False,
+        sources=sources | unknown,
+    )  # fmt: skip
 
 
 def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts:

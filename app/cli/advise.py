@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.options import MountOptions, catalogue
+from advisor.recommend import undo_of
 from advisor.rules import WORKLOADS
 from advisor.servers import server_kinds
 from app.advice import AdviceArgs
@@ -126,7 +127,7 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
         own = " (asked for by you)" if each.replaces_own else ""
         yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}"
     yield from _wrapped(item.reason, "  ")
-    for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", item.undo)):
+    for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_of(items, str))):
         if text:
             yield from _wrapped(f"{name}: {text}", "  ")
     if item.evidence:

@@ -95,8 +95,7 @@ def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: 
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("use-recommended"))
     assert (
-        driver.text_of("replaced")
-        == "“Use recommended” replaces what you asked for: Read size (8192 (8 KiB))."
+        driver.text_of("replaced") == "“Use recommended” replaces what you asked for: Read size 8192 (8 KiB)."
     )
     driver.wait(lambda: driver.sees("how-to"))
     driver.click("how-to")

@@ -8,8 +8,9 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from advisor.recommend import undo_of
 from ui import theme
-from ui.advice_text import change_text, confidence_names, scope_names, status_names
+from ui.advice_text import change_text, confidence_names, option_label, scope_names, status_names
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class AdviceCard(QFrame):
         evidence = "; ".join(first.evidence)
         rows = [
             (self.tr("Expect"), first.effect), (self.tr("Risk"), first.risk),
-            (self.tr("Because of"), evidence), (self.tr("Undo"), first.undo),
+            (self.tr("Because of"), evidence), (self.tr("Undo"), undo_of(items, option_label)),
         ]  # fmt: skip
         for name, text in rows:
             if text:

@@ -51,6 +51,19 @@ def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]
     assert 'ATTR{read_ahead_kb}="1024"' in out
 
 
+def test_each_option_of_a_rule_has_its_own_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--server", "ontap", "-o", "vers=4.1,rsize=8192"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Undo: rsize: Set it back to 8192 and mount again. wsize: Take the option out again" in out
+
+
+def test_hardware_of_a_profile_is_not_said_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--link", "wan", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["facts"]["link"]["driver"] is None
+    assert "another machine" in answer["unknown"]["link.driver"]
+
+
 def test_server_s_adapter(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--adapter", "3c509", "--server-adapter", "etherexpress", "--transport", "udp", "--json"]
     assert main(["advise", *words]) == 0
