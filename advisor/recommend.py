@@ -322,6 +322,14 @@ def _undo(vote: _Vote, current: str | None) -> str:
     return f"{before} and mount again."
 
 
+def grouped(items: Iterable[Recommendation]) -> list[list[Recommendation]]:
+    """Return recommendations that are told together: those of one rule, where the first of them stands."""
+    groups: dict[tuple[str, str], list[Recommendation]] = {}
+    for item in items:
+        groups.setdefault((item.rule, item.reason), []).append(item)
+    return list(groups.values())
+
+
 def undo_of(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
     """Return the way back of recommendations that are told together.
 

@@ -99,7 +99,9 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def _lasting_steps(self, value: str) -> tuple[str, ...]:
         """Return how to make a mount's value last, which only all mounts of the computer can have."""
-        lines = ["“Apply…” sets it for this mount, and an unmount loses it."]
+        lines = [
+            "Set for this mount alone, by “Apply…” in the window, it is lost when the share is unmounted."
+        ]
         if self.keep:
             lines.append(f"To make it last, for all NFS mounts of this computer, write into {self.keep}:")
             lines += [f"  {line}" for line in self.kept_by(value).splitlines()]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.options import MountOptions, catalogue
-from advisor.recommend import undo_of
+from advisor.recommend import grouped, undo_of
 from advisor.rules import WORKLOADS
 from advisor.servers import server_kinds
 from app.advice import AdviceArgs
@@ -89,8 +88,8 @@ def advice_text(result: AdviceResult) -> str:
     if not result.recommendations:
         known = "" if result.agreed else " No rule asks for anything else, given what is known."
         lines.append(f"Nothing to change.{known}")
-    for _rule, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
-        lines += [*_recommendations(list(group)), ""]
+    for group in grouped(result.recommendations):
+        lines += [*_recommendations(group), ""]
     if result.agreed:
         lines.append("Right as it is:")
         lines += _by_reason(result.agreed.items())

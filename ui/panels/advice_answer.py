@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from advisor.recommend import grouped
 from ui.advice_text import curve_text, expected_text, option_label, other_text, replaced_text
 from ui.facts_text import unknown_reasons
 from ui.widgets.advice_card import AdviceCard, AttentionBox
@@ -99,8 +99,8 @@ class AdviceAnswer(QWidget):
         self._replaced.setVisible(bool(replaced))
         for matter in result.attention:
             self._body.addWidget(AttentionBox(matter))
-        for _key, group in groupby(result.recommendations, key=lambda item: (item.rule, item.reason)):
-            self._body.addWidget(AdviceCard(list(group)))
+        for group in grouped(result.recommendations):
+            self._body.addWidget(AdviceCard(group))
         self._show_expected(result)
         self._section(
             self.tr("Right as it is"),

@@ -7,7 +7,7 @@ import pytest
 from advisor.cards import card_named, cards, identify_card
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions
-from advisor.recommend import Advice, Measured, recommend, use_recommended
+from advisor.recommend import Advice, Measured, grouped, recommend, use_recommended
 
 
 def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:
@@ -201,3 +201,13 @@ def test_the_way_back(options: str, option: str, undo: str) -> None:
     facts = Facts(client=ClientFacts(kernel="6.12"), link=LinkFacts(rate_bps=1e10, rtt_s=0.0003))
     found = recommend(MountOptions.parse(options), facts).recommendations
     assert [item.undo for item in found if item.option == option] == [undo]
+
+
+def test_what_one_rule_says_is_told_together() -> None:
+    advice = recommend(
+        MountOptions(), Facts(client=ClientFacts(), server=ServerFacts(kind="ontap")), "oracle"
+    )
+    groups = grouped(advice.recommendations)
+    rules = [group[0].rule for group in groups]
+    assert len(rules) == len(set(rules))
+    assert sum(map(len, groups)) == len(advice.recommendations)
