@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.bench.experiment.findings import (
-    answer_texts,
+    answer_said,
     figure_label,
     figures_in,
     find,
@@ -216,7 +216,7 @@ class ExperimentResults(QWidget):
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
         best = self._experimenting.best
-        said = found.said if best is None else [*answer_texts(best, written), *found.said]
+        said = found.said if best is None else [*answer_said(best, written), *found.said]
         for tone, sentences in self._said.items():
             sentences.show_sentences([text for one, text in said if one == tone])
         if not self._experimenting.busy:

@@ -11,6 +11,7 @@ from advisor.experiment_effects import effects, interactions, place_sums
 from advisor.experiment_tables import comparison, curve, matrices, steadiness
 from advisor.experiment_text import (
     against_text,
+    answer_text,
     comparison_text,
     counted_text,
     drift_text,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from advisor.experiment_analysis import Ranking
     from advisor.experiment_tables import Curve, Matrix
     from advisor.experiment_text import Format
-    from advisor.search import Found
     from advisor.trials import Outcome
     from app.bench.experiment.model import BestResult, Experiment, ExperimentPlan, PlannedSet
 
@@ -171,33 +171,17 @@ def _values(one: PlannedSet) -> dict[str, str]:
     return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
 
 
-def answer_texts(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
-    """Return what a search found: the winner, what comes next to it, and how sure that is."""
-    answer = result.answer
-    ahead = "" if result.read_ahead_kb is None else f", readahead {result.read_ahead_kb} KiB"
-    said: list[tuple[Tone, str]] = [
-        ("ok", f"Best: {result.options or 'the default options'}{ahead}. {_known(answer.winner, written)}")
+def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
+    """Return what a search found: the winner first, and how sure that is last."""
+    options, ahead = result.options or "the default options", result.read_ahead_kb
+    tail = "" if ahead is None else f", readahead {ahead} KiB"
+    first, *others = answer_text(result.answer, WRITE, written)
+    *others, sure = others
+    return [
+        ("ok", f"Best: {options}{tail}."),
+        *_infos(first, *others),
+        ("info" if result.answer.decided else "warn", sure),
     ]
-    for name, found in (
-        ("Next", answer.runner_up),
-        ("The kernel's defaults", answer.default),
-        ("As it is set now", answer.current),
-    ):
-        if found is not None:
-            levels = ", ".join(f"{factor}={level}" for factor, level in found.levels.items())
-            said.append(("info", f"{name} ({levels}): {_known(found, written)}"))
-    sure = "No other set is likely to be better by more than 5 %."
-    unsure = "Others may be as good: allow more time to be surer."
-    tried = f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets."
-    said.append(("info" if answer.decided else "warn", f"{sure if answer.decided else unsure} {tried}"))
-    return said
-
-
-def _known(found: Found, written: Format) -> str:
-    return (
-        f"{written(WRITE, found.median)}, likely between {written(WRITE, found.low)} and "
-        f"{written(WRITE, found.high)} ({len(found.values)} trials)."
-    )
 
 
 def set_of(levels: dict[str, str], sets: Sequence[PlannedSet]) -> PlannedSet | None:
