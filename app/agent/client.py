@@ -69,6 +69,22 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+class Writer(Protocol):
+    """Where a client writes its lines; a binary file is one."""
+
+    def write(self, data: memoryview, /) -> int | None:
+        """Write the beginning of some data; return how many bytes that was."""
+        ...
+
+    def flush(self) -> object:
+        """Send what was held back."""
+        ...
+
+    def close(self) -> object:
+        """End the connection."""
+        ...
+
+
 class AgentClient:
     """A connection to an agent.
 
@@ -78,9 +94,7 @@ class AgentClient:
         on_close: runs once when the agent's output ends, on the reader thread.
     """
 
-    def __init__(
-        self, reader: BinaryIO, writer: BinaryIO, *, on_close: Callable[[], None] = _nothing
-    ) -> None:
+    def __init__(self, reader: BinaryIO, writer: Writer, *, on_close: Callable[[], None] = _nothing) -> None:
         self._reader = reader
         self._writer = writer
         self._on_close = on_close

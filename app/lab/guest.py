@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self, cast
 from app.agent.client import AgentClient
 from app.errors import AppError, ErrorKind
 from app.lab.line import GREETING, READY
+from app.lab.pacing import PacedWriter
 from app.lab.server_programs import find_server_program
 from app.process import kill_group, start, wait
 
@@ -95,7 +96,7 @@ class Guest:
             undo.callback(_end, child)
             try:
                 _wait_ready(child, time.monotonic() + timeout_s, token)
-                client = AgentClient(_buffered(child), cast("BinaryIO", child.stdin))
+                client = AgentClient(_buffered(child), PacedWriter(cast("BinaryIO", child.stdin)))
                 undo.callback(client.close)
                 hello = client.submit("hello").result(timeout_s)
             except (AppError, TimeoutError, OSError) as error:

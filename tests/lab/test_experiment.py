@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from advisor.trials import READ, WRITE, Outcome
-from app.agent.protocol import MountArgs, UnmountArgs
+from app.agent.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.bench.experiment.library import recipes
 from app.bench.experiment.model import (
     BestArgs,
@@ -142,6 +142,13 @@ def test_the_best_is_found_within_its_time(lab: "Guest", lab_link: Callable[[str
     assert answer.current is None or answer.current.levels["rsize"] == "1024"
     assert answer.winner.levels["rsize"] == "default"
     assert result.options == "vers=4.2"
+
+
+def test_a_long_request_arrives_whole(lab: "Guest") -> None:
+    """A plan of hundreds of sets, and the outcomes so far, are sent to be resumed."""
+    with pytest.raises(AppError) as caught:
+        lab.client.submit("facts.get", FactsArgs(share="x" * 300_000)).result(60)
+    assert caught.value.kind is ErrorKind.SHARE_INVALID
 
 
 def sweep(lab: "Guest", **changes: Any) -> Experiment:
