@@ -8,6 +8,7 @@ from pathlib import Path
 
 from advisor.cards import cards, identify_card
 from app.facts.port import radio_rate_bps, receive_ring
+from app.facts.radio import station_rate_bps
 
 _NAME = re.compile(r"[^/\s]{1,15}")
 #: ARPHRD_ numbers of if_arp.h for what is not Ethernet.
@@ -247,7 +248,7 @@ def _rate(folder: Path, kind: str) -> tuple[float | None, str]:
     if megabits is not None and 0 < megabits < 2**31 - 1:
         return megabits * 1e6, "sysfs"
     if kind == "wifi":
-        rate = radio_rate_bps(folder.name)
+        rate = station_rate_bps(folder.name) or radio_rate_bps(folder.name)
         return rate, "the radio's bit rate just now" if rate else "a radio link has no fixed rate"
     return None, "the driver does not say"
 
