@@ -97,6 +97,8 @@ def _fact(name: str, value: object) -> str:
     text = "unknown"
     if isinstance(value, bool):
         text = "yes" if value else "no"
+    elif name == "loss" and isinstance(value, float):
+        text = f"{100 * value:.3g} %"
     elif isinstance(value, (int, float)):
         text = str(value)
         for suffix, form in (("_bps", format_rate), ("_s", format_duration), ("_bytes", format_size)):

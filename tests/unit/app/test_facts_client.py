@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.facts import ClientFacts
+from advisor.facts import ClientFacts, Facts, LinkFacts
+from app.cli.text import facts_text
 from app.facts import client
 from app.process import Outcome
 
@@ -100,3 +101,8 @@ def test_what_nfsmount_conf_adds_is_a_fact(tmp_path: Path, monkeypatch: pytest.M
     assert client.client_facts(str(tmp_path)).nfsmount_conf == ()
     put(tmp_path, "etc/nfsmount.conf", b"[ NFSMount_Global_Options ]\nSoft=True\n")
     assert client.client_facts(str(tmp_path)).nfsmount_conf == ("soft (/etc/nfsmount.conf, line 2)",)
+
+
+def test_lost_packets_are_told_in_per_cent() -> None:
+    text = facts_text(Facts(client=ClientFacts(), link=LinkFacts(loss=1e-5, sources={"loss": "netem"})))
+    assert "0.001 %" in text
