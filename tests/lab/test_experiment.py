@@ -248,6 +248,7 @@ def test_trials_that_fail_are_told_and_end_the_run(lab: "Guest", lab_fault: Call
 
 
 @pytest.mark.long
+@pytest.mark.timeout(400)
 def test_a_server_that_dies_in_a_trial_fails_it_and_the_run_goes_on(
     lab: "Guest", lab_fault: Callable[..., None]
 ) -> None:
