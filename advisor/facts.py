@@ -73,6 +73,13 @@ class LinkFacts:
         """Return the line rate in this direction, bits per second: to read is towards this client."""
         return self.rate_bps if direction == "read" or self.up_bps is None else self.up_bps
 
+    def slowest_of(self, direction: Literal["read", "write", "both"]) -> float | None:
+        """Return the line rate that holds a copy back: of both ways the lower, bits per second."""
+        if direction != "both":
+            return self.rate_of(direction)
+        known = [rate for rate in (self.rate_of("read"), self.rate_of("write")) if rate is not None]
+        return min(known, default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:

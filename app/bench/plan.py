@@ -51,7 +51,7 @@ def plan_test(
     if own is not None:
         spec = msgspec.structs.replace(spec, count=own.files, size=-(-own.bytes // own.files))
         note = _own_note(own, free)
-    rate_bps = link.rate_bps if link is not None else None
+    rate_bps = link.slowest_of(spec.direction) if link is not None else None
     speed = payload_rate_bps(rate_bps or _GUESS_BPS) / 8
     rtt_s = (link.rtt_s if link is not None else None) or 0.0
     if args.preset is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from ui.dialogs.copy_as import Run
     from ui.models.test_run import TestRun
+    from ui.models.timeline import Way
 
 _FRAME_MS = 40
 #: Figures that change with every frame cannot be read.
@@ -133,11 +134,14 @@ class QuickTestPlot(QWidget):
         link = self._facts.link if self._facts else None
         if link is None and run.result is not None:
             link = run.result.link  # of a share that nobody asked about before the test
-        if link is None or link.rate_bps is None:
+        # Of both ways the faster: the limit is of the whole plot.
+        way: Way = "write" if run.spec.direction == "write" else "read"
+        rate = link.rate_of(way) if link is not None else None
+        if link is None or rate is None:
             self._legend.set_limit("")
             self.plot.set_limit(None)
             return
-        limit = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8
+        limit = payload_rate_bps(rate, link.mtu or 1500) / 8
         self._legend.set_limit(self.tr("the link carries at most {speed}").format(speed=speed_text(limit)))
         self.plot.set_limit(limit)
 

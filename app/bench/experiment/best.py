@@ -234,7 +234,7 @@ class _Search:
     def _size(self) -> int:
         """Return a file's size that a good setting copies in a small part of the time."""
         link = self._hands.facts.link
-        rate = link.rate_bps if link is not None else None
+        rate = link.slowest_of(self._args.direction) if link is not None else None
         speed = payload_rate_bps(rate or _GUESS_BPS) / 8
         seconds = min(max(self._args.budget_s / _PART, _SHORTEST_S), _LONGEST_S)
         ways = 1 if self._args.direction == "write" else 2  # what is read is written before

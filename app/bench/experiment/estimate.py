@@ -110,7 +110,7 @@ def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, *, write: bool) 
     if predicted is not None:
         seconds = predicted.seconds
     else:
-        rate = facts.link.rate_bps if facts.link is not None else None
+        rate = facts.link.slowest_of(spec.direction) if facts.link is not None else None
         seconds = spec.total * 8 / payload_rate_bps(rate or _GUESS_BPS)
     if spec.workload == "random" and not write:
         seconds = max(seconds, spec.total / spec.block_size * _trip_s(facts))

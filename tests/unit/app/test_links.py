@@ -43,6 +43,8 @@ def test_a_link_is_spelled_out() -> None:
 def test_a_profile_is_changed() -> None:
     link = parse_link("dsl, RATE=100mbit ,loss=1%")
     assert (link.rate_bps, link.up_bps, link.loss) == (100e6, 20e6, 0.01)
+    facts = link.facts()
+    assert [facts.slowest_of(way) for way in ("read", "write", "both")] == [100e6, 20e6, 20e6]
     assert link.delay_s == parse_link("dsl").delay_s
     assert link.name == "dsl,rate=100mbit,loss=1%"
 
