@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
 _TICK_S = 0.001
-#: Of one file: the lab's server keeps it in memory.
-_FILE = 64 * 2**20
 
 
 class Stalls(QObject):
@@ -105,8 +103,9 @@ def run(window: MainWindow, args: argparse.Namespace) -> list[str]:
     hand.wait(lambda: panel._facts is not None, "the facts")
     mount = window._mounts.current()
     assert mount is not None
-    repeats = max(2, parse_size(args.size) // (2 * _FILE))
-    spec = TestSpec(path=mount.mount_point, size=_FILE, repeats=repeats)
+    file = parse_size(args.file)
+    repeats = max(2, parse_size(args.size) // (2 * file))
+    spec = TestSpec(path=mount.mount_point, size=file, repeats=repeats)
     small = TestSpec(path=mount.mount_point, size=2**20, repeats=1)
     # Once before: what is imported and drawn for the first time takes its time.
     panel.start(small)
@@ -124,7 +123,7 @@ def run(window: MainWindow, args: argparse.Namespace) -> list[str]:
     assert done is not None
     assert done.result is not None, window._banner.message()
     speeds = ", ".join(format_speed(figure.median) for figure in done.result.figures.values())
-    moved = format_size(2 * _FILE * spec.rounds)
+    moved = format_size(2 * spec.size * spec.rounds)
     rows.append(stalls.row(f"a test of {moved} ({speeds}, {len(done.timeline.curves)} transfers)"))
     if args.dead_s:
         rows.append(_dead(window, hand, stalls, spec, args.dead_s))
@@ -158,6 +157,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", default="2G", help="bytes in both directions together")
+    parser.add_argument("--file", default="64M", help="bytes of the file, which the guest keeps in memory")
     parser.add_argument("--link", default="gigabit", choices=sorted(load_links()))
     parser.add_argument("--dead-s", type=float, default=15.0, help="0 leaves the dead server out")
     args = parser.parse_args()
