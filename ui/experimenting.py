@@ -10,7 +10,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.bench.experiment import keeping
-from app.bench.experiment.model import BestArgs, ExperimentArgs, ExperimentRunArgs
+from app.bench.experiment.model import SEARCH, BestArgs, ExperimentArgs, ExperimentRunArgs
 from app.errors import AppError, ErrorKind
 from ui.models.timeline import Timeline
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
 
-#: What the history calls a search for the best setting.
-SEARCH = "best"
 State = Literal["idle", "planning", "running"]
 
 

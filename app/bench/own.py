@@ -47,6 +47,8 @@ class OwnFiles(SmallFiles):
         self._buffer = bytearray(spec.block_size)
         self._other = bytearray(spec.block_size)
         self._source_s = 0.0
+        #: The file that is being copied.
+        self._opened = -1
         left = source.size.skipped
         if left:
             self.note(f"Left out of the copy: {left}.")
@@ -88,24 +90,16 @@ class OwnFiles(SmallFiles):
 
     def _write_one(self, number: int) -> tuple[float, float, float]:
         source = self._source.open(number)
+        self._opened = source
         try:
-            t0 = time.monotonic()
-            fd = self._directory.create(os.O_SYNC if self._spec.sync else 0, file_name(number))
-            t1 = time.monotonic()
-            try:
-                self._copy(source, fd, number)
-                t2 = time.monotonic()
-                os.fsync(fd)
-                t3 = time.monotonic()
-                self._give_back(fd)
-            except BaseException:
-                close_quietly(fd)
-                raise
-            os.close(fd)
+            times = super()._write_one(number)
             self._source.check(number, source)
-            return t1 - t0, t3 - t2, time.monotonic() - t3
+            return times
         finally:
             os.close(source)
+
+    def _fill(self, fd: int, number: int) -> None:
+        self._copy(self._opened, fd, number)
 
     def _copy(self, source: int, fd: int, number: int) -> None:
         before = self._progress.bytes if number else 0

@@ -71,10 +71,7 @@ class SmallFiles(Workload):
         fd = self._directory.create(os.O_SYNC if self._spec.sync else 0, file_name(number))
         t1 = time.monotonic()
         try:
-            size = self._spec.size
-            write_blocks(
-                fd, self._pool, size, self._progress, first=self._first(number), before=number * size
-            )
+            self._fill(fd, number)
             t2 = time.monotonic()
             os.fsync(fd)
             t3 = time.monotonic()
@@ -84,6 +81,12 @@ class SmallFiles(Workload):
             raise
         os.close(fd)
         return t1 - t0, t3 - t2, time.monotonic() - t3
+
+    def _fill(self, fd: int, number: int) -> None:
+        """Write what is to be in a file."""
+        size = self._spec.size
+        first = self._first(number)
+        write_blocks(fd, self._pool, size, self._progress, first=first, before=number * size)
 
     def _read_once(self, flags: int) -> Transfer:
         close_s = 0.0

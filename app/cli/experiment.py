@@ -14,14 +14,14 @@ import msgspec
 
 from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from app.agent.protocol import ListArgs
-from app.bench.experiment.keeping import begin, keep, load
-from app.bench.experiment.library import (
+from app.bench.experiment.cookbook import (
     delete_recipe,
     find_recipe,
     recipe_source,
     recipes,
     save_recipe,
 )
+from app.bench.experiment.keeping import begin, keep, load
 from app.bench.experiment.model import (
     BestArgs,
     BestResult,

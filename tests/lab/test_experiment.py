@@ -9,7 +9,7 @@ import pytest
 
 from advisor.trials import READ, WRITE, Outcome
 from app.agent.protocol import FactsArgs, MountArgs, UnmountArgs
-from app.bench.experiment.library import recipes
+from app.bench.experiment.cookbook import recipes
 from app.bench.experiment.model import (
     BestArgs,
     BestResult,

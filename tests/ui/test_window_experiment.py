@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_host import PLAN, outcomes
+from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.library import save_recipe
+from app.bench.experiment.cookbook import save_recipe
 from app.bench.experiment.recipe_text import parse_recipe
 from app.errors import AppError
 from ui.dialogs.buttons import add_buttons

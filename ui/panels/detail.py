@@ -15,7 +15,6 @@ from app.mounts.change import ApplyArgs
 from ui import theme
 from ui.advice_text import read_ahead_of
 from ui.applying import Applying
-from ui.dialogs.confirm import confirm
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
@@ -25,6 +24,7 @@ from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
 from ui.trial import Trial
+from ui.unmount_asking import UnmountAsking
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
 from ui.widgets.tab_bar import TabBar
@@ -77,6 +77,7 @@ class DetailPanel(QWidget):
         self._mounting.unmounted.connect(self.unmounted)
         self._mounting.failed.connect(self.failed)
         self._mounting.stuck.connect(self.stuck)
+        self._asking = UnmountAsking(self._mounting, self)
         self._applying = Applying(submit, self)
         self._applying.changed.connect(self._on_applying)
         self._applying.applied.connect(self._on_applied)
@@ -242,41 +243,18 @@ class DetailPanel(QWidget):
     def ask_unmount(self) -> None:
         """Ask, then unmount the mount shown."""
         mount = self._mount
-        if mount is None or mount.active is None or self.busy:
-            return
-        confirm(
-            self.window(),
-            self.tr("Unmount {path}?").format(path=mount.mount_point),
-            self.tr("Programs that use files there will not find them until it is mounted again."),
-            self.tr("&Unmount"),
-            lambda: self._mounting.unmount(mount.mount_point),
-        )
+        if mount is not None and mount.active is not None and not self.busy:
+            self._asking.unmount(mount.mount_point)
 
     def ask_detach(self, mount_point: str) -> None:
         """Ask, then take a busy mount out of sight and let its users finish."""
-        if self.busy:
-            return
-        confirm(
-            self.window(),
-            self.tr("Detach {path} although it is in use?").format(path=mount_point),
-            self.tr("It disappears at once. Programs that have files open there keep them until they close "
-                    "them, and until then a new mount of the same share may keep the old settings."),
-            self.tr("&Detach"),
-            lambda: self._mounting.unmount(mount_point, lazy=True),
-        )  # fmt: skip
+        if not self.busy:
+            self._asking.detach(mount_point)
 
     def ask_force(self, mount_point: str) -> None:
         """Ask, then give up on a server that does not answer."""
-        if self.busy:
-            return
-        confirm(
-            self.window(),
-            self.tr("Force {path} off although its server does not answer?").format(path=mount_point),
-            self.tr("What programs have written there and the server has not confirmed is lost, and programs "
-                    "that use files there get errors."),
-            self.tr("&Force"),
-            lambda: self._mounting.unmount(mount_point, force=True),
-        )  # fmt: skip
+        if not self.busy:
+            self._asking.force(mount_point)
 
     def _on_submitted(self) -> None:
         if self._mount_button.isVisible() and self._mount_button.isEnabled():

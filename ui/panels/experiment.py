@@ -9,10 +9,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.bench.experiment import keeping
-from app.bench.experiment.library import delete_recipe, recipe_source, recipes
+from app.bench.experiment.cookbook import delete_recipe, recipe_source, recipes
+from app.bench.experiment.model import SEARCH
 from ui.dialogs.confirm import confirm
 from ui.dialogs.recipe import RecipeDialog
-from ui.experimenting import SEARCH, Experimenting
+from ui.experimenting import Experimenting
 from ui.history_keeping import HistoryKeeping
 from ui.panels.experiment_progress import ExperimentProgress
 from ui.panels.experiment_results import ExperimentResults

@@ -4,49 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QCoreApplication, QSize, Qt
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QHeaderView,
     QSizePolicy,
-    QTableWidget,
     QTableWidgetItem,
 )
 
 from app.units import format_duration, format_size
 from ui.speed_units import speed_text
+from ui.widgets.plain_table import PlainTable
 
 if TYPE_CHECKING:
     from app.bench.grid_model import GridCell, GridRun
 
 
-class GridTable(QTableWidget):
+class GridTable(PlainTable):
     """As high as its rows; hidden while there are none."""
 
     def __init__(self) -> None:
-        super().__init__()
         titles = [
-            self.tr("Pattern"), self.tr("Request"), self.tr("Jobs"), self.tr("At once"),
-            self.tr("Requests/s"), self.tr("Speed"), self.tr("Mean time"), self.tr("99 % within"),
+            _tr("Pattern"), _tr("Request"), _tr("Jobs"), _tr("At once"),
+            _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"),
         ]  # fmt: skip
-        self.setObjectName("grid")
-        self.setAccessibleName(self.tr("Result of the grid"))
-        self.setColumnCount(len(titles))
-        self.setHorizontalHeaderLabels(titles)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        super().__init__("grid", _tr("Result of the grid"), titles)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))
-        self.verticalHeader().hide()
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setHighlightSections(False)
         self.hide()
 
     def show_cells(self, cells: list[GridCell]) -> None:
@@ -89,3 +72,8 @@ def _figures(run: GridRun | None) -> list[str]:
         return ["—"] * 4
     p99 = format_duration(run.p99_s) if run.p99_s else "—"
     return [f"{run.iops:,.0f}", speed_text(run.bytes_per_s), format_duration(run.latency_s), p99]
+
+
+def _tr(text: str) -> str:
+    # Before the table is there that could translate.
+    return QCoreApplication.translate("GridTable", text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableWidget, QTableWidgetItem
+from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtWidgets import QTableWidgetItem
 
 from app.units import format_duration
 from ui.speed_units import speed_text
+from ui.widgets.plain_table import PlainTable
 
 if TYPE_CHECKING:
     from app.agent.protocol import OperationRate
@@ -17,29 +18,15 @@ if TYPE_CHECKING:
 _ROWS = 6
 
 
-class OperationsTable(QTableWidget):
+class OperationsTable(PlainTable):
     """Shows each operation that was called."""
 
     def __init__(self) -> None:
-        super().__init__()
         titles = [
-            self.tr("Operation"), self.tr("a second"), self.tr("Speed"), self.tr("Round trip"),
-            self.tr("Waiting"), self.tr("In all"), self.tr("Errors"),
+            _tr("Operation"), _tr("a second"), _tr("Speed"), _tr("Round trip"),
+            _tr("Waiting"), _tr("In all"), _tr("Errors"),
         ]  # fmt: skip
-        self.setObjectName("operations")
-        self.setAccessibleName(self.tr("Operations"))
-        self.setColumnCount(len(titles))
-        self.setHorizontalHeaderLabels(titles)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.verticalHeader().hide()
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setHighlightSections(False)
+        super().__init__("operations", _tr("Operations"), titles)
 
     def show_operations(self, operations: list[OperationRate]) -> None:
         """Show these instead of those before."""
@@ -71,3 +58,8 @@ class OperationsTable(QTableWidget):
     def minimumSizeHint(self) -> QSize:
         """Qt: never less."""
         return QSize(0, self.sizeHint().height())
+
+
+def _tr(text: str) -> str:
+    # Before the table is there that could translate.
+    return QCoreApplication.translate("OperationsTable", text)

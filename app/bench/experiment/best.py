@@ -15,6 +15,7 @@ from advisor.trials import READ, WRITE, Outcome
 from app.bench.experiment.estimate import trial_seconds
 from app.bench.experiment.factors import DEFAULT, READ_AHEAD, TRANSFER_SIZE, mounting, spec_of
 from app.bench.experiment.model import (
+    SEARCH,
     BestResult,
     Experiment,
     ExperimentArgs,
@@ -131,7 +132,7 @@ class _Search:
         """Try each level alone, and combine those that are left."""
         experiment = Experiment(
             share=self._args.share,
-            recipe="best",
+            recipe=SEARCH,
             title="The best setting",
             options=self._options,
             strategy="one-at-a-time",

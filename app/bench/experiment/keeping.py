@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.experiment.model import ExperimentPlan
+from app.bench.experiment.model import SEARCH, ExperimentPlan
 from app.errors import AppError, ErrorKind
 from app.history.store import HistoryStore
 
@@ -41,7 +41,7 @@ class KeptExperiment:
     @property
     def resumable(self) -> bool:
         """Whether something is left to run here."""
-        search = self.plan.experiment.recipe == "best"
+        search = self.plan.experiment.recipe == SEARCH
         return not self.origin and not search and self.done < self.plan.trials
 
 

@@ -17,6 +17,8 @@ from app.bench.result import (
     Workload,
 )
 
+#: What a search for the best setting has in the place of a recipe's name.
+SEARCH = "best"
 #: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
 Strategy = Literal["full", "one-at-a-time", "rows"]
 #: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.bench.experiment.cookbook import delete_recipe, find_recipe, own_folder, recipes, save_recipe
 from app.bench.experiment.factors import ELSEWHERE, GONE, mounting, normal, spec_of
-from app.bench.experiment.library import delete_recipe, find_recipe, own_folder, recipes, save_recipe
 from app.bench.experiment.recipe_text import parse_recipe
 from app.bench.experiment.sets import combinations
 from app.errors import AppError, ErrorKind

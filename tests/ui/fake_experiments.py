@@ -1,0 +1,104 @@
+"""The scripted agent's experiments: what it plans, runs and finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from advisor.search import Answer, Found
+from advisor.trials import Outcome
+from app.bench.environment import Environment
+from app.bench.experiment.model import (
+    BestResult,
+    Experiment,
+    ExperimentEvent,
+    ExperimentPlan,
+    ExperimentResult,
+    Factor,
+    PlannedSet,
+    Struck,
+    Work,
+)
+from app.bench.result import Sample, TestEvent
+
+if TYPE_CHECKING:
+    from app.agent.server import Context
+
+SETS = [
+    PlannedSet(levels={"rsize": size, "nconnect": count}, options=f"vers=4.2,rsize={size},nconnect={count}",
+               seconds=[1.0])
+    for size in ("8192", "65536", "1048576") for count in ("1", "4")
+]  # fmt: skip
+PLAN = ExperimentPlan(
+    experiment=Experiment(
+        share="nas01:/export/home", title="Sizes", strategy="full",
+        workloads=[Work(name="a file", size=2**20)],
+        factors=[Factor(name="rsize", levels=["8192", "65536", "1048576"]),
+                 Factor(name="nconnect", levels=["1", "4"])],
+    ),
+    sets=SETS,
+    struck=[Struck(levels={"vers": "2"}, reason="NFS version 2 is gone.")],
+    environment=Environment(host="testhost", emulated_link="gigabit"),
+    trials=18, seconds=60.0, bytes=36 * 2**20, space=2**20,
+)  # fmt: skip
+
+
+def outcomes() -> list[Outcome]:
+    """Three repeats of each set; the largest size is best, and a few per cent are chance."""
+    speeds = {"8192": 20e6, "65536": 80e6, "1048576": 110e6}
+    return [
+        Outcome(
+            levels=one.levels, workload="a file", block=block, order=block * len(SETS) + place,
+            figures={
+                "write": speeds[one.levels["rsize"]] * (1 + 0.01 * block),
+                "write_bytes": 2**20, "sync_s": 0.5, "unmount_s": 0.1,
+            },
+        )
+        for block in range(3) for place, one in enumerate(SETS)
+    ]  # fmt: skip
+
+
+class FakeExperiments:
+    """The verbs of experiments; ``experiment`` and ``outcomes`` are set by a test."""
+
+    calls: list[tuple[str, Any]]
+
+    def __init__(self) -> None:
+        self.experiment = PLAN
+        self.outcomes = outcomes()
+
+    def _hold(self, context: Context) -> None:
+        raise NotImplementedError
+
+    def plan_experiment(self, args: Any, context: Context) -> ExperimentPlan:
+        self.calls.append(("experiment.plan", args))
+        self._hold(context)
+        context.emit(ExperimentEvent(phase="trying", number=1, total=2, levels={"rsize": "8192"}))
+        return self.experiment
+
+    def find_best(self, args: Any, context: Context) -> BestResult:
+        self.calls.append(("experiment.best", args))
+        search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
+        plan = msgspec.structs.replace(self.experiment, experiment=search)
+        context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
+        for number, outcome in enumerate(self.outcomes, 1):
+            context.emit(ExperimentEvent(phase="done", number=number, total=18, levels=outcome.levels,
+                                         workload=outcome.workload, outcome=outcome))  # fmt: skip
+        one = SETS[4]
+        found = Found(levels=one.levels, values=[110e6], median=110e6, low=105e6, high=115e6, method="model")
+        answer = Answer(winner=found, runner_up=None, default=found, current=None, decided=True, trials=18,
+                        tried=6, candidates=6)  # fmt: skip
+        return BestResult(plan=plan, answer=answer, options=one.options, read_ahead_kb=None)
+
+    def run_experiment(self, args: Any, context: Context) -> ExperimentResult:
+        self.calls.append(("experiment.run", args))
+        done = {outcome.order for outcome in args.done}
+        left = [outcome for outcome in self.outcomes if outcome.order not in done]
+        for number, outcome in enumerate(left, len(done) + 1):
+            place = {"number": number, "total": args.plan.trials, "eta_s": 60.0, "levels": outcome.levels}
+            told = TestEvent(direction="write", phase="write", sample=Sample(0.05, 10**6, 10**6))
+            context.emit(ExperimentEvent(phase="trial", workload=outcome.workload, test=told, **place))
+            self._hold(context)
+            context.emit(ExperimentEvent(phase="done", workload=outcome.workload, outcome=outcome, **place))
+        return ExperimentResult(done=len(self.outcomes), planned=args.plan.trials, failed=0, mismatched=0)
