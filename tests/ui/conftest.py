@@ -12,6 +12,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QStandardPaths, QT
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from ui.panels.settings import SettingsPanel
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -76,3 +78,13 @@ def driver(qtbot: QtBot, fake: FakeHost) -> Iterator[Driver]:
     made.window.deleteLater()
     QApplication.sendPostedEvents(made.window)
     QApplication.processEvents()
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> SettingsPanel:
+    made = SettingsPanel(lambda _verb, _args: pytest.fail("Nothing is to be asked."))
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    made.show_mount(configured(options="soft,nconnect=4,wat,,timeo=70,timeo=80"), keep_edits=False)
+    return made

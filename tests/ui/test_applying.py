@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from apply_hand import action, changes, choose, do, gone, legible, open_apply, part, shown
 from fake_host import BASH, MYSQL, FakeHost, configured, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
     QCheckBox,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
-    QTableWidget,
     QWidget,
 )
 
@@ -35,57 +33,6 @@ if TYPE_CHECKING:
     from driver import Driver
 
     D = TypeVar("D", bound=QWidget)
-
-
-def shown(driver: Driver, kind: type[D]) -> D:
-    driver.wait(lambda: driver.window.findChild(kind) is not None)
-    found = driver.window.findChild(kind)
-    assert found is not None
-    return found
-
-
-def gone(driver: Driver, kind: type[QWidget]) -> None:
-    driver.wait(lambda: driver.window.findChild(kind) is None)
-
-
-def part(parent: QWidget, kind: type[D], name: str) -> D:
-    found = parent.findChild(kind, name)
-    assert found is not None, name
-    return found
-
-
-def open_apply(driver: Driver, options: str = "timeo=100") -> ApplyDialog:
-    """Change an option of the mounted share and open the dialog."""
-    driver.open()
-    driver.window._detail.settings.load_entry("", "", options)
-    driver.click("apply")
-    dialog = shown(driver, ApplyDialog)
-    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
-    return dialog
-
-
-def choose(driver: Driver, dialog: QWidget, name: str) -> None:
-    part(dialog, QRadioButton, name).click()
-    if isinstance(dialog, ApplyDialog):
-        driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
-
-
-def do(dialog: QWidget, name: str) -> None:
-    button = part(dialog, QPushButton, name)
-    assert button.isEnabled(), name
-    button.click()
-
-
-def action(dialog: QWidget) -> str:
-    return part(dialog, QPushButton, "apply-do").text().replace("&", "")
-
-
-def changes(fake: FakeHost) -> list[str]:
-    looks = {"facts.get", "advice.get", "mounts.plan"}
-    return [verb for verb, _ in fake.calls if verb not in looks]
-
-
-# The preview
 
 
 def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
@@ -311,78 +258,6 @@ def test_cancel_while_applying(driver: Driver, fake: FakeHost) -> None:
 # Programs in the way
 
 
-def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fake: FakeHost) -> None:
-    fake.holders = [BASH, MYSQL]
-    dialog = open_apply(driver)
-    assert part(dialog, Sentences, "plan-holders").sentences()[0] == "bash (4242, ada): working directory"
-    do(dialog, "apply-do")
-    question = shown(driver, BusyDialog)
-    table = part(question, QTableWidget, "busy-holders")
-    assert [table.item(1, column).text() for column in range(4)] == [
-        "mysqld", "17", "mysql", "open file /home/db/ibdata1"]  # fmt: skip
-    assert fake.asked("mounts.apply") == []
-    # One of them is somebody else's, and the change is not kept anywhere.
-    assert not part(question, QRadioButton, "busy-stop").isEnabled()
-    assert not part(question, QRadioButton, "busy-next-boot").isEnabled()
-    do(question, "busy-close")
-    gone(driver, BusyDialog)
-    assert fake.asked("mounts.apply") == []
-    dialog.reject()
-    gone(driver, ApplyDialog)
-
-
-@pytest.mark.parametrize("choice", ["wait", "next-boot", "stop", "lazy"])
-def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> None:
-    fake.holders = [BASH]
-    fake.hold.clear()
-    dialog = open_apply(driver)
-    choose(driver, dialog, "keeper-fstab")
-    do(dialog, "apply-do")
-    question = shown(driver, BusyDialog)
-    choose(driver, question, f"busy-{choice}")
-    do(question, "busy-go-on")
-    gone(driver, BusyDialog)
-    driver.wait(lambda: fake.asked("mounts.apply") != [])
-    assert fake.asked("mounts.apply")[0].busy == choice
-    if choice == "wait":
-        driver.wait(lambda: part(dialog, Sentences, "plan-holders").sentences() != [])
-        assert "Waiting" in part(dialog, QLabel, "apply-status").text()
-    fake.hold.set()
-    do(shown(driver, KeepDialog), "keep-keep")
-    gone(driver, ApplyDialog)
-
-
-def test_a_mount_that_turns_out_to_be_busy(driver: Driver, fake: FakeHost) -> None:
-    """A program may come between the plan and the unmount, or the plan may not be allowed to see it."""
-    dialog = open_apply(driver)
-    fake.apply_error = AppError(ErrorKind.BUSY, "/home is in use.")
-    fake.fails_at = "unmount"
-    fake.holders = [MYSQL]
-    do(dialog, "apply-do")
-    question = shown(driver, BusyDialog)
-    table = part(question, QTableWidget, "busy-holders")
-    assert table.item(0, 0).text() == "mysqld"
-    fake.apply_error = None
-    choose(driver, question, "busy-lazy")
-    do(question, "busy-go-on")
-    do(shown(driver, KeepDialog), "keep-keep")
-    gone(driver, ApplyDialog)
-    assert [args.busy for args in fake.asked("mounts.apply")] == ["ask", "lazy"]
-
-
-def test_another_kind_of_busy_is_only_said(driver: Driver, fake: FakeHost) -> None:
-    dialog = open_apply(driver)
-    fake.apply_error = AppError(ErrorKind.BUSY, "Another change is being made at this moment.")
-    do(dialog, "apply-do")
-    driver.wait(lambda: dialog.view.problem() != "")
-    assert driver.window.findChild(BusyDialog) is None
-    dialog.reject()
-    gone(driver, ApplyDialog)
-
-
-# Afterwards
-
-
 def test_values_that_did_not_take_are_told(driver: Driver, fake: FakeHost) -> None:
     fake.kept.set()
     fake.values = [
@@ -438,27 +313,6 @@ def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, f
 # Reach and read
 
 
-def legible(dialog: QWidget) -> None:
-    """Fail if a text of the dialog is cut off, or if it does not fit a small window."""
-    # A text that wraps has its height once its width is known: two rounds of layout.
-    for _ in range(3):
-        QApplication.sendPostedEvents()
-        QApplication.processEvents()
-    assert dialog.width() <= 1000
-    assert dialog.height() <= 680
-    for label in dialog.findChildren(QLabel):
-        if label.isVisible() and label.text():
-            assert label.width() >= min(label.sizeHint().width(), label.minimumSizeHint().width()), (
-                label.text()
-            )
-            if label.wordWrap():
-                assert label.height() >= label.heightForWidth(label.width()), label.text()
-    for button in dialog.findChildren(QAbstractButton):
-        if button.isVisible():
-            assert button.width() >= button.minimumSizeHint().width(), button.text()
-            assert button.text() or button.accessibleName()
-
-
 def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> None:
     fake.holders = [BASH, MYSQL] * 6
     driver.window.resize(1000, 680)
@@ -483,16 +337,3 @@ def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> Non
     legible(forget)
     forget.reject()
     gone(driver, ForgetDialog)
-
-
-def test_without_known_programs_the_choices_are_those_that_are_possible(driver: Driver) -> None:
-    driver.open()
-    question = BusyDialog(driver.window, "/home", [], can_wait_for_start=True, wait_s=60)
-    question.open()
-    legible(question)
-    assert question.findChild(QTableWidget) is None
-    assert not part(question, QRadioButton, "busy-stop").isEnabled()
-    assert part(question, QRadioButton, "busy-next-boot").isEnabled()
-    with driver.qtbot.waitSignal(question.chosen) as waited:
-        do(question, "busy-go-on")
-    assert waited.args == ["wait"]

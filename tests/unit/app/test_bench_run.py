@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -298,47 +297,6 @@ def test_clean_up_that_cannot_work_is_logged(
     cleanup.clean(str(tmp_path), "none")
     assert "could not be removed" in caplog.text
     caplog.clear()
-
-
-def worker_process(path: Path) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "app.bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    job = WorkerJob(spec=TestSpec(path=str(path), size=256 * MIB, sync=True, block_size=4096), run="alone")
-    assert process.stdin is not None
-    process.stdin.write(msgspec.json.encode(job) + b"\n")
-    process.stdin.flush()
-    return process
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, None], ids=["term", "int", "end of input"])
-def test_worker_alone_tidies_up(tmp_path: Path, how: signal.Signals | None) -> None:
-    with worker_process(tmp_path) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        for line in process.stdout:
-            if b'"phase":"write"' in line:
-                break
-        assert files_of(tmp_path)
-        if how is None:
-            process.stdin.close()
-        else:
-            process.send_signal(how)
-        last = process.stdout.readlines()[-1]
-        assert process.wait(60) == 0
-    assert json.loads(last)["error"]["kind"] == "cancelled"
-
-
-def test_worker_refuses_what_is_no_job() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "app.bench.worker"],
-        input=b"no\n",
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["kind"] == "usage"
 
 
 @pytest.fixture

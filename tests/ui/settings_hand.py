@@ -1,0 +1,40 @@
+"""Finds what is in the settings form, and types in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+    from ui.panels.settings import SettingsPanel
+    from ui.widgets.option_row import OptionRow
+
+T = TypeVar("T", bound=QWidget)
+
+
+def part(panel: SettingsPanel, kind: type[T], name: str) -> T:
+    found = panel.findChild(kind, name)
+    assert found is not None, name
+    return found
+
+
+def raw(panel: SettingsPanel) -> QLineEdit:
+    return part(panel, QLineEdit, "options")
+
+
+def row(panel: SettingsPanel, name: str) -> OptionRow:
+    return panel._rows[name]
+
+
+def seen(panel: SettingsPanel) -> set[str]:
+    return {name for name, one in panel._rows.items() if one.editor.isVisible()}
+
+
+def keys(qtbot: QtBot, panel: SettingsPanel, sequence: str) -> None:
+    """Press keys as the window gets them: in the widget that has the focus."""
+    focus = panel.window().focusWidget() or panel
+    qtbot.keySequence(focus, QKeySequence(sequence))
