@@ -5,38 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from person import Person
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.forget import ForgetDialog
 from ui.dialogs.keep import KeepDialog
-from ui.hosts import lab_links, open_host
-from ui.main_window import MainWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-    from pytestqt.qtbot import QtBot
+    from person import Person
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(240)]
 
 
 @pytest.fixture
-def person(qtbot: QtBot) -> Iterator[Person]:
-    window = MainWindow(open_host, lab_links())
-    window.resize(1000, 680)
-    window.show()
-    made = Person(qtbot, window)
-    window.open_host("gigabit")
-    made.wait(lambda: window.session.hello is not None and window._drafting, 120)
-    made.press(window, "mount")
-    made.wait(lambda: window._mounts.current() is not None)
-    yield made
-    window.close()
-    window.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]]) -> Iterator[Person]:
+    with at_the_lab("gigabit", 1000, 680) as made:
+        yield made
 
 
 def test_a_change_of_a_live_mount(person: Person) -> None:
