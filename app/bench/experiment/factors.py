@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from advisor.catalogue import YES
 from advisor.options import MountOptions, catalogue, check
 from app.bench.result import TestSpec
 from app.units import parse_size
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from app.bench.experiment.model import Experiment, Work
 
 DEFAULT = "default"
+#: The level of a flag that is given; the other is "no".
+_YES = "yes"
 TRANSFER_SIZE = "transfer_size"
 READ_AHEAD = "read_ahead_kb"
 CACHE_MODE = "cache_mode"
@@ -109,7 +112,7 @@ def mounting(experiment: Experiment, levels: Mapping[str, str]) -> Mounting:
                 if level == DEFAULT:
                     options.remove(option)
                 else:
-                    options.set(option, level)
+                    options.set(option, _value(option, level))
     return Mounting(str(options), read_ahead)
 
 
@@ -170,9 +173,17 @@ def _option_level(name: str, level: str) -> str:
         return level
     if option.kind == "size" and not level.isdigit():
         level = str(parse_size(level))
+    if option.kind == "flag" and level == YES:
+        level = _YES
     options = MountOptions()
-    options.set(name, level)
+    options.set(name, _value(name, level))
     problems = check(options)
     if problems:
         raise ValueError(problems[0].message)
     return level
+
+
+def _value(name: str, level: str) -> str:
+    """Return the value of a level; the catalogue's of a flag that is given is empty, which nobody could read."""
+    option = catalogue().find(name)
+    return YES if option is not None and option.kind == "flag" and level == _YES else level

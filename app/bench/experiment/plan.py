@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +31,7 @@ from app.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.facts import Facts
     from app.bench.experiment.factors import Mounting
     from app.bench.experiment.hands import Hands
     from app.bench.experiment.model import Experiment, ExperimentArgs
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 #: More sets than this nobody waits for.
 MAX_SETS = 5000
+#: Of so many combinations it is not even looked which of them can be.
+_MOST_MADE = 10 * MAX_SETS
 #: After so many sets in a row that the server did not answer, it is away.
 _SILENT_IN_A_ROW = 3
 _SILENT = {ErrorKind.SERVER_SILENT, ErrorKind.SERVER_REFUSED, ErrorKind.NOT_RESPONDING}
@@ -81,15 +85,8 @@ def plan_experiment(
     """
     experiment = args.experiment
     parse_share(experiment.share)
-    factors, struck = possible_factors(experiment, hands.facts)
-    sets, unlikely = without_impossible(combinations(experiment, factors))
-    if len(sets) > MAX_SETS:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"These factors make {len(sets)} option sets; {MAX_SETS} are the most.",
-            hint="Leave some levels out, or vary the factors one at a time.",
-        )
-    mounts = [_mounting(experiment, levels) for levels in sets]
+    sets, struck = option_sets(experiment, hands.facts)
+    mounts = [mount_of(experiment, levels) for levels in sets]
     tried = _try_all(mounts, sets, hands, token, emit)
     dead = _dead(sets, mounts, tried)
     alive = [number for number in range(len(sets)) if number not in dead]
@@ -104,11 +101,39 @@ def plan_experiment(
         )
         for number in alive
     ]
-    struck += unlikely + reasons(sets, dead)
+    struck += reasons(sets, dead)
     return _sized(args, planned, struck, hands, list(tried.values()))
 
 
-def _mounting(experiment: Experiment, levels: Levels) -> Mounting:
+def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], list[Struck]]:
+    """Return the option sets that may work here, and what is struck out without trying.
+
+    Args:
+        experiment: its factors and how they are combined.
+        facts: of client and server; what they do not tell is found out by trying.
+
+    Raises:
+        AppError: USAGE if there are more than MAX_SETS.
+    """
+    factors, struck = possible_factors(experiment, facts)
+    count = prod(len(factor.levels) for factor in factors) if experiment.strategy == "full" else 0
+    sets, unlikely = without_impossible(combinations(experiment, factors) if count <= _MOST_MADE else [])
+    count = count if count > _MOST_MADE else len(sets)
+    if count > MAX_SETS:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"These factors make {count} option sets; {MAX_SETS} are the most.",
+            hint="Leave some levels out, or vary the factors one at a time.",
+        )
+    return sets, struck + unlikely
+
+
+def mount_of(experiment: Experiment, levels: Levels) -> Mounting:
+    """Return how an option set is mounted.
+
+    Raises:
+        AppError: OPTION_INVALID if a level cannot be written as an option.
+    """
     try:
         return mounting(experiment, levels)
     except ValueError as error:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
+from experiment_world import World
 
 from app.bench.experiment.cookbook import delete_recipe, find_recipe, own_folder, recipes, save_recipe
 from app.bench.experiment.factors import ELSEWHERE, GONE, mounting, normal, spec_of
+from app.bench.experiment.guess import guess
+from app.bench.experiment.model import Factor
 from app.bench.experiment.recipe_text import parse_recipe
+from app.bench.experiment.recipe_toml import recipe_toml
 from app.bench.experiment.sets import combinations
 from app.errors import AppError, ErrorKind
 
@@ -142,3 +147,50 @@ def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
     assert caught.value.kind is ErrorKind.USAGE
     with pytest.raises(AppError):
         delete_recipe(name or "none")
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_a_recipe_written_down_is_the_same_recipe(recipe) -> None:  # type: ignore[no-untyped-def]
+    written = parse_recipe(recipe_toml(recipe), "recipe", name=recipe.name)
+    assert written == recipe
+
+
+@pytest.mark.parametrize("text", ['a "quoted" \\ one', "two\nlines\twith \x7f", '"""', "é …"])
+def test_any_text_can_be_written_down(text: str) -> None:
+    recipe = parse_recipe(GOOD, "recipe")
+    changed = msgspec.structs.replace(
+        recipe, title=text, strategy="rows", row=[{"rsize": "64k"}, {"rsize": "default"}]
+    )
+    assert parse_recipe(recipe_toml(changed), "recipe") == changed
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "options"),
+    [("ac", "no", "noac"), ("ac", "yes", "ac"), ("softreval", "yes", "softreval"), ("ac", "default", "")],
+)
+def test_a_flag_is_given_or_not(name: str, level: str, options: str) -> None:
+    assert normal(name, level) == level
+    text = GOOD.replace("rsize", name).replace('"64k"', f'"{level}"').replace("vers=4.2", "")
+    experiment = parse_recipe(text, "recipe").experiment("nas:/x")
+    assert mounting(experiment, {name: level}).options == options
+
+
+def test_what_it_would_take_is_told_before_anything_is_mounted() -> None:
+    experiment = parse_recipe(GOOD.replace('"default"]', '"default", "1M"]'), "recipe").experiment("nas:/x")
+    facts = World().facts
+    plan = guess(experiment, facts)
+    assert (len(plan.sets), plan.trials) == (3, 13)
+    assert plan.space == 4 * 2**20
+    assert plan.bytes == 14 * 2 * 4 * 2**20  # with the warm-up, to the server and back
+    assert 5 < plan.seconds < 60
+    udp = msgspec.structs.replace(experiment, factors=[Factor(name="proto", levels=["tcp", "udp"])])
+    (struck,) = guess(udp, facts).struck
+    assert struck.levels == {"proto": "udp"}
+
+
+def test_more_option_sets_than_anybody_can_count() -> None:
+    levels = [str(level) for level in range(1, 1000)]
+    factors = [Factor(name=name, levels=levels) for name in ("timeo", "retrans", "acregmin", "acregmax")]
+    experiment = parse_recipe(GOOD, "recipe").experiment("nas:/x")
+    with pytest.raises(AppError, match="996005996001 option sets; 5000 are the most"):
+        guess(msgspec.structs.replace(experiment, factors=factors), World().facts)
