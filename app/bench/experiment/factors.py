@@ -184,6 +184,6 @@ def _option_level(name: str, level: str) -> str:
 
 
 def _value(name: str, level: str) -> str:
-    """Return the value of a level; the catalogue's of a flag that is given is empty, which nobody could read."""
+    """Return the value of a level: the catalogue's of a flag that is given is empty, and hard to read."""
     option = catalogue().find(name)
     return YES if option is not None and option.kind == "flag" and level == _YES else level
