@@ -8,7 +8,8 @@ import msgspec
 
 from app.bench.experiment.estimate import space_needed, total_bytes, total_seconds, trial_seconds
 from app.bench.experiment.model import ExperimentPlan, PlannedSet
-from app.bench.experiment.plan import mount_of, option_sets
+from app.bench.experiment.plan import option_sets
+from app.bench.experiment.probe import mount_of
 from app.bench.experiment.sets import schedule
 
 if TYPE_CHECKING:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import median
-from advisor.options import MountOptions, catalogue
 from app.bench.experiment.estimate import (
     SHARE_OF_FREE,
     smaller,
@@ -18,23 +15,21 @@ from app.bench.experiment.estimate import (
     total_seconds,
     trial_seconds,
 )
-from app.bench.experiment.factors import FILE_SIZE, OF_THE_TEST, mounting, spec_of
-from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, PlannedSet, Struck
+from app.bench.experiment.factors import FILE_SIZE, spec_of
+from app.bench.experiment.model import ExperimentPlan, PlannedSet, Struck
+from app.bench.experiment.probe import Probed, Prober
 from app.bench.experiment.sets import combinations, schedule
-from app.bench.experiment.sift import Dead, levels_text, possible_factors, reasons, without_impossible
-from app.bench.result import TestSpec
+from app.bench.experiment.sift import possible_factors, without_impossible
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_share
-from app.mounts.effective import why_other
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import Facts
-    from app.bench.experiment.factors import Mounting
     from app.bench.experiment.hands import Hands
-    from app.bench.experiment.model import Experiment, ExperimentArgs
+    from app.bench.experiment.model import Experiment, ExperimentArgs, ExperimentEvent
     from app.bench.experiment.sift import Levels
     from app.tasks import CancelToken
 
@@ -42,36 +37,6 @@ if TYPE_CHECKING:
 MAX_SETS = 5000
 #: Of so many combinations it is not even looked which of them can be.
 _MOST_MADE = 10 * MAX_SETS
-#: After so many sets in a row that the server did not answer, it is away.
-_SILENT_IN_A_ROW = 3
-_SILENT = {ErrorKind.SERVER_SILENT, ErrorKind.SERVER_REFUSED, ErrorKind.NOT_RESPONDING}
-#: What no other option set will mend.
-_HOPELESS = {
-    ErrorKind.CANCELLED, ErrorKind.NOT_AUTHORIZED, ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED,
-    ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
-    ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
-}  # fmt: skip
-#: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
-VOLATILE = frozenset({"clientaddr", "addr", "mountaddr", "mountport", "port"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """What became of an option string when it was tried.
-
-    Attributes:
-        error: why it cannot be mounted, or None.
-        effective: what was in use.
-        shared: whether the server's connections were there before.
-        took_s: seconds to mount and unmount.
-        free: bytes free there, None if it was not asked.
-    """
-
-    error: AppError | None = None
-    effective: dict[str, str] = field(default_factory=dict[str, str])
-    shared: bool = False
-    took_s: float = 0.0
-    free: int | None = None
 
 
 def plan_experiment(
@@ -86,23 +51,9 @@ def plan_experiment(
     experiment = args.experiment
     parse_share(experiment.share)
     sets, struck = option_sets(experiment, hands.facts)
-    mounts = [mount_of(experiment, levels) for levels in sets]
-    tried = _try_all(mounts, sets, hands, token, emit)
-    dead = _dead(sets, mounts, tried)
-    alive = [number for number in range(len(sets)) if number not in dead]
-    if not alive:
-        raise next(result.error for result in tried.values() if result.error is not None)
-    planned = [
-        PlannedSet(
-            levels=sets[number],
-            options=mounts[number].options,
-            read_ahead_kb=mounts[number].read_ahead_kb,
-            effective=tried[mounts[number].options].effective,
-        )
-        for number in alive
-    ]
-    struck += reasons(sets, dead)
-    return _sized(args, planned, struck, hands, list(tried.values()))
+    prober = Prober(hands, token, emit)
+    probed = prober.probe(experiment, sets)
+    return sized(args, Probed(probed.planned, struck + probed.struck), hands, prober)
 
 
 def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], list[Struck]]:
@@ -128,132 +79,16 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
     return sets, struck + unlikely
 
 
-def mount_of(experiment: Experiment, levels: Levels) -> Mounting:
-    """Return how an option set is mounted.
+def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) -> ExperimentPlan:
+    """Return the plan, its amounts and repeats made smaller until time and free space should do.
 
     Raises:
-        AppError: OPTION_INVALID if a level cannot be written as an option.
+        AppError: NO_SPACE if none of the file sizes fits.
     """
-    try:
-        return mounting(experiment, levels)
-    except ValueError as error:
-        raise AppError(
-            ErrorKind.OPTION_INVALID,
-            f"{levels_text(levels)} cannot be written as mount options: {error}",
-            hint="Correct the level.",
-        ) from error
-
-
-def _try_all(
-    mounts: list[Mounting],
-    sets: list[Levels],
-    hands: Hands,
-    token: CancelToken,
-    emit: Callable[[ExperimentEvent], None],
-) -> dict[str, Tried]:
-    """Mount each different option string once."""
-    tried: dict[str, Tried] = {}
-    total = len({mount.options for mount in mounts})
-    silent = 0
-    for mount, levels in zip(mounts, sets, strict=True):
-        if mount.options in tried:
-            continue
-        token.check()
-        of_mount = {name: level for name, level in levels.items() if name not in OF_THE_TEST}
-        emit(ExperimentEvent(phase="trying", number=len(tried) + 1, total=total, levels=of_mount))
-        result = _try(mount.options, hands, token, look=not any(one.error is None for one in tried.values()))
-        silent = silent + 1 if result.error is not None and result.error.kind in _SILENT else 0
-        if result.error is not None and silent == _SILENT_IN_A_ROW:
-            raise result.error
-        tried[mount.options] = result
-    return tried
-
-
-def _try(options: str, hands: Hands, token: CancelToken, *, look: bool) -> Tried:
-    began = hands.now()
-    try:
-        mount = hands.open(options, None, token)
-    except AppError as error:
-        if error.kind in _HOPELESS:
-            raise
-        return Tried(error=error)
-    try:
-        took_s = hands.now() - began
-        # Asked once: it takes a worker.
-        free = mount.look_at(TestSpec(path=""), token).free if look else None
-    except BaseException:
-        mount.abandon()
-        raise
-    began = hands.now()
-    mount.close()
-    return Tried(
-        effective=mount.effective, shared=mount.shared, took_s=took_s + hands.now() - began, free=free
-    )
-
-
-def _dead(sets: list[Levels], mounts: list[Mounting], tried: dict[str, Tried]) -> dict[int, Dead]:
-    """Return the sets that cannot be mounted, or that come out the same as an earlier one, with reasons."""
-    dead: dict[int, Dead] = {}
-    first: dict[object, int] = {}
-    for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True)):
-        result = tried[mount.options]
-        if result.error is not None:
-            dead[number] = Dead(f"It cannot be mounted. {result.error.message}")
-            continue
-        key = (signature(mount.options, result.effective), mount.read_ahead_kb, _of_test(levels))
-        other = first.setdefault(key, number)
-        if other != number:
-            dead[number] = _same(sets[number], sets[other], mount.options, result)
-    return dead
-
-
-def signature(options: str, effective: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return what tells one mount from another: what is in use, and what was asked for but is never shown."""
-    asked = MountOptions.parse(options).values()
-    unseen = {
-        name: value
-        for name, value in asked.items()
-        if (option := catalogue().find(name)) is not None and option.shown == "never"
-    }
-    shown = {name: value for name, value in effective.items() if name not in VOLATILE}
-    return tuple(sorted((unseen | shown).items()))
-
-
-def _of_test(levels: Levels) -> tuple[tuple[str, str], ...]:
-    return tuple((name, level) for name, level in levels.items() if name in OF_THE_TEST)
-
-
-def _same(levels: Levels, other: Levels, options: str, result: Tried) -> Dead:
-    differing = {name: level for name, level in other.items() if levels[name] != level}
-    requested = MountOptions.parse(options)
-    names = requested.values()
-    notes = [note for name in names if (note := why_other(name, requested, result.effective))]
-    text = f"In use it is the same as {levels_text(differing)}."
-    held = any((option := catalogue().find(name)) is not None and option.scope == "client"
-               for name in differing)  # fmt: skip
-    if held and result.shared:
-        text += (
-            " Another mount of this server and version is there, and all of them share its connections: "
-            "unmount it to vary this."
-        )
-    elif notes:
-        text += f" {notes[0]}"
-    return Dead(text, differing)
-
-
-def _sized(
-    args: ExperimentArgs,
-    planned: list[PlannedSet],
-    struck: list[Struck],
-    hands: Hands,
-    tried: list[Tried],
-) -> ExperimentPlan:
-    """Return the plan, its amounts and repeats made smaller until time and free space should do."""
     experiment = args.experiment
-    overhead_s = median([result.took_s for result in tried if result.error is None])
-    free = next((result.free for result in tried if result.free is not None), None)
+    overhead_s, free = prober.took_s(), prober.free()
     room = None if free is None else int(free * SHARE_OF_FREE)
-    planned, too_large = _fitting(experiment, planned, room)
+    planned, too_large = _fitting(experiment, probed.planned, room)
     while True:
         sets = [
             msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, overhead_s))
@@ -262,7 +97,7 @@ def _sized(
         plan = ExperimentPlan(
             experiment=experiment,
             sets=sets,
-            struck=[*struck, *too_large],
+            struck=[*probed.struck, *too_large],
             trials=0,
             seconds=0,
             bytes=0,

@@ -12,7 +12,7 @@ import msgspec
 from advisor import trials
 from app.bench.cleanup import in_background
 from app.bench.experiment.factors import spec_of
-from app.bench.experiment.plan import VOLATILE
+from app.bench.experiment.probe import VOLATILE
 from app.errors import AppError
 from app.tasks import CancelledError, CancelToken, run_in_thread
 

@@ -1,0 +1,232 @@
+"""Option sets tried: each is mounted once, to see whether it can be measured here and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor.analysis import median
+from advisor.options import MountOptions, catalogue
+from app.bench.experiment.factors import OF_THE_TEST, mounting
+from app.bench.experiment.model import ExperimentEvent, PlannedSet, Struck
+from app.bench.experiment.sift import Dead, levels_text, reasons
+from app.bench.result import TestSpec
+from app.errors import AppError, ErrorKind
+from app.mounts.effective import why_other
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.bench.experiment.factors import Mounting
+    from app.bench.experiment.hands import Hands
+    from app.bench.experiment.model import Experiment
+    from app.bench.experiment.sift import Levels
+    from app.tasks import CancelToken
+
+#: After so many sets in a row that the server did not answer, it is away.
+_SILENT_IN_A_ROW = 3
+_SILENT = {ErrorKind.SERVER_SILENT, ErrorKind.SERVER_REFUSED, ErrorKind.NOT_RESPONDING}
+#: What no other option set will mend.
+_HOPELESS = {
+    ErrorKind.CANCELLED, ErrorKind.NOT_AUTHORIZED, ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED,
+    ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
+    ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
+}  # fmt: skip
+#: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
+VOLATILE = frozenset({"clientaddr", "addr", "mountaddr", "mountport", "port"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What became of an option string when it was tried.
+
+    Attributes:
+        error: why it cannot be mounted, or None.
+        effective: what was in use.
+        shared: whether the server's connections were there before.
+        took_s: seconds to mount and unmount.
+        free: bytes free there, None if it was not asked.
+    """
+
+    error: AppError | None = None
+    effective: dict[str, str] = field(default_factory=dict[str, str])
+    shared: bool = False
+    took_s: float = 0.0
+    free: int | None = None
+
+
+class Probed(NamedTuple):
+    """What came of trying option sets.
+
+    Attributes:
+        planned: those that can be measured, in their order.
+        struck: what cannot, and why.
+    """
+
+    planned: list[PlannedSet]
+    struck: list[Struck]
+
+
+class Prober:
+    """Tries option sets, each different option string once.
+
+    Args:
+        hands: the world.
+        token: cancels it.
+        emit: gets the progress.
+
+    Attributes:
+        tried: option string to what became of it.
+    """
+
+    def __init__(self, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]) -> None:
+        self.tried: dict[str, Tried] = {}
+        self._hands = hands
+        self._token = token
+        self._emit = emit
+
+    def probe(self, experiment: Experiment, sets: Sequence[Levels]) -> Probed:
+        """Try sets; those of earlier calls are not mounted again.
+
+        Args:
+            experiment: that the sets are of.
+            sets: their levels; of two that come out the same the first is planned.
+
+        Raises:
+            AppError: if no set can be mounted.
+            CancelledError: when the token is set.
+        """
+        mounts = [mount_of(experiment, levels) for levels in sets]
+        self._try_all(mounts, sets)
+        dead = _dead(sets, mounts, self.tried)
+        planned = [
+            PlannedSet(
+                levels=levels,
+                options=mount.options,
+                read_ahead_kb=mount.read_ahead_kb,
+                effective=self.tried[mount.options].effective,
+            )
+            for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True))
+            if number not in dead
+        ]
+        if not planned:
+            raise next(result.error for result in self.tried.values() if result.error is not None)
+        return Probed(planned, reasons(sets, dead))
+
+    def took_s(self) -> float:
+        """Return what mounting and unmounting takes, the median in seconds."""
+        return median([result.took_s for result in self.tried.values() if result.error is None])
+
+    def free(self) -> int | None:
+        """Return the bytes that are free there, None if nobody knows."""
+        return next((result.free for result in self.tried.values() if result.free is not None), None)
+
+    def _try_all(self, mounts: Sequence[Mounting], sets: Sequence[Levels]) -> None:
+        total = len(self.tried.keys() | {mount.options for mount in mounts})
+        silent = 0
+        for mount, levels in zip(mounts, sets, strict=True):
+            if mount.options in self.tried:
+                continue
+            self._token.check()
+            of_mount = {name: level for name, level in levels.items() if name not in OF_THE_TEST}
+            self._emit(
+                ExperimentEvent(phase="trying", number=len(self.tried) + 1, total=total, levels=of_mount)
+            )
+            result = self._try(mount.options)
+            silent = silent + 1 if result.error is not None and result.error.kind in _SILENT else 0
+            if result.error is not None and silent == _SILENT_IN_A_ROW:
+                raise result.error
+            self.tried[mount.options] = result
+
+    def _try(self, options: str) -> Tried:
+        # Asked once: it takes a worker.
+        look = not any(one.error is None for one in self.tried.values())
+        began = self._hands.now()
+        try:
+            mount = self._hands.open(options, None, self._token)
+        except AppError as error:
+            if error.kind in _HOPELESS:
+                raise
+            return Tried(error=error)
+        try:
+            took_s = self._hands.now() - began
+            free = mount.look_at(TestSpec(path=""), self._token).free if look else None
+        except BaseException:
+            mount.abandon()
+            raise
+        began = self._hands.now()
+        mount.close()
+        took_s += self._hands.now() - began
+        return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s, free=free)
+
+
+def mount_of(experiment: Experiment, levels: Levels) -> Mounting:
+    """Return how an option set is mounted.
+
+    Raises:
+        AppError: OPTION_INVALID if a level cannot be written as an option.
+    """
+    try:
+        return mounting(experiment, levels)
+    except ValueError as error:
+        raise AppError(
+            ErrorKind.OPTION_INVALID,
+            f"{levels_text(levels)} cannot be written as mount options: {error}",
+            hint="Correct the level.",
+        ) from error
+
+
+def _dead(sets: Sequence[Levels], mounts: Sequence[Mounting], tried: Mapping[str, Tried]) -> dict[int, Dead]:
+    """Return the sets that cannot be mounted, or that come out the same as an earlier one, with reasons."""
+    dead: dict[int, Dead] = {}
+    first: dict[object, int] = {}
+    for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True)):
+        result = tried[mount.options]
+        if result.error is not None:
+            dead[number] = Dead(f"It cannot be mounted. {result.error.message}")
+            continue
+        key = (signature(mount.options, result.effective), mount.read_ahead_kb, _of_test(levels))
+        other = first.setdefault(key, number)
+        if other != number:
+            differing = {name: level for name, level in sets[other].items() if levels[name] != level}
+            dead[number] = Dead(same_text(differing, mount.options, result), differing)
+    return dead
+
+
+def signature(options: str, effective: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return what tells one mount from another: what is in use, and what was asked for but is never shown."""
+    asked = MountOptions.parse(options).values()
+    unseen = {
+        name: value
+        for name, value in asked.items()
+        if (option := catalogue().find(name)) is not None and option.shown == "never"
+    }
+    shown = {name: value for name, value in effective.items() if name not in VOLATILE}
+    return tuple(sorted((unseen | shown).items()))
+
+
+def _of_test(levels: Levels) -> tuple[tuple[str, str], ...]:
+    return tuple((name, level) for name, level in levels.items() if name in OF_THE_TEST)
+
+
+def same_text(differing: Levels, options: str, result: Tried) -> str:
+    """Return why a set is not measured that comes out the same as another.
+
+    Args:
+        differing: the other's levels that are others.
+        options: of the set.
+        result: what is in use with it.
+    """
+    requested = MountOptions.parse(options)
+    notes = [note for name in requested.values() if (note := why_other(name, requested, result.effective))]
+    text = f"In use it is the same as {levels_text(differing)}."
+    held = any((option := catalogue().find(name)) is not None and option.scope == "client"
+               for name in differing)  # fmt: skip
+    if held and result.shared:
+        text += (
+            " Another mount of this server and version is there, and all of them share its connections: "
+            "unmount it to vary this."
+        )
+    elif notes:
+        text += f" {notes[0]}"
+    return text
