@@ -145,8 +145,8 @@ def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
     """Return what held one transfer back.
 
     The first that is clear decides, in this order: a full link; a computer without time left; losses; a
-    server that is long about its disk; a way that is long; a server that is long about everything else; a
-    queue on a way of unknown rate.
+    server that is long about its disk; a way that is long; a server that is long about everything else;
+    requests that are long on the wire; a queue on a way of unknown rate.
 
     Args:
         way: to the server (write) or from it (read).
@@ -154,7 +154,7 @@ def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
         link: what is known of the way to the server.
     """
     seen = _Seen(way, load, link)
-    for look in (_full_link, _busy_client, _losses, _slow_disk, _long_way, _slow_server, _queue):
+    for look in (_full_link, _busy_client, _losses, _slow_disk, _long_way, _slow_server, _slow_wire, _queue):
         found = look(seen)
         if found is not None:
             confidence = found.confidence if load.seconds >= _SHORTEST_S else "low"
@@ -220,7 +220,7 @@ def _full_link(seen: _Seen) -> Bottleneck | None:
     if part >= _FULL:
         return _found(
             "network",
-            f"The copy used {_part(part)} of the {_speed(seen.line)} that the link can carry.",
+            f"The test used {_part(min(part, 1))} of the {_speed(seen.line)} that the link can carry.",
             "high",
         )
     traffic = load.interfaces.get(link.interface or "")
@@ -232,7 +232,7 @@ def _full_link(seen: _Seen) -> Bottleneck | None:
         return None
     return _found(
         "network",
-        f"The link was full: {link.interface} carried {_part(whole)} of what it can, the copy itself "
+        f"The link was full: {link.interface} carried {_part(whole)} of what it can, the test itself "
         f"{_part(part)}. The rest was sent by others, or sent again.",
         "high",
     )
@@ -315,6 +315,19 @@ def _slow_server(seen: _Seen) -> Bottleneck | None:
     )
 
 
+def _slow_wire(seen: _Seen) -> Bottleneck | None:
+    """The bytes of a request need most of its round trip, and the link rests while the next one is made."""
+    load = seen.load
+    if not load.calls or seen.wire_s < _MOST * load.trip_s or load.under_way < _MOST:
+        return None
+    return _found(
+        "network",
+        f"A request took {_time(load.trip_s)}, of which its bytes need {_time(seen.wire_s)} on the link; "
+        f"{load.under_way:.1f} were made at once.",
+        "medium",
+    )
+
+
 def _queue(seen: _Seen) -> Bottleneck | None:
     """A link of unknown rate is full where packets queue on it."""
     load = seen.load
@@ -323,7 +336,7 @@ def _queue(seen: _Seen) -> Bottleneck | None:
     return _found(
         "network",
         f"Packets queued on the way: a round trip of {_time(seen.way_s)} became {_time(seen.loaded_s)} "
-        "during the copy.",
+        "during the test.",
         "medium",
     )
 
@@ -333,12 +346,12 @@ def _besides(seen: _Seen, kind: Kind) -> list[str]:
     load, link = seen.load, seen.link
     found: list[str] = []
     if seen.line is not None and load.speed / seen.line < _FULL:
-        found.append(f"The copy used {_part(load.speed / seen.line)} of what the link can carry.")
+        found.append(f"The test used {_part(load.speed / seen.line)} of what the link can carry.")
     if seen.busy >= _BUSY and kind != "client":
         found.append(_processors(load))
     if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:
         found.append(
-            f"A request that does nothing takes {_time(load.network_s)}, one of the copy took "
+            f"A request that does nothing takes {_time(load.network_s)}, one of the test took "
             f"{_time(load.trip_s)}."
         )
     if load.queue_s > load.rtt_s and kind != "network":
@@ -355,7 +368,7 @@ def _processors(load: Load) -> str:
     figures = (
         ("all together", load.cpu),
         ("one of them, by the kernel", load.core),
-        ("by the copy", load.worker),
+        ("by the test", load.worker),
     )
     known = ", ".join(f"{name} {_part(value)}" for name, value in figures if value is not None)
     return f"This computer's processors were busy: {known}."

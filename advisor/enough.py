@@ -17,7 +17,11 @@ _SSD = 1000
 
 
 def enough_for(
-    *, read: float | None = None, write: float | None = None, flushes: float | None = None
+    *,
+    read: float | None = None,
+    write: float | None = None,
+    flushes: float | None = None,
+    small_writes: float | None = None,
 ) -> list[str]:
     """Return a sentence for each use that the figures say something of.
 
@@ -25,6 +29,7 @@ def enough_for(
         read: bytes a second from the server.
         write: bytes a second to the server, flushed.
         flushes: small files that were made, filled and flushed one after the other, a second.
+        small_writes: requests of a few kilobytes that were written at random and flushed, likewise.
     """
     found: list[str] = []
     if read is not None:
@@ -32,7 +37,9 @@ def enough_for(
     if write is not None:
         found.append(_backup(write))
     if flushes is not None:
-        found.append(_disks(flushes))
+        found.append(_disks(flushes, "small files made and flushed"))
+    if small_writes is not None:
+        found.append(_disks(small_writes, "small writes at random"))
     return found
 
 
@@ -53,11 +60,11 @@ def _backup(write: float) -> str:
     return f"Backup: about {rounded:g} {unit} in a night of {_NIGHT_H} hours, if the files are large."
 
 
-def _disks(flushes: float) -> str:
-    if flushes >= _SSD:
+def _disks(rate: float, of: str) -> str:
+    if rate >= _SSD:
         what = "virtual disks, even of databases: as quick as a simple SSD"
-    elif flushes >= _HARD_DISK:
+    elif rate >= _HARD_DISK:
         what = "virtual disks of quiet machines: between a hard disk and an SSD"
     else:
         what = "no virtual disks: slower than one hard disk"
-    return f"Virtual machines: {flushes:.0f} small files made and flushed a second are enough for {what}."
+    return f"Virtual machines: {rate:.0f} {of} a second are enough for {what}."

@@ -6,6 +6,7 @@ Sources: fio(1); stat.c and iolog.c of fio 3.33 for the formats.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from app.bench.grid_model import GridRun
@@ -14,6 +15,7 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from advisor.bottleneck import Load
     from app.bench.grid_model import Grid, GridCell
 
 _RW = {"seqread": "read", "seqwrite": "write", "randread": "randread", "randwrite": "randwrite"}
@@ -56,12 +58,14 @@ def command(program: str, file: str, size: int, cell: GridCell, grid: Grid, *, d
     ]  # fmt: skip
 
 
-def read_run(text: str, logs: Iterable[str] = ()) -> GridRun:
+def read_run(text: str, logs: Iterable[str] = (), load: Load | None = None) -> GridRun:
     """Return what a run measured.
 
     Args:
         text: fio's output; lines before the JSON are passed over.
         logs: the texts of its bandwidth logs, one for each job.
+        load: what was seen of the run. Its bytes and processor time become those of fio's jobs: a server's
+            counter steps with each whole request, of which few may end in the time.
 
     Raises:
         OSError: the error that a request of fio met.
@@ -81,6 +85,7 @@ def read_run(text: str, logs: Iterable[str] = ()) -> GridRun:
         p95_s=shares.get("95"),
         p99_s=shares.get("99"),
         curve=read_logs(logs),
+        load=_load_of(job, load, float(found["bw_bytes"])) if load is not None else None,
     )
 
 
@@ -121,6 +126,12 @@ def _direction(job: dict[str, Any]) -> dict[str, Any]:
         "fio measured nothing: not one request was answered in the time of a cell.",
         hint="Give each cell more time, or look whether the server answers at all.",
     )
+
+
+def _load_of(job: dict[str, Any], load: Load, bytes_per_s: float) -> Load:
+    """Return the load with what fio alone knows; of its jobs' processor time that is the mean, in %."""
+    worked = float(job.get("usr_cpu", 0.0)) + float(job.get("sys_cpu", 0.0))
+    return replace(load, bytes=int(bytes_per_s * load.seconds), worker=worked / 100)
 
 
 def _table(values: dict[str, Any], name: str) -> dict[str, Any]:

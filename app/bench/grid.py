@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ from app.bench.workload import StoppedError
 from app.process import DEVNULL, find_program, start, wait
 
 if TYPE_CHECKING:
+    from advisor.bottleneck import Load
     from app.bench.data import DataPool
     from app.bench.files import TestDirectory
     from app.bench.grid_model import Grid, GridCell, GridRun
-    from app.bench.meter import Meter, Way
+    from app.bench.meter import Meter
     from app.bench.result import TestSpec
     from app.process import Child
 
@@ -108,32 +110,33 @@ class GridRuns:
         return True
 
     def _measure(self, cell: GridCell, *, direct: bool) -> GridRun:
-        way: Way = "read" if cell.pattern.endswith("read") else "write"
         argv = command(self._program, DATA, self._spec.size, cell, self._grid, direct=direct)
         output = os.memfd_create("fio", os.MFD_CLOEXEC)
         try:
-            self._meter.begin(way, way)
+            self._meter.begin(cell.way, cell.way)
             child = start(
                 argv, stdin=DEVNULL, stdout=output, stderr=output, cwd=self._directory.path, own_session=False
             )
-            self._wait(child)
+            load = self._wait(child)
             self._meter.finish()
             text = os.pread(output, _OUTPUT_LIMIT, 0).decode(errors="replace")
         finally:
             os.close(output)
-        return read_run(text, self._logs())
+        return read_run(text, self._logs(), load)
 
-    def _wait(self, child: Child) -> None:
-        """Wait for fio; when the test is to end, end it first."""
+    def _wait(self, child: Child) -> Load | None:
+        """Wait for fio; when the test is to end, end it first. Return what it did while it measured."""
+        window = _Window(self._grid, self._meter)
         try:
             while wait(child, _LOOK_S) is None and not self._meter.progress.stopped:
-                pass
+                window.look()
         finally:
             if wait(child, 0) is None:
                 os.kill(child.pid, signal.SIGKILL)
                 wait(child, _REAP_S)
         if self._meter.progress.stopped:
             raise StoppedError
+        return window.end()
 
     def _logs(self) -> list[str]:
         found: list[str] = []
@@ -142,3 +145,37 @@ class GridRuns:
                 found.append(path.read_text(encoding="ascii", errors="replace"))
                 path.unlink()
         return found
+
+
+class _Window:
+    """The time of a run that fio counts: from the end of its warm-up, which begins with its first request.
+
+    Args:
+        grid: how long both take.
+        meter: looks at the mount.
+    """
+
+    def __init__(self, grid: Grid, meter: Meter) -> None:
+        self._grid = grid
+        self._meter = meter
+        self._begins: float | None = None
+        self._watching = False
+        self._load: Load | None = None
+
+    def look(self) -> None:
+        """Begin or end if it is time to; to be called often."""
+        now = time.monotonic()
+        if self._begins is None:
+            if self._meter.asked:
+                self._begins = now + self._grid.warm_up_s
+        elif not self._watching and now >= self._begins:
+            self._meter.watch()
+            self._watching = True
+        elif self._watching and self._load is None and now >= self._begins + self._grid.cell_s:
+            self._load = self._meter.watched()
+
+    def end(self) -> Load | None:
+        """Return what was done in it, None where the server was not asked for so long."""
+        if self._load is None and self._watching:
+            self._load = self._meter.watched()
+        return self._load

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from advisor.bottleneck import Bottleneck, Load, Way  # noqa: TC001 - msgspec reads the annotations at run time
+
 Pattern = Literal["seqread", "seqwrite", "randread", "randwrite"]
 PATTERNS: tuple[Pattern, ...] = ("seqwrite", "seqread", "randwrite", "randread")
 #: The bounds of each: fio takes more, a mount shows no more.
@@ -76,6 +78,7 @@ class GridRun(msgspec.Struct, frozen=True, kw_only=True):
         p95_s: 95 of 100 took no longer, None if fio does not tell.
         p99_s: likewise 99 of 100.
         curve: seconds since the beginning of the run and bytes a second then (fio's bandwidth log).
+        load: what it did to the way, the server and this computer, None if not NFS.
     """
 
     iops: float
@@ -84,6 +87,7 @@ class GridRun(msgspec.Struct, frozen=True, kw_only=True):
     p95_s: float | None = None
     p99_s: float | None = None
     curve: list[tuple[float, float]] = []
+    load: Load | None = None
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +99,7 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
         depth: requests under way at once, of each job.
         jobs: jobs at once.
         runs: what was measured, one for each repeat.
+        bottleneck: what held it back, None if not NFS.
     """
 
     pattern: Pattern
@@ -102,6 +107,22 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     jobs: int
     runs: list[GridRun] = []
+    bottleneck: Bottleneck | None = None
+
+    @property
+    def way(self) -> Way:
+        """To the server (write) or from it (read)."""
+        return "read" if self.pattern.endswith("read") else "write"
+
+    @property
+    def in_order(self) -> bool:
+        """Whether each request begins where the one before ends."""
+        return self.pattern.startswith("seq")
+
+    @property
+    def at_once(self) -> int:
+        """Requests that all its jobs together have under way."""
+        return self.depth * self.jobs
 
     @property
     def middle(self) -> GridRun | None:

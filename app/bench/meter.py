@@ -84,6 +84,7 @@ class Meter:
         self._base = Look()
         self._last = Look()
         self._samples: list[Sample] = []
+        self._watched = (Look(), 0.0)
         self._moved: object = None
         self._alive_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
@@ -117,6 +118,26 @@ class Meter:
             self._take(self._base, 0.0)
             self._began = time.monotonic()
             return self._began
+
+    @property
+    def asked(self) -> bool:
+        """Whether the server was asked for anything since the transfer began, as the last sample saw it."""
+        added = self._last.since(self._base)
+        return added.calls + added.segments > 0
+
+    def watch(self) -> None:
+        """Have :meth:`watched` count from here: what came before is another program's start and warm-up."""
+        with self._lock:
+            self._watched = (self.probe.look(), time.monotonic())
+            self.load.begin()
+
+    def watched(self) -> Load:
+        """Return what was done since, the bytes by the server's counters."""
+        with self._lock:
+            base, began = self._watched
+            added = self.probe.look().since(base)
+            moved = added.server_read if self._way == "read" else added.server_written
+            return self.load.end(time.monotonic() - began, moved, added)
 
     def finish(self) -> tuple[Look, list[Sample]]:
         """End a transfer with a last sample; return what its counters added, and all samples."""

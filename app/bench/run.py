@@ -19,6 +19,7 @@ import msgspec
 from advisor.options import MountOptions
 from app.bench.cleanup import clean, in_background, wait_for_cleanups
 from app.bench.files import PREFIX, new_run_id
+from app.bench.grid_verdict import grid_bottleneck, grid_uses, judged_cells
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.problems import not_responding
 from app.bench.result import TestEvent, TestResult
@@ -100,6 +101,7 @@ def run_test(
         notes.append(cache.note)
     write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
+    cells = judged_cells(result.grid, link)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
@@ -118,10 +120,10 @@ def run_test(
         workload=spec.workload,
         count=result.own.files if result.own is not None else spec.count,
         source=spec.source,
-        grid=result.grid,
+        grid=cells,
         figures=found,
-        enough=uses(spec, found, cached=cache is not None and cache.cached),
-        bottleneck=bottleneck(write, read, link),
+        enough=uses(spec, found, cached=cache is not None and cache.cached) + grid_uses(cells),
+        bottleneck=bottleneck(write, read, link) or grid_bottleneck(cells),
     )
 
 

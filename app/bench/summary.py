@@ -10,6 +10,7 @@ import msgspec
 from advisor.analysis import interval, median, spread_is_wide
 from advisor.bottleneck import KINDS, find_bottleneck
 from advisor.enough import enough_for
+from app.bench.grid_verdict import SMALL_WRITE, WAYS
 from app.bench.result import Figure
 from app.bench.verdict import cache_report
 
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from advisor.facts import LinkFacts
     from app.bench.messages import Round
     from app.bench.result import CacheReport, TestSpec, Transfer
-
-
-#: What a virtual disk or a database writes at once, mostly.
-_SMALL_WRITE = 16 * 1024
-_WAYS: dict[Way, str] = {"write": "To the server", "read": "From the server"}
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
@@ -92,7 +88,7 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
     if not known:
         return None
     (_, slower), *rest = sorted(known, key=lambda item: item[0])
-    others = [f"{_WAYS[other.way]}: {KINDS[other.kind]}. {other.evidence[0]}" for _, other in rest]
+    others = [f"{WAYS[other.way]}: {KINDS[other.kind]}. {other.evidence[0]}" for _, other in rest]
     return replace(slower, evidence=[*slower.evidence, *others])
 
 
@@ -106,7 +102,7 @@ def uses(spec: TestSpec, found: dict[str, Figure], *, cached: bool) -> list[str]
     """
     write = found["write"].low if "write" in found else None
     read = found["read"].low if "read" in found and not cached else None
-    if spec.workload == "files" and spec.size <= _SMALL_WRITE:
+    if spec.workload == "files" and spec.size <= SMALL_WRITE:
         return enough_for(flushes=write / spec.size if write is not None else None)
     return enough_for(read=read, write=write)
 

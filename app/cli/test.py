@@ -108,7 +108,21 @@ def figures_lines(result: TestResult) -> list[str]:
 
 def grid_rows(cells: list[GridCell]) -> list[list[str]]:
     """Return a row for each cell of a grid, of several repeats that with the median, and one of titles."""
-    rows = [["PATTERN", "RECORD", "JOBS", "DEPTH", "REQUESTS/S", "SPEED", "MEAN", "95 %", "99 %", "REPEATS"]]
+    rows = [
+        [
+            "PATTERN",
+            "RECORD",
+            "JOBS",
+            "DEPTH",
+            "REQUESTS/S",
+            "SPEED",
+            "MEAN",
+            "95 %",
+            "99 %",
+            "REPEATS",
+            "HELD BACK BY",
+        ]
+    ]
     for cell in cells:
         run = cell.middle
         if run is not None:
@@ -118,9 +132,13 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
             many = f"{len(iops)}: {min(iops):.0f} to {max(iops):.0f}/s" if len(iops) > 1 else "1"
             rows.append([
                 cell.pattern, format_size(cell.record), str(cell.jobs), str(cell.depth), f"{run.iops:.0f}",
-                format_speed(run.bytes_per_s), *times, many,
+                format_speed(run.bytes_per_s), *times, many, _short(cell.bottleneck),
             ])  # fmt: skip
     return rows
+
+
+def _short(found: Bottleneck | None) -> str:
+    return "—" if found is None else "not clear" if found.kind == "unclear" else KINDS[found.kind]
 
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:

@@ -132,20 +132,24 @@ def test_text(result: TestResult) -> str:
     if result.link is not None:
         lines.append(f"Link: {link_text(result.link)}")
     if result.grid:
-        return "\n".join([*lines, "", table(grid_rows(result.grid)), "", *result.notes])
+        lines += ["", table(grid_rows(result.grid)), "", *_meaning_lines(result)]
+        return "\n".join([*lines, *result.notes])
     rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "RETRANSMISSIONS"]]
     for name, transfer in (("write", result.write), ("read", result.read)):
         if transfer is not None:
             rows.append([name, *_transfer_cells(transfer)])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
-    if result.enough:
-        lines += ["Enough for", *(f"  {line}" for line in result.enough)]
-    if result.bottleneck is not None:
-        lines += bottleneck_lines(result.bottleneck)
+    lines += _meaning_lines(result)
     if result.cache is not None:
         lines.append(result.cache.note)
     return "\n".join([*lines, *result.notes])
+
+
+def _meaning_lines(result: TestResult) -> list[str]:
+    """Return what a test's figures are enough for, and what held it back."""
+    enough = ["Enough for", *(f"  {line}" for line in result.enough)] if result.enough else []
+    return enough + (bottleneck_lines(result.bottleneck) if result.bottleneck is not None else [])
 
 
 def _transfer_cells(transfer: Transfer) -> list[str]:

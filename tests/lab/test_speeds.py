@@ -124,14 +124,26 @@ def test_what_held_a_copy_back(lab: "Guest", lab_link: Callable[[str], Any], kin
 def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
     lab_link("rate=100mbit,delay=5ms")
     cells = Grid(patterns=("randread",), records=(4096,), depths=(1, 8), cell_s=0.4)
+    stream = Grid(patterns=("seqwrite",), records=(MIB // 4,), depths=(4,), cell_s=0.4)
     with mounted(lab, "vers=4.2"):
         result = copy(lab, workload="grid", size=MIB, grid=cells)
+        full = copy(lab, workload="grid", size=MIB, grid=stream)
     assert result.notes == []
     one, eight = (cell.runs[0] for cell in result.grid)
     # One request at a time waits for the way there and back; eight wait for it together.
     assert 0.0095 < one.latency_s < 0.02
     assert eight.iops > 4 * one.iops
     assert eight.bytes_per_s < 12.5e6
+    # What held them back is known as it is of a copy: the link's own round trip beside that of the requests.
+    assert one.load is not None
+    assert one.load.network_s == pytest.approx(0.01, rel=0.2)
+    assert one.load.speed == pytest.approx(one.bytes_per_s, rel=0.01)
+    assert result.bottleneck is not None
+    assert (result.bottleneck.kind, result.bottleneck.way) == ("round-trips", "read")
+    assert "8 at once" in result.bottleneck.evidence[0]
+    (cell,) = full.grid
+    assert cell.bottleneck is not None
+    assert cell.bottleneck.kind == "network", cell.bottleneck.evidence
 
 
 def test_a_folder_of_ones_own_is_copied_there_and_back(lab: "Guest", lab_link: Callable[[str], Any]) -> None:

@@ -138,8 +138,11 @@ def test_the_persons_own_files(driver: Driver, fake: FakeHost) -> None:
 
 def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     run = GridRun(iops=1234.0, bytes_per_s=5.05e6, latency_s=0.0008, p99_s=0.002)
-    cell = GridCell(pattern="randread", record=4096, depth=16, jobs=1, runs=[run])
-    fake.result = msgspec.structs.replace(fake.result, workload="grid", write=None, read=None, grid=[cell])
+    held = Bottleneck(kind="round-trips", evidence=["Far away."], confidence="high", way="read")
+    cell = GridCell(pattern="randread", record=4096, depth=16, jobs=1, runs=[run], bottleneck=held)
+    fake.result = msgspec.structs.replace(
+        fake.result, workload="grid", write=None, read=None, grid=[cell], bottleneck=held
+    )
     driver.open()
     driver.tab("Quick test")
     choose(driver, "what", "grid")
@@ -154,8 +157,10 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     assert spec.grid.patterns == ("seqread", "randread")
     table = driver.find(GridTable, "grid")
     assert isinstance(table, GridTable)
-    texts = [item.text() for column in range(8) if (item := table.item(0, column)) is not None]
-    assert texts == ["Read at random", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
+    texts = [item.text() for column in range(9) if (item := table.item(0, column)) is not None]
+    figures = ["Read at random", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
+    assert texts == [*figures, "the round trips to the server"]
+    assert driver.text_of("bottleneck").startswith("What held it back from the server: the round trips")
 
 
 def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fake: FakeHost) -> None:

@@ -59,17 +59,21 @@ def wide_text(result: TestResult) -> str:
     return text.format(names=", ".join(wide))
 
 
-def bottleneck_title(bottleneck: Bottleneck) -> str:
-    """Return what held a test back, and how sure that is."""
-    kinds = {
+def kind_text(bottleneck: Bottleneck) -> str:
+    """Return what it was that held something back."""
+    return {
         "network": _tr("the network"), "server": _tr("the server"),
         "round-trips": _tr("the round trips to the server"), "client": _tr("this computer"),
         "unclear": _tr("it is not clear"),
-    }  # fmt: skip
+    }[bottleneck.kind]  # fmt: skip
+
+
+def bottleneck_title(bottleneck: Bottleneck) -> str:
+    """Return what held a test back, and how sure that is."""
     sure = {"high": _tr("sure"), "medium": _tr("likely"), "low": _tr("a guess")}
     way = _tr("to the server") if bottleneck.way == "write" else _tr("from the server")
     title = _tr("What held it back {way}: {kind}")
-    text = title.format(way=way, kind=kinds[bottleneck.kind])
+    text = title.format(way=way, kind=kind_text(bottleneck))
     return text if bottleneck.kind == "unclear" else f"{text} ({sure[bottleneck.confidence]})"
 
 

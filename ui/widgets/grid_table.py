@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.units import format_duration, format_size
+from ui.models.figure_text import kind_text
 from ui.speed_units import speed_text
 from ui.widgets.plain_table import PlainTable
 
@@ -24,7 +25,7 @@ class GridTable(PlainTable):
     def __init__(self) -> None:
         titles = [
             _tr("Pattern"), _tr("Request"), _tr("Jobs"), _tr("At once"),
-            _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"),
+            _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"), _tr("Held back by"),
         ]  # fmt: skip
         super().__init__("grid", _tr("Result of the grid"), titles)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -47,10 +48,11 @@ class GridTable(PlainTable):
                 str(cell.jobs),
                 str(cell.depth),
                 *_figures(cell.middle),
+                kind_text(cell.bottleneck) if cell.bottleneck is not None else "—",
             ]
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(text)
-                if column:
+                if 0 < column < len(texts) - 1:
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.setItem(row, column, item)
         self.updateGeometry()

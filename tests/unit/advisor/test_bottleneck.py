@@ -70,6 +70,10 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
         "server", "medium", UNKNOWN,
         load(seconds=2.0, calls=17, rtt_s=8.5, window_s=1.6, unsent=4 << 20, tcp_s=None),
     ),
+    "large requests one at a time": (
+        "network", "medium", FAST,
+        load(bytes=7 << 20, seconds=1.0, calls=7, rtt_s=0.95, network_s=0.0095, tcp_s=0.011),
+    ),
     "nothing stands out": ("unclear", "low", GIGABIT, load(bytes=8 << 20, rtt_s=0.2)),
     "no counters": ("unclear", "low", None, load(calls=0, rtt_s=0.0, network_s=None, tcp_s=None)),
 }  # fmt: skip

@@ -33,6 +33,7 @@ def test_backup(write: float, words: str) -> None:
 )
 def test_virtual_disks(flushes: float, words: str) -> None:
     assert words in enough_for(flushes=flushes)[0]
+    assert words in enough_for(small_writes=flushes)[0]
 
 
 @given(*[st.none() | st.floats(0, 1e12)] * 3)

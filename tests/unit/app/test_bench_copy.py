@@ -248,6 +248,23 @@ def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
     assert any(item.alive for item in sent)
 
 
+def test_a_part_of_a_transfer_is_watched_alone() -> None:
+    probe = FakeProbe(v4=True, tcp=True)
+    meter = Meter(probe, Progress(), lambda _message: None)
+    meter.start()
+    meter.begin("read", "read")
+    assert not meter.asked
+    probe.now = Look(server_read=100, server_written=7, calls=3, segments=1)
+    while not meter.asked:
+        pass
+    meter.watch()
+    probe.now = Look(server_read=500, server_written=7, calls=5, rtt_ms=30)
+    load = meter.watched()
+    meter.stop()
+    assert (load.bytes, load.calls, load.rtt_s) == (400, 2, 0.03)
+    assert load.seconds > 0
+
+
 looks = st.builds(Look, *[st.integers(0, 2**64)] * len(Look._fields))
 
 

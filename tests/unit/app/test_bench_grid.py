@@ -13,6 +13,7 @@ import msgspec
 import psutil
 import pytest
 
+from advisor.bottleneck import Load
 from app.bench import grid
 from app.bench.fio import command, read_logs, read_run
 from app.bench.grid_model import Grid, GridCell, GridRun
@@ -55,6 +56,15 @@ def test_an_answer_of_fio_is_read() -> None:
     assert [moment for moment, _ in run.curve] == [0.25, 0.5, 0.75]
     # Both jobs together are about what fio says of the whole.
     assert sum(value for _, value in run.curve) / 3 == pytest.approx(run.bytes_per_s, rel=0.05)
+
+
+def test_what_was_seen_of_a_run_is_completed_by_what_fio_knows() -> None:
+    seen = Load(seconds=0.5, bytes=7, calls=3, rtt_s=0.1, queue_s=0.0, commit_s=0.0, worker=9.0)
+    load = read_run((DATA / "randread-2-jobs.json").read_text(), load=seen).load
+    assert load is not None
+    assert (load.bytes, load.calls) == (191984657 // 2, 3)
+    assert load.worker is not None
+    assert 0 < load.worker <= 1
 
 
 def test_an_error_that_fio_met_is_that_of_the_file_system() -> None:
@@ -216,4 +226,4 @@ def test_the_table_shows_the_run_in_the_middle() -> None:
     empty = GridCell(pattern="randread", record=4096, depth=1, jobs=1)
     titles, row = grid_rows([cell, empty])
     assert len(titles) == len(row)
-    assert row == ["randread", "4 KiB", "2", "1", "200", "819 kB/s", "5 ms", "—", "—", "3: 100 to 300/s"]
+    assert row == ["randread", "4 KiB", "2", "1", "200", "819 kB/s", "5 ms", "—", "—", "3: 100 to 300/s", "—"]
