@@ -18,6 +18,10 @@ WRITE_BYTES, READ_BYTES = "write_bytes", "read_bytes"
 WRITE_S, READ_S = "write_s", "read_s"
 #: Seconds of fsync and close after writing.
 WRITE_SYNC_S = "write_sync_s"
+#: Seconds of the whole trial: mount, test, sync, unmount, and what lies between.
+TRIAL_S = "trial_s"
+#: Bytes a second at most of a trial that was given up, by what it had reached until then.
+REACHED = "reached"
 #: Seconds to mount; to sync the file system when all is done; to unmount.
 MOUNT_S, SYNC_S, UNMOUNT_S = "mount_s", "sync_s", "unmount_s"
 #: Of small files: operations a second.
@@ -62,6 +66,8 @@ QUANTITIES: dict[str, Quantity] = {
     CREATE: Quantity("files made a second", "1/s", lower_is_better=False),
     STAT: Quantity("files looked at a second", "1/s", lower_is_better=False),
     DELETE: Quantity("files deleted a second", "1/s", lower_is_better=False),
+    TRIAL_S: Quantity("time of the whole trial", "s", lower_is_better=True),
+    REACHED: Quantity("speed until it was given up", "bytes/s", lower_is_better=False),
     MOUNT_S: Quantity("time to mount", "s", lower_is_better=True),
     SYNC_S: Quantity("time to sync", "s", lower_is_better=True),
     UNMOUNT_S: Quantity("time to unmount", "s", lower_is_better=True),
@@ -90,6 +96,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         note: why not ok, or what else a reader must know; one or two sentences.
         effective: option name to value as in use.
         started_at: UTC, ISO 8601.
+        left_s: of a search, seconds of its time that are left after this trial, 0 when it has come to its end
+            with it; None of an experiment.
     """
 
     levels: dict[str, str]
@@ -104,3 +112,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     effective: dict[str, str] = {}
     started_at: str = ""
+    left_s: float | None = None

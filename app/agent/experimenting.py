@@ -10,7 +10,7 @@ import msgspec
 
 from advisor.facts import ClientFacts, Facts
 from app.bench.environment import environment_of
-from app.bench.experiment.best import find_best
+from app.bench.experiment.best import find_best, go_on
 from app.bench.experiment.hands import Hands
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
@@ -56,6 +56,7 @@ class Experimenting:
             "experiment.plan": self.plan,
             "experiment.run": self.run,
             "experiment.best": self.best,
+            "experiment.search": self.search,
         }
 
     def close(self) -> None:
@@ -89,6 +90,12 @@ class Experimenting:
                 context.emit(event)
 
             return find_best(args, hands, context.token, tell)
+
+    def search(self, args: ExperimentRunArgs, context: Context) -> BestResult:
+        """Go on with a search that was begun; each outcome is an event."""
+        with self._alone():
+            hands = self._hands(args.plan.experiment.share, facts=False)
+            return go_on(args, hands, context.token, context.emit)
 
     @contextmanager
     def _alone(self) -> Generator[None]:

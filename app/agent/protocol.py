@@ -370,6 +370,8 @@ VERBS: dict[str, Verb] = {
     "experiment.plan": Verb(ExperimentArgs, ExperimentPlan, ExperimentEvent),
     "experiment.run": Verb(ExperimentRunArgs, ExperimentResult, ExperimentEvent),
     "experiment.best": Verb(BestArgs, BestResult, ExperimentEvent),
+    # Goes on with a search of the history: its plan and all its outcomes.
+    "experiment.search": Verb(ExperimentRunArgs, BestResult, ExperimentEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),

@@ -12,6 +12,8 @@ from app.errors import AppError, ErrorKind
 from app.history.store import HistoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.trials import Outcome
 
 
@@ -41,8 +43,7 @@ class KeptExperiment:
     @property
     def resumable(self) -> bool:
         """Whether something is left to run here."""
-        search = self.plan.experiment.recipe == SEARCH
-        return not self.origin and not search and self.done < self.plan.trials
+        return not self.origin and unfinished(self.plan, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,19 @@ class ExperimentLine:
     title: str
     done: int
     planned: int
+
+
+def unfinished(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> bool:
+    """Return whether something is left to run: trials of an experiment, or time of a search.
+
+    Args:
+        plan: of either.
+        outcomes: so far.
+    """
+    if plan.experiment.recipe != SEARCH:
+        return sum(outcome.state != "failed" for outcome in outcomes) < plan.trials
+    last = max(outcomes, key=lambda outcome: outcome.order, default=None)
+    return last is None or bool(last.left_s)
 
 
 def begin(plan: ExperimentPlan) -> int:

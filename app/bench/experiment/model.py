@@ -114,6 +114,8 @@ class PlannedSet(msgspec.Struct, frozen=True, kw_only=True):
         options: as mounted.
         read_ahead_kb: to be set after mounting, None to leave it.
         effective: option name to value as in use when it was tried.
+        whole: whether that is all that was in use; otherwise, of a set that was not tried itself, only what
+            its levels make of it.
         seconds: what a trial of each workload will take, about.
     """
 
@@ -121,6 +123,7 @@ class PlannedSet(msgspec.Struct, frozen=True, kw_only=True):
     options: str
     read_ahead_kb: int | None = None
     effective: dict[str, str] = {}
+    whole: bool = True
     seconds: list[float] = []
 
 
@@ -137,6 +140,7 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
         space: bytes that the largest trial needs on the server.
         notes: sentences for a person.
         environment: of the host that will run it.
+        current: of a search, the levels of the setting in use; {} if it is no candidate.
     """
 
     experiment: Experiment
@@ -148,6 +152,7 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
     space: int
     notes: list[str] = []
     environment: Environment | None = None
+    current: dict[str, str] = {}
 
 
 class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,12 +168,13 @@ class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentRunArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """``experiment.run``.
+    """``experiment.run``, and ``experiment.search`` for what is left of a search.
 
     Attributes:
-        plan: from ``experiment.plan``.
+        plan: from ``experiment.plan``, or as ``experiment.best`` told it.
         done: outcomes of an earlier part of the run; these trials are not repeated.
-        budget_s: no further trial begins that would probably end later than this, in seconds from now.
+        budget_s: no further trial begins that would probably end later than this, in seconds from now. None
+            for no limit, or for what is left of a search's time.
     """
 
     plan: ExperimentPlan
@@ -257,7 +263,8 @@ class BestResult(msgspec.Struct, frozen=True, kw_only=True):
         options: the winner's option string.
         read_ahead_kb: the winner's readahead, None to leave it.
         stopped: why it ended before its time, or "".
-        seconds: what it took.
+        seconds: what it took, or this part of it.
+        struck: option sets that turned out not to be candidates when they were tried, and why.
     """
 
     plan: ExperimentPlan
@@ -266,3 +273,4 @@ class BestResult(msgspec.Struct, frozen=True, kw_only=True):
     read_ahead_kb: int | None
     stopped: str = ""
     seconds: float = 0.0
+    struck: list[Struck] = []

@@ -66,7 +66,14 @@ def run_trial(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings)
     Raises:
         CancelledError: when the token is set. The mount goes in the background then.
     """
+    began = around.hands.now()
     begun = msgspec.structs.replace(begun, started_at=datetime.now(UTC).isoformat(timespec="seconds"))
+    outcome = _run(one, work, begun, around)
+    took_s = around.hands.now() - began
+    return msgspec.structs.replace(outcome, figures=outcome.figures | {trials.TRIAL_S: took_s})
+
+
+def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> Outcome:
     hands, token = around.hands, around.token
     try:
         mount = hands.open(one.options, one.read_ahead_kb, token)
@@ -131,8 +138,8 @@ def _wait_for(closing: Future[Closing]) -> None:
 
 def _differing(one: PlannedSet, mount: OpenMount) -> str:
     """Return what is in use otherwise than when the set was tried, as a sentence, or ""."""
-    # A set that was never tried as a whole has nothing to compare with.
-    names = sorted((one.effective.keys() | mount.effective.keys()) - VOLATILE) if one.effective else []
+    known = one.effective.keys() | (mount.effective.keys() if one.whole else ())
+    names = sorted(known - VOLATILE)
     pairs = [(name, one.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
     if one.read_ahead_kb is not None:
         pairs.append(("read_ahead_kb", str(one.read_ahead_kb), str(mount.read_ahead_kb)))

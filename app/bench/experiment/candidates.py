@@ -1,0 +1,254 @@
+"""The candidates of a search for the best setting: what is varied, tried before, and left to choose from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.facts import payload_rate_bps
+from advisor.options import MountOptions, catalogue, to_mount
+from app.bench.experiment.estimate import trial_seconds
+from app.bench.experiment.factors import (
+    DEFAULT,
+    OF_THE_TEST,
+    READ_AHEAD,
+    TRANSFER_SIZE,
+    mounting,
+)
+from app.bench.experiment.model import (
+    SEARCH,
+    Experiment,
+    ExperimentArgs,
+    Factor,
+    PlannedSet,
+    Struck,
+    Work,
+)
+from app.bench.experiment.plan import MAX_SETS, option_sets, sized
+from app.bench.experiment.probe import VOLATILE, Prober
+from app.bench.experiment.sift import without_impossible
+from app.errors import AppError, ErrorKind
+from app.mounts.asked import parse_options, parse_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.bench.experiment.hands import Hands
+    from app.bench.experiment.model import BestArgs, ExperimentEvent, ExperimentPlan
+    from app.bench.experiment.sift import Levels
+    from app.tasks import CancelToken
+
+#: What makes most of a difference to speed and is the mount's alone.
+FACTORS = (
+    Factor(name="vers", levels=[DEFAULT, "3", "4.1", "4.2"]),
+    Factor(name=TRANSFER_SIZE, levels=[DEFAULT, "32768", "65536", "131072", "262144", "1048576"]),
+    Factor(name="nconnect", levels=[DEFAULT, "2", "4", "8"]),
+    Factor(name=READ_AHEAD, levels=["128", "1024", "4096", "16384"]),
+)
+#: The kernel's own readahead of a new mount, KiB.
+_READ_AHEAD = "128"
+#: Of the time, what one trial may copy: enough of them fit to tell the candidates apart.
+_PART = 100
+_SHORTEST_S, _LONGEST_S = 0.4, 8.0
+_GUESS_BPS = 1e9
+_LEAST_SIZE, _GRAIN = 2**20, 2**20
+#: Part of the time in which pairs of levels are tried; the others are seen when their turn comes.
+_PROBING = 0.1
+
+
+def plan_search(
+    args: BestArgs, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]
+) -> ExperimentPlan:
+    """Try each level alone, the present setting, and pairs of levels; combine what is left.
+
+    Args:
+        args: what is asked for.
+        hands: the world.
+        token: cancels it.
+        emit: gets the progress.
+
+    Returns:
+        the candidates, the kernel's defaults first; its seconds are those that are left for the trials.
+
+    Raises:
+        AppError: if nothing can be mounted, or the factors are none.
+        CancelledError: when the token is set.
+    """
+    began = hands.now()
+    experiment, current = _asked(args, hands)
+    prober = Prober(hands, token, emit)
+    alone, struck = option_sets(experiment, hands.facts)
+    possible = prober.probe(experiment, alone)
+    levels = {
+        name: list(dict.fromkeys(one.levels[name] for one in possible.planned))
+        for name in possible.planned[0].levels
+    }
+    if (count := math.prod(map(len, levels.values()))) > MAX_SETS:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"These factors make {count} option sets; {MAX_SETS} are the most.",
+            hint="Leave some levels out.",
+        )
+    # What comes out the same as another level is measured as that one.
+    current = {name: _measured_as(current, possible.struck)[name] for name in levels}
+    base = possible.planned[0].levels
+    more = _pairs(base, levels)
+    if all(level in levels[name] for name, level in current.items()):
+        more.insert(0, current)
+    more = _affordable(experiment, more, prober, _PROBING * args.budget_s)
+    probed = prober.probe(experiment, _each_once([*(one.levels for one in possible.planned), *more]))
+    current = _measured_as(current, probed.struck)
+    plan = sized(ExperimentArgs(experiment=experiment), possible, hands, prober)
+    experiment = plan.experiment  # its file may be smaller, for the free space
+    tried = {one.options: one for one in probed.planned}
+    dead = [one.levels for one in probed.struck]
+    sets = [
+        _candidate(experiment, each, tried, probed.planned)
+        for each in without_impossible(_combined(levels))[0]
+        if not any(part.items() <= each.items() for part in dead)
+    ]
+    sets = [
+        msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, prober.took_s()))
+        for one in sets
+    ]
+    # The baseline of the plan is the first: the kernel's defaults.
+    sets.sort(key=lambda one: one.levels != base)
+    return msgspec.structs.replace(
+        plan,
+        sets=sets,
+        struck=[*struck, *possible.struck, *(one for one in probed.struck if one not in possible.struck)],
+        trials=0,
+        seconds=max(args.budget_s - (hands.now() - began), 1.0),
+        bytes=0,
+        current=current if any(one.levels == current for one in sets) else {},
+    )
+
+
+def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
+    """Return what is to be varied, each level alone, and the levels of the setting in use."""
+    parse_share(args.share)
+    factors = args.factors or list(FACTORS)
+    asked = to_mount(parse_options(args.options))
+    current = {factor.name: _level(factor.name, asked) for factor in factors}
+    for name in [TRANSFER_SIZE, *(factor.name for factor in factors)]:
+        for option in ("rsize", "wsize") if name == TRANSFER_SIZE else (name,):
+            asked.remove(option)
+    work = Work(name=SEARCH, size=args.size or _size(args, hands), direction=args.direction)
+    experiment = Experiment(
+        share=args.share,
+        recipe=SEARCH,
+        title="The best setting",
+        options=str(asked),
+        strategy="one-at-a-time",
+        factors=[_with(factor, current[factor.name]) for factor in factors],
+        workloads=[work],
+        repeats=1,
+        seed=args.seed,
+    )
+    return experiment, current
+
+
+def _pairs(base: Levels, levels: dict[str, list[str]]) -> list[Levels]:
+    """Return the sets in which two levels are others than those of the base."""
+    return [
+        {**base, one: first, other: second}
+        for one, other in itertools.combinations(levels, 2)
+        for first, second in itertools.product(levels[one], levels[other])
+        if base[one] != first and base[other] != second
+    ]
+
+
+def _affordable(
+    experiment: Experiment, sets: Sequence[Levels], prober: Prober, seconds: float
+) -> list[Levels]:
+    """Return the first of these sets, as many as can be mounted in this time."""
+    most = len(prober.tried) + int(seconds / max(prober.took_s(), 1e-3))
+    mounts = set(prober.tried)
+    found: list[Levels] = []
+    for levels in sets:
+        mounts.add(mounting(experiment, levels).options)
+        if len(mounts) > most:
+            break
+        found.append(levels)
+    return found
+
+
+def _each_once(sets: Sequence[Levels]) -> list[Levels]:
+    return [dict(each) for each in dict.fromkeys(tuple(levels.items()) for levels in sets)]
+
+
+def _combined(levels: dict[str, list[str]]) -> list[Levels]:
+    return [dict(zip(levels, each, strict=True)) for each in itertools.product(*levels.values())]
+
+
+def _measured_as(current: Levels, struck: Sequence[Struck]) -> Levels:
+    for one in struck:
+        if one.same_as and one.levels.items() <= current.items():
+            current = {**current, **one.same_as}
+    return current
+
+
+def _candidate(
+    experiment: Experiment, levels: Levels, tried: dict[str, PlannedSet], probed: Sequence[PlannedSet]
+) -> PlannedSet:
+    """Return a set with what must be in use: as it was when it was tried, or what its levels make of it."""
+    mount = mounting(experiment, levels)
+    known = tried.get(mount.options)
+    effective = known.effective if known is not None else _expected(levels, probed)
+    return PlannedSet(
+        levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb, effective=effective,
+        whole=known is not None,
+    )  # fmt: skip
+
+
+def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
+    """Return what each level alone changed; of what several change, what the factor is about goes first."""
+    base = probed[0]
+    made: dict[str, str] = {}
+    named: dict[str, str] = {}
+    unclear: set[str] = set()
+    for name, level in levels.items():
+        alone = {**base.levels, name: level}
+        one = next((one for one in probed if one.levels == alone), None)
+        if one is None or name in OF_THE_TEST or name == READ_AHEAD:
+            continue
+        changed = {
+            key: value for key, value in one.effective.items()
+            if value != base.effective.get(key) and key not in VOLATILE
+        }  # fmt: skip
+        option = catalogue().find(name)
+        own = {"rsize", "wsize"} if name == TRANSFER_SIZE else {option.name if option is not None else name}
+        named |= {key: value for key, value in changed.items() if key in own}
+        unclear |= {key for key, value in changed.items() if made.get(key, value) != value}
+        made |= changed
+    return {key: value for key, value in made.items() if key not in unclear} | named
+
+
+def _level(name: str, options: MountOptions) -> str:
+    """Return the level that an option string stands for."""
+    if name == READ_AHEAD:
+        return _READ_AHEAD
+    if name == TRANSFER_SIZE:
+        read, write = options.get("rsize"), options.get("wsize")
+        return read if read is not None and read == write else DEFAULT
+    return options.get(name) or DEFAULT
+
+
+def _with(factor: Factor, level: str) -> Factor:
+    """Return a factor that has the kernel's default first, and the level in use too."""
+    default = _READ_AHEAD if factor.name == READ_AHEAD else DEFAULT
+    levels = list(dict.fromkeys([default, *factor.levels, level]))
+    return msgspec.structs.replace(factor, levels=levels, base=default)
+
+
+def _size(args: BestArgs, hands: Hands) -> int:
+    """Return a file's size that a good setting copies in a small part of the time."""
+    link = hands.facts.link
+    rate = link.slowest_of(args.direction) if link is not None else None
+    speed = payload_rate_bps(rate or _GUESS_BPS) / 8
+    seconds = min(max(args.budget_s / _PART, _SHORTEST_S), _LONGEST_S)
+    ways = 1 if args.direction == "write" else 2  # what is read is written before
+    return max(int(speed * seconds / ways) // _GRAIN * _GRAIN, _LEAST_SIZE)

@@ -1,0 +1,177 @@
+"""The race of a search: the next candidate, what each trial says, and what was found; nothing of it waits."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.experiment_values import key_of
+from advisor.search import Racer
+from advisor.trials import MOUNT_S, REACHED, READ, TRIAL_S, WRITE
+from app.bench.experiment.factors import spec_of
+from app.bench.experiment.model import Struck
+from app.bench.experiment.probe import Tried, same_text, signature
+
+if TYPE_CHECKING:
+    from advisor.experiment_values import Key
+    from advisor.search import Answer
+    from advisor.trials import Outcome
+    from app.bench.experiment.model import ExperimentPlan, PlannedSet
+    from app.bench.result import TestEvent
+
+
+class Race:
+    """A search's candidates, and what their trials have said so far.
+
+    It can be told the outcomes of an earlier part, in their order, and goes on as if it had run them.
+
+    Attributes:
+        struck: candidates that turned out not to be ones: they cannot be mounted, come out otherwise than
+            their levels ask for, or the same as another.
+    """
+
+    def __init__(self, plan: ExperimentPlan, budget_s: float) -> None:
+        """Begin.
+
+        Args:
+            plan: the candidates, the kernel's defaults first.
+            budget_s: seconds that all trials may take, also those that will be told of.
+        """
+        self._work = plan.experiment.workloads[0]
+        self._names = {"write": [WRITE], "read": [READ], "both": [WRITE, READ]}[self._work.direction]
+        self._sets = {key_of(one.levels): one for one in plan.sets}
+        self._racer = Racer(
+            [one.levels for one in plan.sets],
+            prior_order=[one.levels for one in sorted(plan.sets, key=lambda one: one.seconds[0])],
+            chance=random.Random(plan.experiment.seed),  # noqa: S311 - no secret, only an order
+            budget=max(budget_s, 1.0),
+            default=plan.sets[0].levels,
+            current=plan.current or None,
+        )
+        self._trials = 0
+        self._fastest: dict[str, float] = {}
+        #: What is in use to the candidate that was the first to have it.
+        self._first: dict[object, PlannedSet] = {}
+        self.struck: dict[Key, Struck] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether the time is spent, or it is decided."""
+        return self._racer.done
+
+    def next(self) -> PlannedSet:
+        """Return the candidate to try next; the same one until its outcome has been taken."""
+        return self._sets[key_of(self._racer.next())]
+
+    def take(self, outcome: Outcome) -> None:
+        """Take in how a trial ended."""
+        one = self._sets[key_of(outcome.levels)]
+        cost = outcome.figures.get(TRIAL_S, 0.0)
+        self._trials += 1
+        if (struck := self._no_candidate(one, outcome)) is not None:
+            self.struck[key_of(one.levels)] = struck
+            other = self._sets.get(key_of({**one.levels, **struck.same_as})) if struck.same_as else None
+            value = self._value(outcome)
+            if other is not None and value is not None:
+                self._racer.tell(other.levels, value, cost)
+                cost = 0.0
+            self._racer.tell(one.levels, None, cost)
+            return
+        reached = outcome.figures.get(REACHED, 0.0)
+        if outcome.state == "skipped" and reached > 0:
+            self._racer.tell(one.levels, reached, cost, partial=True)
+            return
+        for name in self._names:
+            self._fastest[name] = max(self._fastest.get(name, 0.0), outcome.figures.get(name, 0.0))
+        self._racer.tell(one.levels, self._value(outcome), cost)
+
+    def hopeless(self, one: PlannedSet, running: Running) -> bool:
+        """Return whether a running trial cannot win any more."""
+        value, fraction = running.at_most(self._fastest)
+        return value is not None and self._racer.hopeless(one.levels, value, fraction)
+
+    def running(self, one: PlannedSet) -> Running:
+        """Return what follows a trial that begins."""
+        return Running(self._names, spec_of(self._work, one.levels).total)
+
+    def reached(self, running: Running) -> float:
+        """Return what a trial that is given up may have come to at most, 0.0 if nothing is known."""
+        return running.at_most(self._fastest)[0] or 0.0
+
+    def answer(self) -> Answer:
+        """Return what was found.
+
+        Raises:
+            ValueError: if no trial gave a figure.
+        """
+        count = len(self._sets) - len(self.struck)
+        return msgspec.structs.replace(self._racer.answer(), trials=self._trials, candidates=count)
+
+    def set_of(self, levels: dict[str, str]) -> PlannedSet:
+        """Return the candidate with these levels."""
+        return self._sets[key_of(levels)]
+
+    def _no_candidate(self, one: PlannedSet, outcome: Outcome) -> Struck | None:
+        if outcome.state == "mismatch":
+            return Struck(levels=one.levels, reason=outcome.note)
+        if outcome.state == "failed" and MOUNT_S not in outcome.figures:
+            return Struck(levels=one.levels, reason=f"It cannot be mounted. {outcome.note}")
+        if not outcome.effective:
+            return None
+        in_use = (signature(one.options, outcome.effective), one.read_ahead_kb)
+        first = self._first.setdefault(in_use, one)
+        if first.levels == one.levels:
+            return None
+        differing = {name: level for name, level in first.levels.items() if one.levels[name] != level}
+        reason = same_text(differing, one.options, Tried(effective=outcome.effective))
+        return Struck(levels=one.levels, reason=reason, same_as=differing)
+
+    def _value(self, outcome: Outcome) -> float | None:
+        """Return the figure that counts, None if the trial has none."""
+        known = [speed for name in self._names if (speed := outcome.figures.get(name))]
+        if outcome.state != "ok" or len(known) < len(self._names):
+            return None
+        return _both(known)
+
+
+class Running:
+    """What a running trial has reached, each direction for itself."""
+
+    def __init__(self, names: list[str], total: int) -> None:
+        """Begin.
+
+        Args:
+            names: of the figures that count, in the order in which they are measured.
+            total: bytes of each direction.
+        """
+        self._names = names
+        self._total = total
+        self._speeds: dict[str, float] = {}
+        self._bytes: dict[str, int] = {}
+
+    def take(self, test: TestEvent) -> None:
+        """Take what the test says."""
+        sample = test.sample
+        if sample is not None and sample.t_s > 0:
+            self._speeds[test.direction] = sample.server_bytes / sample.t_s
+            self._bytes[test.direction] = min(sample.server_bytes, self._total)
+
+    def at_most(self, fastest: dict[str, float]) -> tuple[float | None, float]:
+        """Return the figure that it may come to, and the part of it that is measured.
+
+        Args:
+            fastest: of each figure, the best that was seen: what is not measured yet may be as good. None
+                is the answer where that is not known either.
+        """
+        fraction = sum(self._bytes.get(name, 0) for name in self._names) / (self._total * len(self._names))
+        speeds = [self._speeds.get(name) or fastest.get(name) or 0.0 for name in self._names]
+        if not any(self._speeds.get(name) for name in self._names) or not all(speeds):
+            return None, fraction
+        return _both(speeds), fraction
+
+
+def _both(speeds: list[float]) -> float:
+    """Return bytes over the time of all directions together."""
+    return len(speeds) / sum(1 / speed for speed in speeds)
