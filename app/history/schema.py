@@ -79,4 +79,12 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (share, link, option)
     ) STRICT, WITHOUT ROWID;
     """,
+    # 4: one index with all that lists ask for, in their order: a question reads it and the rows to be shown.
+    # It grows at its end, as time does, and is read backwards.
+    """
+    DROP INDEX runs_started;
+    DROP INDEX runs_share;
+    CREATE INDEX runs_listed
+        ON runs (started, id, share, server, host, link, kind, baseline, tags, search);
+    """,
 )

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -11,9 +12,12 @@ from advisor.trials import Outcome
 from app.bench.environment import Environment
 from app.errors import AppError, ErrorKind
 from app.history.model import Filter
+from app.history.schema import MIGRATIONS
 from app.history.store import HistoryStore
 
-V1 = Path(__file__).parents[2] / "data/history/version-1.sql"
+DATA = Path(__file__).parents[2] / "data/history"
+#: Versions of which a file is kept as the program of then wrote it.
+RECORDED = (1, 3)
 
 
 @pytest.fixture
@@ -73,19 +77,40 @@ def test_what_is_refused(store: HistoryStore) -> None:
         assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_a_history_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+def old_history(path: Path, version: int) -> None:
+    """Write a history as the program of that version did."""
+    recorded = max(number for number in RECORDED if number <= version)
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript((DATA / f"version-{recorded}.sql").read_text())
+        for script in MIGRATIONS[recorded:version]:
+            old.executescript(script)
+        old.execute(f"PRAGMA user_version = {version}")
+        old.commit()
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
+def test_a_history_of_every_earlier_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
     path = tmp_path / "history.sqlite"
-    old = sqlite3.connect(path)
-    old.executescript(V1.read_text())
-    old.close()
+    old_history(path, version)
     with HistoryStore.open(path) as store:
         assert store.messages == []
         assert [row.id for row in store.find()] == [2, 1]
-        (row,) = store.find(Filter(baseline=True, text="FIRST version"))
+        word = "first" if version < 3 else "third"
+        (row,) = store.find(Filter(baseline=True, text=f"{word.upper()} version"))
         run = store.get(row.id)
-        assert run.tags == ("first",)
+        assert run.tags == (word,)
         assert run.result.figures["write"].values == [100e6, 101e6, 99e6, 100.5e6, 98e6, 102e6]
         assert run.result.write is not None
         assert len(run.result.write.samples) == 40
-        assert store.experiments() == []
+        assert len(store.experiments()) == (version >= 3)
+        assert len(store.learned("nas:/home", "")) == (version >= 3)
         store.add_outcome(store.start_experiment(b"{}", "nas:/a", 1), outcome(0))
+    with HistoryStore.open(tmp_path / "new.sqlite"):
+        pass
+    assert tables_of(path) == tables_of(tmp_path / "new.sqlite")
+
+
+def tables_of(path: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+        return [(name, "".join(sql.split())) for name, sql in found]

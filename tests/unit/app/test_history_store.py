@@ -1,7 +1,9 @@
 """The history keeps what was measured, finds it again, and undoes a deletion."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from app.bench.result import Sample
 from app.errors import AppError, ErrorKind
 from app.history.model import Filter, Run
 from app.history.packing import pack, unpack
-from app.history.store import HistoryStore
+from app.history.store import _NEWEST, HistoryStore, _where
 
 
 @pytest.fixture
@@ -142,6 +144,13 @@ def _some(store: HistoryStore) -> list[int]:
         (Filter(text="MÉDIAS nas"), [1]),
         (Filter(text="rsize=65536 old"), [2, 0]),
         (Filter(text="%"), []),
+        (Filter(text="size=*"), []),
+        (Filter(text="rsi?e"), []),
+        (Filter(text="[r]size"), []),
+        (Filter(text="f"), [1]),
+        (Filter(text="rsize=65536,hard old"), [2, 0]),
+        (Filter(text="x" * 60_000), []),
+        (Filter(share="nas:/home", text="old"), [0]),
         (Filter(since=datetime(2026, 3, 2, 10, tzinfo=UTC)), [3, 1, 2]),
         (Filter(until=datetime(2026, 3, 2, 10, tzinfo=UTC)), [0]),
         (Filter(baseline=True), []),
@@ -152,6 +161,46 @@ def test_filters(store: HistoryStore, wanted: Filter, places: list[int]) -> None
     assert [row.id for row in store.find(wanted)] == [numbers[place] for place in places]
     if wanted.limit == Filter().limit:
         assert store.count(wanted) == len(places)
+
+
+signs = st.text("ab*?[]^-!%_ß,Éİ ", max_size=6)
+
+
+@settings(max_examples=100)
+@given(st.lists(signs, min_size=1, max_size=4), signs)
+def test_a_word_is_found_wherever_it_stands(notes: list[str], text: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE runs (search)")
+        connection.executemany("INSERT INTO runs VALUES (?)", [(note.casefold(),) for note in notes])
+        where, values = _where(Filter(text=text))
+        (found,) = connection.execute(f"SELECT count(*) FROM runs{where}", values).fetchone()
+    words = text.casefold().split()
+    assert found == sum(all(word in note.casefold() for word in words) for note in notes)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(),
+        Filter(offset=100),
+        Filter(share="nas:/home"),
+        Filter(server="nas"),
+        Filter(host="den"),
+        Filter(link="wan"),
+        Filter(kind="files"),
+        Filter(tag="old"),
+        Filter(baseline=True),
+        Filter(text="two words"),
+        Filter(share="nas:/home", text="word"),
+    ],
+)
+def test_every_question_is_answered_by_the_index(store: HistoryStore, wanted: Filter) -> None:
+    where, values = _where(wanted)
+    for query in (f"SELECT count(*) FROM runs{where}", f"SELECT id FROM runs{where}{_NEWEST} LIMIT 500"):
+        with store._database.reading() as connection:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
+        (step,) = (str(line[3]) for line in plan)
+        assert "USING COVERING INDEX" in step
 
 
 def test_values_to_filter_by(store: HistoryStore) -> None:
