@@ -137,6 +137,7 @@ def best_text(result: BestResult, number: int) -> str:
     kept = f" They are in the history as experiment {number}." if number else ""
     lines = [table(rows), "", f"Best: {result.options or 'the default options'}{ahead}. {sure}"]
     lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
+    lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
     return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
 
 
@@ -175,7 +176,7 @@ def _struck(plan: ExperimentPlan) -> list[str]:
 
 
 def _ending(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) -> list[str]:
-    lines = [f"{result.done} of {result.planned} trials are done."]
+    lines = [f"{result.done - result.failed} of {result.planned} trials are done."]
     if number:
         lines[0] += f" They are in the history as experiment {number}."
     if result.stopped:

@@ -23,7 +23,8 @@ from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
-from app.cli.experiment import LIBRARY, run_experiments, run_library
+from app.cli.experiment import LIBRARY, run_library
+from app.cli.experiment_run import run_experiments
 from app.cli.history import keep_test, run_history
 from app.cli.lint import run_lint
 from app.cli.parser import parse_args

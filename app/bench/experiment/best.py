@@ -40,7 +40,7 @@ def find_best(
     """
     plan = plan_search(args, hands, token, emit)
     emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
-    return _Search(plan, [], None, Surroundings(hands, token, lambda _test: None), emit).result()
+    return _Search(plan, [], None, Surroundings(hands, token, _unheard), emit).result()
 
 
 def go_on(
@@ -64,9 +64,11 @@ def go_on(
     done = sorted(args.done, key=lambda outcome: outcome.order)
     while done and done[-1].state == "failed":
         del done[-1]
-    return _Search(
-        args.plan, done, args.budget_s, Surroundings(hands, token, lambda _test: None), emit
-    ).result()
+    return _Search(args.plan, done, args.budget_s, Surroundings(hands, token, _unheard), emit).result()
+
+
+def _unheard(_test: TestEvent) -> None:
+    """Each trial has a listener of its own."""
 
 
 class _Search:

@@ -10,10 +10,10 @@ from experiment_world import World
 
 from advisor.facts import LinkFacts
 from app.agent.protocol import HelloResult
-from app.bench.experiment.best import find_best
+from app.bench.experiment.best import find_best, go_on
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
-from app.cli.experiment import BestReport, ExperimentReport, run_experiments
+from app.cli.experiment_run import BestReport, ExperimentReport, run_experiments
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
@@ -73,7 +73,8 @@ class Asking:
         if verb == "hello":
             return HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=self.link)
         work: Any = {
-            "experiment.plan": plan_experiment, "experiment.run": run_experiment, "experiment.best": find_best
+            "experiment.plan": plan_experiment, "experiment.run": run_experiment,
+            "experiment.best": find_best, "experiment.search": go_on,
         }[verb]  # fmt: skip
         return work(query, self.world.hands(), CancelToken(), pass_on)
 
@@ -156,11 +157,15 @@ def test_an_interrupted_run_is_resumed(
     assert "unfinished" in caught.value.message
 
 
-def test_failed_trials_are_tried_again(recipe: str) -> None:
+def test_failed_trials_are_tried_again(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     ask = Asking(world)
     world.before_test = lambda world: setattr(world, "dead", bool(world.specs))
-    text = run(ask, "run", recipe, "nas:/x")
+    with pytest.raises(AppError) as broken:
+        run(ask, "run", recipe, "nas:/x")
+    assert "resume 1" in broken.value.hint
+    text = capsys.readouterr().out
+    assert "0 of 8 trials are done" in text
     assert "3 trial(s) failed. The first: The file system has stopped answering." in text
     assert "3 trials failed one after the other" in text
     world.dead, world.before_test = False, lambda _world: None
@@ -209,7 +214,91 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
     assert (kept.name, kept.share) == ("best", "nas:/x")
     assert kept.outcomes
     with pytest.raises(AppError):
-        run(ask, "resume")  # a search is not resumed
+        run(ask, "resume")  # it has ended
+
+
+def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    ask = Asking(World())
+    ask.outcomes_left = 5
+    with pytest.raises(KeyboardInterrupt):
+        run(ask, "best", "nas:/x", "--budget", "60s", "--seed", "1")
+    assert "Go on with it: mountwright experiment resume 1" in capsys.readouterr().err
+    report = msgspec.json.decode(run(ask, "resume", "--json"), type=BestReport)
+    assert "Going on with search 1" in capsys.readouterr().err
+    assert report.id == 1
+    assert [outcome.order for outcome in report.outcomes] == list(range(report.result.answer.trials))
+    assert len(report.outcomes) > 5
+    with HistoryStore.open() as store:
+        assert store.experiment(1).outcomes == report.outcomes
+        assert len(store.experiments()) == 1
+    with pytest.raises(AppError):
+        run(ask, "resume")  # it has ended
+    assert "No other set" in run(ask, "resume", "1")
+    assert "No other set" in run(ask, "resume", "1", "--budget", "30s")
+    with HistoryStore.open() as store:
+        assert len(store.experiment(1).outcomes) > len(report.outcomes)
+
+
+def test_what_to_vary_can_be_said_at_once() -> None:
+    text = run(
+        Asking(World()), "run", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4", "nas:/x", "--json",
+        "-o", "hard", "--size", "2M", "--repeats", "1",
+    )  # fmt: skip
+    report = msgspec.json.decode(text, type=ExperimentReport)
+    made = report.plan.experiment
+    assert [(factor.name, factor.levels) for factor in made.factors] == [
+        ("rsize", ["4096", "65536"]), ("nconnect", ["1", "4"])
+    ]  # fmt: skip
+    assert (made.options, made.repeats, made.workloads[0].size, made.recipe) == ("hard", 1, 2**21, "")
+    assert len(report.plan.sets) == 4
+    alone = run(Asking(World()), "plan", "nas:/x", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4",
+                "--alone", "--quick")  # fmt: skip
+    assert "3 option sets" in alone
+    assert "8 MiB on the server" in alone
+
+
+def test_what_is_varied_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["experiment", "add", "--vary", "rsize=4k,64k", "--vary", "hard=hard,soft", "--name", "my"]) == 0
+    )
+    assert main(["experiment", "show", "my"]) == 0
+    assert "4096, 65536" in capsys.readouterr().out
+    assert "4 option sets" in run(Asking(World()), "plan", "my", "nas:/x")
+
+
+def test_a_search_varies_what_it_is_told() -> None:
+    text = run(
+        Asking(World()), "best", "nas:/x", "--vary", "nconnect=2,4", "-o", "", "--budget", "30s", "--json"
+    )
+    report = msgspec.json.decode(text, type=BestReport)
+    assert [one.levels["nconnect"] for one in report.result.plan.sets] == ["default", "2", "4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "nas:/x"], "needs a recipe, or what to vary"),
+        (["run"], "needs a recipe, or what to vary"),
+        (["run", "versions"], "needs a share"),
+        (["run", "--vary", "rsize=4k"], "needs a share"),
+        (["run", "none", "nas:/x"], "There is no recipe “none”"),
+        (["run", "versions", "nas:/x", "--vary", "rsize=4k"], "not from both"),
+        (["run", "nas:/x", "--vary", "rsize"], "no levels"),
+        (["run", "nas:/x", "--vary", "rsize=soon"], "not a size"),
+        (["run", "nas:/x", "--vary", "rsiez=4k"], "There is no factor “rsiez”"),
+        (["run", "nas:/x", "--vary", "rsize=4k", "--vary", "rsize=8k"], "there twice"),
+        (["run", "nas:/x", "--vary", "rsize=4k", "--size", "big"], "--size"),
+        (["run", "versions", "nas:/x", "--repeats", "2"], "for an experiment of your own"),
+        (["best"], "needs a share"),
+        (["resume", "7"], "no experiment 7"),
+        (["resume"], "No experiment is unfinished"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_told_at_once(words: list[str], said: str) -> None:
+    with pytest.raises(AppError) as caught:
+        run(Asking(World()), *words)
+    assert said in caught.value.message
+    assert caught.value.exit_code == 2
 
 
 def test_a_search_as_json() -> None:

@@ -1,0 +1,322 @@
+"""The command "experiment" where a host is needed: plans, runs, searches, each trial kept in the history."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
+from app.agent.protocol import ListArgs
+from app.bench.experiment.cookbook import find_recipe
+from app.bench.experiment.keeping import begin, keep, load
+from app.bench.experiment.model import (
+    SEARCH,
+    BestArgs,
+    BestResult,
+    ExperimentArgs,
+    ExperimentPlan,
+    ExperimentResult,
+    ExperimentRunArgs,
+)
+from app.cli.experiment_own import own_factors, own_recipe
+from app.cli.experiment_text import (
+    ProgressLine,
+    best_text,
+    candidates_text,
+    plan_text,
+    report_text,
+)
+from app.errors import AppError, ErrorKind
+from app.history.store import HistoryStore
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Generator, Sequence
+
+    from app.agent.protocol import HelloResult
+    from app.bench.experiment.keeping import KeptExperiment
+    from app.bench.experiment.model import Experiment, ExperimentEvent
+    from app.mounts.model import MountTable
+
+    #: Asks the host (verb, arguments, what gets the events) and waits for the answer.
+    Ask = Callable[[str, Any, Callable[[ExperimentEvent], None]], Any]
+
+
+class Keeper:
+    """Keeps each outcome of one experiment in the history at once; that this fails ends no long run.
+
+    Args:
+        line: to be cleared before something is said.
+        number: of the experiment, if it is in the history already.
+        off: keep nothing.
+
+    Attributes:
+        line: as given.
+        number: of the experiment in the history, 0 if it is not kept.
+    """
+
+    def __init__(self, line: ProgressLine, number: int = 0, *, off: bool = False) -> None:
+        self.line = line
+        self.number = number
+        self._off = off
+
+    def begin(self, plan: ExperimentPlan) -> None:
+        """Begin to keep an experiment."""
+        if not self._off:
+            self.number = begin(plan)
+
+    def keep(self, outcome: Outcome) -> None:
+        """Keep a finished trial; the first that cannot be kept is told."""
+        if self._off:
+            return
+        try:
+            keep(self.number, outcome)
+        except AppError as error:
+            self._off = True
+            self.line.clear()
+            print(f"mountwright: The trials are not kept: {error.message}", file=sys.stderr, flush=True)
+
+
+class BestReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What --json prints of a search: see ExperimentReport and BestResult."""
+
+    id: int
+    result: BestResult
+    outcomes: list[Outcome]
+
+
+class ExperimentReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What --json prints.
+
+    Attributes:
+        id: in the history, 0 if it is not kept there.
+        plan: what was planned.
+        result: how it ended.
+        outcomes: of all trials so far, in the order of the run.
+    """
+
+    id: int
+    plan: ExperimentPlan
+    result: ExperimentResult
+    outcomes: list[Outcome]
+
+
+def run_experiments(ask: Ask, args: argparse.Namespace, lab_share: Callable[[], str]) -> str:
+    """Plan, run, search or resume; return what to print.
+
+    Args:
+        ask: of the host.
+        args: the command line's.
+        lab_share: returns the lab's export, "" on any other host.
+
+    Raises:
+        AppError: as the host or the history says.
+    """
+    line = ProgressLine(quiet=args.json)
+    if args.action == "resume":
+        return _resume(ask, args, line)
+    seed = args.seed if args.seed is not None else SystemRandom().randrange(2**31)
+    if args.action == "best":
+        share = _share(args.share or lab_share())
+        factors = own_factors(args)
+        query = BestArgs(share=share, direction=args.direction, seed=seed, factors=factors)
+        return _best(ask, args, line, query)
+    experiment = _experiment(args, lab_share, seed)
+    try:
+        plan: ExperimentPlan = ask(
+            "experiment.plan", ExperimentArgs(experiment=experiment, budget_s=args.budget), line.show
+        )
+    finally:
+        line.clear()
+    if args.action == "plan":
+        return _json(plan) if args.json else plan_text(plan)
+    print(plan_text(plan), file=sys.stderr, flush=True)
+    keeper = Keeper(line, off=args.no_history)
+    keeper.begin(plan)
+    return _run(
+        ask, args, ExperimentReport(id=keeper.number, plan=plan, result=_NOTHING, outcomes=[]), keeper
+    )
+
+
+def _experiment(args: argparse.Namespace, lab_share: Callable[[], str], seed: int) -> Experiment:
+    """Return what is asked for: a recipe's experiment, or one of the command line's own."""
+    recipe, share = own_recipe(args), args.share
+    if recipe is not None:
+        if args.recipe and share:
+            raise AppError(
+                ErrorKind.USAGE,
+                "What to vary comes from a recipe or from --vary, not from both.",
+                hint="Name the share alone, or put what you vary into a copy of the recipe (show --toml).",
+            )
+        share = args.recipe or share  # the only word
+    elif not args.recipe or (":/" in args.recipe and not share):
+        raise AppError(
+            ErrorKind.USAGE,
+            "An experiment needs a recipe, or what to vary.",
+            hint="“experiment list” shows the recipes; or write --vary rsize=64k,1M for example.",
+        )
+    share = _share(share or lab_share())
+    recipe = recipe or find_recipe(args.recipe)
+    return recipe.experiment(share, "quick" if args.quick else "full", seed=seed)
+
+
+def _share(share: str) -> str:
+    if not share:
+        raise AppError(
+            ErrorKind.USAGE,
+            "An experiment needs a share.",
+            hint="Name it as server:/export, or use --lab LINK.",
+        )
+    return share
+
+
+def _best(ask: Ask, args: argparse.Namespace, line: ProgressLine, query: BestArgs) -> str:
+    """Search, keeping each outcome as soon as it is told."""
+    options = args.options if args.options is not None else _mounted_with(ask, query.share)
+    query = msgspec.structs.replace(query, options=options, budget_s=args.budget or query.budget_s)
+    return _search(ask, args, ("experiment.best", query), Keeper(line, off=args.no_history))
+
+
+def _search(
+    ask: Ask,
+    args: argparse.Namespace,
+    request: tuple[str, BestArgs | ExperimentRunArgs],
+    keeper: Keeper,
+    done: Sequence[Outcome] = (),
+) -> str:
+    """Search, or go on, keeping the plan and each outcome as soon as they are told."""
+    outcomes = {outcome.order: outcome for outcome in done}
+    line = keeper.line
+
+    def take(event: ExperimentEvent) -> None:
+        line.show(event)
+        if event.plan is not None:
+            line.clear()
+            print(candidates_text(event.plan), file=sys.stderr, flush=True)
+            keeper.begin(event.plan)
+        if event.outcome is not None:
+            outcomes[event.outcome.order] = event.outcome
+            keeper.keep(event.outcome)
+
+    with _goes_on(args, keeper):
+        result: BestResult = ask(*request, take)
+    kept = [outcomes[order] for order in sorted(outcomes)]
+    report = BestReport(id=keeper.number, result=result, outcomes=kept)
+    return _told(
+        _json(report) if args.json else best_text(result, keeper.number), result.stopped, keeper.number
+    )
+
+
+@contextlib.contextmanager
+def _goes_on(args: argparse.Namespace, keeper: Keeper) -> Generator[None]:
+    """Say how to go on with what is interrupted here."""
+    try:
+        yield
+    except (KeyboardInterrupt, AppError):
+        keeper.line.clear()
+        if keeper.number:
+            lab = f"--lab {args.lab} " if args.lab is not None else ""
+            print(f"Go on with it: mountwright {lab}experiment resume {keeper.number}", file=sys.stderr)
+        raise
+    finally:
+        keeper.line.clear()
+
+
+def _told(text: str, stopped: str, number: int) -> str:
+    """Return what to print; of one that broke off, print it and fail."""
+    if "failed" not in stopped:
+        return text
+    print(text, flush=True)
+    raise AppError(
+        ErrorKind.UNAVAILABLE,
+        "It broke off before its end: trials failed one after the other.",
+        hint="See to the cause that the trials tell."
+        + (f" Then go on: “experiment resume {number}”." if number else ""),
+    )
+
+
+def _mounted_with(ask: Ask, share: str) -> str:
+    """Return the options that a share was mounted with or is configured with, "" if it is neither."""
+    table: MountTable = ask("mounts.list", ListArgs(), lambda _event: None)
+    for mount in table.mounts:
+        if mount.share == share and mount.active is not None and mount.active.requested is not None:
+            return mount.active.requested
+    return next((row.configured.options for row in table.mounts if row.share == share and row.configured), "")
+
+
+_NOTHING = ExperimentResult(done=0, planned=0, failed=0, mismatched=0)
+
+
+def _resume(ask: Ask, args: argparse.Namespace, line: ProgressLine) -> str:
+    kept = load(args.number or _unfinished())
+    _check_link(ask, kept)
+    experiment = kept.plan.experiment
+    search = experiment.recipe == SEARCH
+    print(
+        f"Going on with {'search' if search else 'experiment'} {kept.number}: {experiment.title} on "
+        f"{experiment.share}.",
+        file=sys.stderr,
+        flush=True,
+    )
+    keeper = Keeper(line, kept.number)
+    if search:
+        query = ExperimentRunArgs(plan=kept.plan, done=kept.outcomes, budget_s=args.budget)
+        return _search(ask, args, ("experiment.search", query), keeper, kept.outcomes)
+    begun = ExperimentReport(id=kept.number, plan=kept.plan, result=_NOTHING, outcomes=kept.outcomes)
+    return _run(ask, args, begun, keeper)
+
+
+def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: Keeper) -> str:
+    """Run what is left, keeping each outcome as soon as it is told; return the report."""
+    done = {outcome.order: outcome for outcome in begun.outcomes if outcome.state != "failed"}
+    line = keeper.line
+
+    def take(event: ExperimentEvent) -> None:
+        line.show(event)
+        if event.outcome is not None:
+            done[event.outcome.order] = event.outcome
+            keeper.keep(event.outcome)
+
+    query = ExperimentRunArgs(plan=begun.plan, done=list(done.values()), budget_s=args.budget)
+    with _goes_on(args, keeper):
+        result: ExperimentResult = ask("experiment.run", query, take)
+    outcomes = [done[order] for order in sorted(done)]
+    report = msgspec.structs.replace(begun, result=result, outcomes=outcomes)
+    text = _json(report) if args.json else report_text(report.plan, result, outcomes, report.id)
+    return _told(text, result.stopped, report.id)
+
+
+def _check_link(ask: Ask, kept: KeptExperiment) -> None:
+    """See that what is left is measured over the link that the rest was."""
+    hello: HelloResult = ask("hello", None, lambda _event: None)
+    now = hello.link.name if hello.link is not None else None
+    environment = kept.plan.environment
+    begun = environment.emulated_link if environment is not None else None
+    if now != begun:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"Experiment {kept.number} was begun over {f'the lab link {begun}' if begun else 'a real link'}.",
+            hint=f"Resume it with --lab {begun}." if begun else "Resume it without --lab.",
+        )
+
+
+def _unfinished() -> int:
+    with HistoryStore.open() as store:
+        numbers = [row.id for row in store.experiments()]
+    for number in numbers:
+        with contextlib.suppress(AppError):  # one of another version of the program
+            if load(number).resumable:
+                return number
+    raise AppError(
+        ErrorKind.USAGE,
+        "No experiment is unfinished.",
+        hint="“experiment run” begins one; “history” has what was measured.",
+    )
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
