@@ -56,6 +56,7 @@ class Experimenting(QObject):
         self.timeline = Timeline()
         self.stopping = False
         self._trial: tuple[str, int] = ("", 0)
+        self._start_planned = False
 
     @property
     def busy(self) -> bool:
@@ -75,11 +76,22 @@ class Experimenting(QObject):
             and done < plan.trials
         )
 
-    def make_plan(self, recipe: Recipe, share: str, size: Size, budget_s: float | None) -> None:
-        """Have every option set tried on the share."""
+    def make_plan(
+        self, recipe: Recipe, share: str, size: Size, budget_s: float | None, *, start: bool = False
+    ) -> None:
+        """Have every option set tried on the share.
+
+        Args:
+            recipe: what is asked for.
+            share: server:/export.
+            size: of the recipe.
+            budget_s: seconds that it may take, None for no limit.
+            start: run it at once, if nothing has to be struck out.
+        """
         if self.busy:
             return
         self._clear()
+        self._start_planned = start
         self.share = share
         experiment = recipe.experiment(share, size, seed=secrets.randbelow(2**31))
         self._begin(
@@ -170,6 +182,8 @@ class Experimenting(QObject):
 
     def _on_planned(self, plan: ExperimentPlan) -> None:
         self.plan = plan
+        if self._start_planned and not plan.struck:
+            self.start()
 
     def _on_kept(self, number: int) -> None:
         self.number = number

@@ -364,7 +364,9 @@ class FakeHost(FakeExperiments):
     def facts(self, args: Any, _context: Context) -> Facts:
         self.calls.append(("facts.get", args))
         return Facts(
-            client=ClientFacts(hostname="testhost"), link=self.link, server=ServerFacts(name="nas01")
+            client=ClientFacts(hostname="testhost", udp=False),
+            link=self.link,
+            server=ServerFacts(name="nas01"),
         )
 
     def plan_test(self, args: Any, context: Context) -> TestPlan:

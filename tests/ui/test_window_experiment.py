@@ -186,10 +186,9 @@ def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> N
 
 def test_a_recipe_of_one_s_own(driver: Driver) -> None:
     opened(driver)
-    button = driver.find(QPushButton, "experiment-own")
-    assert isinstance(button, QPushButton)
-    button.menu().actions()[0].trigger()
-    driver.wait(lambda: driver.window.findChild(QPlainTextEdit, "recipe-text") is not None)
+    driver.click("experiment-change")
+    driver.wait(lambda: driver.sees("recipe-as-text"))
+    driver.click("recipe-as-text")
     text = driver.window.findChild(QPlainTextEdit, "recipe-text")
     assert text is not None
     whole = text.toPlainText()

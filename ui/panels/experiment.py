@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from advisor.options import MountOptions, to_mount
 from app.bench.experiment import keeping
 from app.bench.experiment.cookbook import delete_recipe, recipe_source, recipes
 from app.bench.experiment.model import SEARCH
+from app.bench.experiment.recipe import Recipe, RecipeWork
 from ui.dialogs.confirm import confirm
-from ui.dialogs.recipe import RecipeDialog
+from ui.dialogs.recipe import Draft, RecipeDialog
+from ui.estimating import Estimating
 from ui.experimenting import Experimenting
 from ui.history_keeping import HistoryKeeping
 from ui.panels.experiment_progress import ExperimentProgress
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from app.bench.experiment.keeping import ExperimentLine
-    from app.bench.experiment.recipe import Recipe
+    from app.bench.experiment.recipe import Size
     from app.history.export import Format
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
@@ -53,6 +56,7 @@ class ExperimentPanel(QWidget):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
         super().__init__()
+        self._submit = submit
         self._run = run
         self._share = self._options = ""
         self._was_busy = False
@@ -66,6 +70,7 @@ class ExperimentPanel(QWidget):
         self._setup.plan_clicked.connect(self._on_plan)
         self._setup.stop_clicked.connect(self._experimenting.cancel)
         self._setup.earlier_chosen.connect(self._experimenting.open)
+        self._setup.new_clicked.connect(self._on_new)
         self._setup.edit_clicked.connect(self._on_edit)
         self._setup.remove_clicked.connect(self._on_remove)
         self._about = MutedLabel(
@@ -222,10 +227,25 @@ class ExperimentPanel(QWidget):
             call.failed.connect(self.failed)
 
     def _on_source(self, recipe: Recipe, text: str) -> None:
-        name = recipe.name if recipe.own else f"my-{recipe.name}"[:48]
-        dialog = RecipeDialog(self.window(), text, name, self._run)
+        self._edit(recipe, text, recipe.name if recipe.own else f"my-{recipe.name}"[:48])
+
+    def _on_new(self) -> None:
+        """Begin with what the share is mounted with, and nothing varied yet."""
+        options = str(to_mount(MountOptions.parse(self._options)))
+        work = RecipeWork(name="", size="64M", quick_size="16M")
+        title = self.tr("My experiment")
+        self._edit(Recipe(title=title, options=options, factor=[], workload=[work]), "", "my-experiment")
+
+    def _edit(self, recipe: Recipe, text: str, name: str) -> None:
+        estimating = Estimating(self._submit, self._run, self._share, self)
+        draft = Draft(recipe=recipe, text=text, name=name, size=self._setup.extent)
+        dialog = RecipeDialog(self.window(), draft, estimating, self._run)
         dialog.saved.connect(self._on_saved)
+        dialog.run_wanted.connect(self._on_run)
         dialog.open()
+
+    def _on_run(self, recipe: Recipe, size: Size) -> None:
+        self._experimenting.make_plan(recipe, self._share, size, self._setup.budget_s, start=True)
 
     def _on_saved(self, recipe: Recipe) -> None:
         found = self._run("recipes", recipes)

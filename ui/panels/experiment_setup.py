@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QMenu,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -36,7 +35,8 @@ class ExperimentSetup(QWidget):
         plan_clicked: try the option sets.
         stop_clicked: end the trying.
         earlier_chosen: number of an experiment of the history to look at.
-        edit_clicked: write a recipe of one's own, beginning with the one chosen.
+        new_clicked: make an experiment of one's own.
+        edit_clicked: make one of one's own from the one chosen, or change it if it is one.
         remove_clicked: remove the one chosen, which is one's own.
     """
 
@@ -44,6 +44,7 @@ class ExperimentSetup(QWidget):
     plan_clicked = Signal()
     stop_clicked = Signal()
     earlier_chosen = Signal(int)
+    new_clicked = Signal()
     edit_clicked = Signal()
     remove_clicked = Signal()
 
@@ -85,21 +86,21 @@ class ExperimentSetup(QWidget):
             self.tr("Mounts every option set once, where only the test sees it, and measures nothing.")
         )
         self._plan.clicked.connect(self._on_plan)
-        self._own = QPushButton(self.tr("&Recipe"))
-        self._own.setObjectName("experiment-own")
+        self._new = QPushButton(self.tr("&New experiment…"))
+        self._new.setObjectName("experiment-new")
+        self._new.clicked.connect(self.new_clicked)
+        self._change = QPushButton(self.tr("&Change…"))
+        self._change.setObjectName("experiment-change")
+        self._change.clicked.connect(self.edit_clicked)
+        self._remove = QPushButton(self.tr("Re&move"))
+        self._remove.setObjectName("experiment-remove")
+        self._remove.clicked.connect(self.remove_clicked)
         self._earlier = QComboBox()
         self._earlier.setObjectName("experiment-earlier")
         self._earlier.setAccessibleName(self.tr("Earlier experiments on this share"))
         self._earlier.activated.connect(self._on_earlier)
-        self._set_up_menu()
         self._lay_out()
         self._show_study(open_=False)
-
-    def _set_up_menu(self) -> None:
-        menu = QMenu(self)
-        menu.addAction(self.tr("Make one of your own from it…"), self.edit_clicked.emit)
-        self._remove = menu.addAction(self.tr("Remove it"), self.remove_clicked.emit)
-        self._own.setMenu(menu)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -116,7 +117,8 @@ class ExperimentSetup(QWidget):
                 self._size_label = label
             grid.addWidget(label, row, 0)
             grid.addWidget(box, row, 1)
-        grid.addWidget(self._own, 0, 2)
+        for row, button in enumerate((self._new, self._change, self._remove)):
+            grid.addWidget(button, row, 2)
         grid.setColumnStretch(1, 1)
         titles = {
             "measured": self.tr("Measured then"),
@@ -178,9 +180,11 @@ class ExperimentSetup(QWidget):
         idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
         self._plan.setText(self.tr("&Stop") if planning else idle)
         self._plan.setEnabled(planning or (possible and not busy))
-        for widget in (self._recipe, self._size, self._budget, self._own):
+        for widget in (self._recipe, self._size, self._budget, self._new):
             widget.setEnabled(not busy)
-        self._own.setEnabled(not busy and self.recipe is not None)
+        recipe = self.recipe
+        self._change.setEnabled(not busy and recipe is not None)
+        self._remove.setEnabled(not busy and recipe is not None and recipe.own)
         self._earlier.setEnabled(not busy and self._earlier.count() > 1)
 
     @property
@@ -210,12 +214,12 @@ class ExperimentSetup(QWidget):
     def _on_chosen(self, _index: int = 0) -> None:
         recipe = self.recipe
         self._text.setText(recipe.text if recipe is not None else self._search_text())
-        self._own.setEnabled(recipe is not None)
         for widget in (self._size, self._size_label):
             widget.setVisible(recipe is not None)
         study = recipe.study if recipe is not None else None
         self._more.setVisible(study is not None)
-        self._remove.setEnabled(recipe is not None and recipe.own)
+        own = recipe is not None and recipe.own
+        self._change.setToolTip("" if own else self.tr("Makes one of your own from it; the study stays."))
         self._size.setItemText(1, self.tr("Full: as in the study") if study is not None else self.tr("Full"))
         if study is not None:
             texts = {

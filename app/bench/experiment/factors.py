@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 #: The level of a flag that is given; the other is "no".
-_YES = "yes"
+YES_LEVEL = "yes"
 TRANSFER_SIZE = "transfer_size"
 READ_AHEAD = "read_ahead_kb"
 CACHE_MODE = "cache_mode"
@@ -174,7 +174,7 @@ def _option_level(name: str, level: str) -> str:
     if option.kind == "size" and not level.isdigit():
         level = str(parse_size(level))
     if option.kind == "flag" and level == YES:
-        level = _YES
+        level = YES_LEVEL
     options = MountOptions()
     options.set(name, _value(name, level))
     problems = check(options)
@@ -186,4 +186,4 @@ def _option_level(name: str, level: str) -> str:
 def _value(name: str, level: str) -> str:
     """Return the value of a level: the catalogue's of a flag that is given is empty, and hard to read."""
     option = catalogue().find(name)
-    return YES if option is not None and option.kind == "flag" and level == _YES else level
+    return YES if option is not None and option.kind == "flag" and level == YES_LEVEL else level

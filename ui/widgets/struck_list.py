@@ -1,0 +1,53 @@
+"""Levels that are not measured, struck out, each with its reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from app.bench.experiment.factors import label
+from ui.widgets.labels import MutedLabel, plain_label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.bench.experiment.model import Struck
+
+
+class StruckList(QWidget):
+    """Shows them; hidden when there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._struck: list[Struck] = []
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(14)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(1, 1)
+        self.hide()
+
+    def show_struck(self, struck: Sequence[Struck]) -> None:
+        """Show these instead of the ones before."""
+        self.setVisible(bool(struck))
+        if list(struck) == self._struck:
+            return
+        self._struck = list(struck)
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for row, one in enumerate(struck):
+            text = ", ".join(f"{label(name)} {level}" for name, level in one.levels.items())
+            out = plain_label(text, wrap=True)
+            font = out.font()
+            font.setStrikeOut(True)
+            out.setFont(font)
+            out.setAccessibleName(self.tr("Not measured: {levels}").format(levels=text))
+            out.setMinimumWidth(min(out.fontMetrics().horizontalAdvance(text) + 2,
+                                    out.fontMetrics().averageCharWidth() * 30))  # fmt: skip
+            self._grid.addWidget(out, row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(MutedLabel(one.reason, wrap=True), row, 1, Qt.AlignmentFlag.AlignTop)

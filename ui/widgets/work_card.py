@@ -1,0 +1,194 @@
+"""One workload of an experiment: what a trial copies, in the study's size and in the quick one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.bench.experiment.recipe import RecipeWork
+from app.units import format_size, parse_size
+from ui import theme
+from ui.widgets.calm_spin_box import CalmSpinBox
+from ui.widgets.labels import plain_label
+from ui.widgets.option_editor import CalmComboBox
+
+if TYPE_CHECKING:
+    from app.bench.result import Direction, Workload
+
+_MOST_FILES = 100_000
+_SEVERAL = frozenset({"files", "streams"})
+
+
+class WorkCard(QWidget):
+    """Edits one workload.
+
+    Args:
+        work: as it is at the beginning.
+
+    Signals:
+        changed: it is another one now.
+        removed: it is not to be copied.
+    """
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, work: RecipeWork) -> None:
+        super().__init__()
+        self.setObjectName("work")
+        self._kind = _combo([
+            (self.tr("one file"), "file"), (self.tr("many small files"), "files"),
+            (self.tr("several files at once"), "streams"), (self.tr("records in random order"), "random"),
+        ], work.kind)  # fmt: skip
+        self._direction = _combo([
+            (self.tr("to the server and back"), "both"), (self.tr("to the server"), "write"),
+            (self.tr("from the server"), "read"),
+        ], work.direction)  # fmt: skip
+        self._name = QLineEdit(work.name)
+        self._size, self._quick_size = QLineEdit(work.size), QLineEdit(work.quick_size)
+        self._block = QLineEdit(work.block_size)
+        self._count, self._quick_count = _spin(1, work.count), _spin(0, work.quick_count)
+        self._quick_size.setPlaceholderText(self.tr("the same"))
+        self._quick_count.setSpecialValueText(self.tr("the same"))
+        self._problem = plain_label(wrap=True)
+        self._problem.hide()
+        self._away = QToolButton()
+        self._away.setText("✕")
+        self._away.setAutoRaise(True)
+        self._away.setToolTip(self.tr("Do not copy it."))
+        self._away.setAccessibleName(self.tr("Remove this workload"))
+        self._away.clicked.connect(self.removed)
+        for line in (self._name, self._size, self._quick_size, self._block):
+            line.setMinimumWidth(line.fontMetrics().averageCharWidth() * 8)
+        self._labels: dict[QWidget, QLabel] = {}
+        self._lay_out()
+        for field in (self._name, self._size, self._quick_size, self._block):
+            field.textChanged.connect(self._on_changed)
+        for box in (self._kind, self._direction):
+            box.currentIndexChanged.connect(self._on_changed)
+        for spin in (self._count, self._quick_count):
+            spin.valueChanged.connect(self._on_changed)
+        self._show()
+        self._colour()
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(4)
+        places: list[tuple[str, str, QWidget, int, int]] = [
+            ("kind", self.tr("Copy"), self._kind, 0, 0),
+            ("direction", self.tr("Direction"), self._direction, 0, 2),
+            ("size", self.tr("Size of a file"), self._size, 1, 0),
+            ("count", self.tr("Files"), self._count, 1, 2),
+            ("quick-size", self.tr("Quick: size"), self._quick_size, 2, 0),
+            ("quick-count", self.tr("Quick: files"), self._quick_count, 2, 2),
+            ("block", self.tr("Bytes a call"), self._block, 3, 0),
+            ("name", self.tr("Named"), self._name, 3, 2),
+        ]
+        for name, text, field, row, column in places:
+            label = QLabel(text)
+            label.setBuddy(field)
+            field.setObjectName(f"work-{name}")
+            field.setAccessibleName(text)
+            self._labels[field] = label
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row, column + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        grid.addWidget(self._away, 0, 4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 6)
+        layout.addLayout(grid)
+        layout.addWidget(self._problem)
+
+    def work(self) -> RecipeWork:
+        """Return what was chosen, right or wrong."""
+        several = self._several()
+        return RecipeWork(
+            name=self._name.text().strip() or self._usual_name(),
+            kind=cast("Workload", self._kind.currentData()),
+            size=self._size.text().strip(),
+            quick_size=self._quick_size.text().strip(),
+            count=self._count.value() if several else 1,
+            quick_count=self._quick_count.value() if several else 0,
+            block_size=self._block.text().strip(),
+            direction=cast("Direction", self._direction.currentData()),
+        )
+
+    def problem(self) -> str:
+        """Return what is wrong with it, or ""."""
+        for field in (self._size, self._quick_size, self._block):
+            text = field.text().strip()
+            if not text and field is self._quick_size:
+                continue
+            try:
+                size = parse_size(text)
+            except ValueError as error:
+                return str(error)
+            if size < 1:
+                return self.tr("It must be at least one byte.")
+        return ""
+
+    def _several(self) -> bool:
+        return self._kind.currentData() in _SEVERAL
+
+    def _usual_name(self) -> str:
+        try:
+            size = format_size(parse_size(self._size.text()))
+        except ValueError:
+            size = self._size.text().strip()
+        kind = self._kind.currentData()
+        if kind in _SEVERAL:
+            at_once = self.tr("{count} files of {size} at once")
+            text = at_once if kind == "streams" else self.tr("{count} files of {size}")
+            return text.format(count=self._count.value(), size=size)
+        text = self.tr("{size} file at random") if kind == "random" else self.tr("{size} file")
+        return text.format(size=size)
+
+    def _on_changed(self, *_value: object) -> None:
+        self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
+        several = self._several()
+        for field in (self._count, self._quick_count):
+            field.setVisible(several)
+            self._labels[field].setVisible(several)
+        self._name.setPlaceholderText(self._usual_name())
+        self._problem.setText(self.problem())
+        self._problem.setVisible(bool(self._problem.text()))
+
+    def _colour(self) -> None:
+        theme.tint(self._problem, theme.colours_of(self).error)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_labels"):
+            self._colour()
+
+
+def _combo(items: list[tuple[str, str]], chosen: str) -> CalmComboBox:
+    box = CalmComboBox()
+    for text, data in items:
+        box.addItem(text, data)
+    box.setCurrentIndex(max(box.findData(chosen), 0))
+    return box
+
+
+def _spin(least: int, value: int) -> CalmSpinBox:
+    spin = CalmSpinBox()
+    spin.setRange(least, _MOST_FILES)
+    spin.setValue(value)
+    return spin
