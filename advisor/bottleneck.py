@@ -208,7 +208,9 @@ class _Seen:
         unsent_s = (
             0.0 if self.load.window_s > _MOST * self.load.seconds else self.load.unsent / self.load.speed
         )
-        return max(0.0, self.load.trip_s - self.loaded_s - self.wire_s - unsent_s)
+        # What was asked for together comes one after the other: answers wait on the link for those before.
+        before_s = self.wire_s * max(0.0, self.load.under_way - 1) if self.way == "read" else unsent_s
+        return max(0.0, self.load.trip_s - self.loaded_s - self.wire_s - before_s)
 
 
 def _full_link(seen: _Seen) -> Bottleneck | None:

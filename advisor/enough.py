@@ -21,6 +21,7 @@ def enough_for(
     read: float | None = None,
     write: float | None = None,
     flushes: float | None = None,
+    small_files: float | None = None,
     small_writes: float | None = None,
 ) -> list[str]:
     """Return a sentence for each use that the figures say something of.
@@ -29,13 +30,16 @@ def enough_for(
         read: bytes a second from the server.
         write: bytes a second to the server, flushed.
         flushes: small files that were made, filled and flushed one after the other, a second.
+        small_files: bytes a second to the server, flushed, of files that are too small to show a stream.
         small_writes: requests of a few kilobytes that were written at random and flushed, likewise.
     """
     found: list[str] = []
     if read is not None:
         found.append(_video(read))
     if write is not None:
-        found.append(_backup(write))
+        found.append(_backup(write, "if the files are large"))
+    if small_files is not None:
+        found.append(_backup(small_files, "of files like these"))
     if flushes is not None:
         found.append(_disks(flushes, "small files made and flushed"))
     if small_writes is not None:
@@ -52,12 +56,12 @@ def _video(read: float) -> str:
     return "Video: not even one film in HD (5 Mbit/s)."
 
 
-def _backup(write: float) -> str:
+def _backup(write: float, which: str) -> str:
     """Return what a night's backup can hold, decimal, as disks are sold."""
     amount = write * 3600 * _NIGHT_H
     unit, size = ("TB", 1e12) if amount >= 1e12 else ("GB", 1e9)
     rounded = float(f"{amount / size:.2g}")  # 290, not 2.9e+02
-    return f"Backup: about {rounded:g} {unit} in a night of {_NIGHT_H} hours, if the files are large."
+    return f"Backup: about {rounded:g} {unit} in a night of {_NIGHT_H} hours, {which}."
 
 
 def _disks(rate: float, of: str) -> str:

@@ -113,7 +113,7 @@ class GridRuns:
         argv = command(self._program, DATA, self._spec.size, cell, self._grid, direct=direct)
         output = os.memfd_create("fio", os.MFD_CLOEXEC)
         try:
-            self._meter.begin(cell.way, cell.way)
+            self._meter.begin(cell.way, cell.way, asleep=True)
             child = start(
                 argv, stdin=DEVNULL, stdout=output, stderr=output, cwd=self._directory.path, own_session=False
             )
@@ -136,7 +136,7 @@ class GridRuns:
                 wait(child, _REAP_S)
         if self._meter.progress.stopped:
             raise StoppedError
-        return window.end()
+        return window.end() if self._meter.probe.nfs else None
 
     def _logs(self) -> list[str]:
         found: list[str] = []

@@ -80,6 +80,7 @@ class Meter:
         self._way: Way = "write"
         self._phase: Phase = "prepare"
         self._active = False
+        self._asleep = False
         self._began = 0.0
         self._base = Look()
         self._last = Look()
@@ -105,8 +106,14 @@ class Meter:
             self._way, self._phase = way, phase
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
-    def begin(self, way: Way, phase: Phase) -> float:
-        """Start a transfer at zero and return its time 0 on the monotonic clock."""
+    def begin(self, way: Way, phase: Phase, *, asleep: bool = False) -> float:
+        """Start a transfer at zero and return its time 0 on the monotonic clock.
+
+        Args:
+            way: of the transfer.
+            phase: its first one.
+            asleep: another program makes the transfer, and is being started: time 0 is its first request.
+        """
         with self._lock:
             self._way, self._phase = way, phase
             self.progress.bytes = 0
@@ -114,6 +121,7 @@ class Meter:
             self.load.begin()
             self._base = self._last = self.probe.look()
             self._active = True
+            self._asleep = asleep and self.probe.nfs
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
             self._take(self._base, 0.0)
             self._began = time.monotonic()
@@ -121,9 +129,8 @@ class Meter:
 
     @property
     def asked(self) -> bool:
-        """Whether the server was asked for anything since the transfer began, as the last sample saw it."""
-        added = self._last.since(self._base)
-        return added.calls + added.segments > 0
+        """Whether the transfer's first request was made."""
+        return self._active and not self._asleep
 
     def watch(self) -> None:
         """Have :meth:`watched` count from here: what came before is another program's start and warm-up."""
@@ -144,7 +151,7 @@ class Meter:
         with self._lock:
             look = self.probe.look()
             self._take(look, time.monotonic() - self._began)
-            self._active = False
+            self._active = self._asleep = False
             added = look.since(self._base)
             self.did = self.load.end(self._samples[-1].t_s, self.progress.moved, added)
             return added, self._samples
@@ -160,9 +167,21 @@ class Meter:
                 if self._ended.is_set():
                     return
                 look = self.probe.look()
-                if self._active:
+                if self._asleep:
+                    self._wake(look)
+                elif self._active:
                     self._take(look, time.monotonic() - self._began)
                 self._tell_alive(look)
+
+    def _wake(self, look: Look) -> None:
+        """Begin once something is asked of the server."""
+        added = look.since(self._base)
+        self._asleep = added.calls + added.segments == 0
+        if self._asleep:
+            self._base = self._last = look
+            self._began = time.monotonic()
+        else:
+            self._take(look, time.monotonic() - self._began)
 
     def _take(self, look: Look, t_s: float) -> None:
         added, step = look.since(self._base), look.since(self._last)
@@ -178,9 +197,7 @@ class Meter:
             bytes=done,
             server_bytes=server if self.probe.nfs else done,
             timeouts=added.timeouts,
-            retransmissions=(
-                added.tcp_retransmissions if self.probe.v4 and self.probe.tcp else added.rpc_retransmissions
-            ),
+            retransmissions=added.tcp_retransmissions if self.probe.tcp else added.rpc_retransmissions,
             rtt_s=rtt_ms / ops / 1000 if ops else None,
         )
         self._samples.append(sample)

@@ -122,7 +122,8 @@ def run_test(
         source=spec.source,
         grid=cells,
         figures=found,
-        enough=uses(spec, found, cached=cache is not None and cache.cached) + grid_uses(cells),
+        enough=uses(spec, found, own=result.own, cached=cache is not None and cache.cached)
+        + grid_uses(cells),
         bottleneck=bottleneck(write, read, link) or grid_bottleneck(cells),
     )
 

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
     from advisor.bottleneck import Bottleneck, Way
     from advisor.facts import LinkFacts
-    from app.bench.messages import Round
+    from app.bench.messages import OwnSize, Round
     from app.bench.result import CacheReport, TestSpec, Transfer
+
+
+#: Files at least as large as this show the speed of a stream.
+_STREAM = 2**20
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
@@ -92,18 +96,22 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
     return replace(slower, evidence=[*slower.evidence, *others])
 
 
-def uses(spec: TestSpec, found: dict[str, Figure], *, cached: bool) -> list[str]:
+def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None, cached: bool) -> list[str]:
     """Return what the figures are enough for; of one file its speeds, of small ones how many are flushed.
 
     Args:
         spec: the test.
         found: its figures, the low ends of which count.
+        own: how much the person's own files are, if they are what was copied: of small ones a stream cannot
+            be told.
         cached: whether the read cannot be believed.
     """
     write = found["write"].low if "write" in found else None
     read = found["read"].low if "read" in found and not cached else None
     if spec.workload == "files" and spec.size <= SMALL_WRITE:
         return enough_for(flushes=write / spec.size if write is not None else None)
+    if own is not None and own.bytes < own.files * _STREAM:
+        return enough_for(small_files=write)
     return enough_for(read=read, write=write)
 
 

@@ -64,17 +64,18 @@ def kind_text(bottleneck: Bottleneck) -> str:
     return {
         "network": _tr("the network"), "server": _tr("the server"),
         "round-trips": _tr("the round trips to the server"), "client": _tr("this computer"),
-        "unclear": _tr("it is not clear"),
+        "unclear": _tr("what is not clear"),
     }[bottleneck.kind]  # fmt: skip
 
 
 def bottleneck_title(bottleneck: Bottleneck) -> str:
     """Return what held a test back, and how sure that is."""
     sure = {"high": _tr("sure"), "medium": _tr("likely"), "low": _tr("a guess")}
-    way = _tr("to the server") if bottleneck.way == "write" else _tr("from the server")
-    title = _tr("What held it back {way}: {kind}")
-    text = title.format(way=way, kind=kind_text(bottleneck))
-    return text if bottleneck.kind == "unclear" else f"{text} ({sure[bottleneck.confidence]})"
+    way = _tr("To the server") if bottleneck.way == "write" else _tr("From the server")
+    if bottleneck.kind == "unclear":
+        return _tr("{way}: what held it back is not clear").format(way=way)
+    title = _tr("{way}: held back by {kind} ({sure})")
+    return title.format(way=way, kind=kind_text(bottleneck), sure=sure[bottleneck.confidence])
 
 
 def _rate(value: float) -> str:

@@ -16,10 +16,11 @@ def what_text(spec: TestSpec, path: str) -> str:
     """Return what is written, read and removed, and how often."""
     if spec.workload == "grid":
         grid = _tr(
-            "Writes one file of {size} under {path}, lets fio read and write in it in order and at random, "
-            "in requests of several sizes, few and many at once, and removes it."
+            "Writes one file of {size} under {path}, lets fio {do} in it in order and at random, in requests "
+            "of several sizes, few and many at once, and removes it."
         )
-        return grid.format(size=format_size(spec.size), path=path)
+        do = {"both": _tr("read and write"), "write": _tr("write"), "read": _tr("read")}[spec.direction]
+        return grid.format(size=format_size(spec.size), path=path, do=do)
     if spec.workload == "own":
         return _own_text(spec, path)
     if spec.workload == "files":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QSize, Qt
 from PySide6.QtWidgets import (
+    QHeaderView,
     QSizePolicy,
     QTableWidgetItem,
 )
@@ -28,6 +29,7 @@ class GridTable(PlainTable):
             _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"), _tr("Held back by"),
         ]  # fmt: skip
         super().__init__("grid", _tr("Result of the grid"), titles)
+        self.horizontalHeader().setSectionResizeMode(len(titles) - 1, QHeaderView.ResizeMode.ResizeToContents)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))
@@ -48,7 +50,7 @@ class GridTable(PlainTable):
                 str(cell.jobs),
                 str(cell.depth),
                 *_figures(cell.middle),
-                kind_text(cell.bottleneck) if cell.bottleneck is not None else "—",
+                self._held_text(cell),
             ]
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(text)
@@ -56,6 +58,12 @@ class GridTable(PlainTable):
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.setItem(row, column, item)
         self.updateGeometry()
+
+    def _held_text(self, cell: GridCell) -> str:
+        found = cell.bottleneck
+        if found is None:
+            return "—"
+        return self.tr("not clear") if found.kind == "unclear" else kind_text(found)
 
     # Qt overrides
 

@@ -96,6 +96,14 @@ def test_a_reader_knows_losses_by_the_disorder() -> None:
     assert found.evidence[0].startswith("17 % of the packets")
 
 
+def test_answers_that_wait_for_each_other_are_not_the_servers_delay() -> None:
+    # 16 requests of 64 KiB at once: each answer waits for 15 others on a link that is busy most of the time.
+    seen = load(bytes=7 << 20, seconds=0.93, calls=112, rtt_s=14.8, network_s=0.0042, tcp_s=0.0172)
+    found = find_bottleneck("read", seen, FAST)
+    assert (found.kind, found.confidence) == ("network", "medium")
+    assert find_bottleneck("read", replace(seen, bytes=3 << 20, calls=48), FAST).kind == "server"
+
+
 def test_a_short_transfer_says_little() -> None:
     seen = load(
         seconds=0.03, bytes=8 << 20, calls=8, rtt_s=0.03, network_s=0.003, cpu=None, core=None, worker=1.0

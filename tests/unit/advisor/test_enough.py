@@ -25,6 +25,8 @@ def test_video(read: float, words: str) -> None:
 @pytest.mark.parametrize(("write", "words"), [(117e6, "3.4 TB in a night of 8 hours"), (1e6, "29 GB")])
 def test_backup(write: float, words: str) -> None:
     assert words in enough_for(write=write)[0]
+    assert enough_for(write=write)[0].endswith("if the files are large.")
+    assert enough_for(small_files=write)[0].endswith("hours, of files like these.")
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,9 @@ def test_a_pipe_takes_parts_of_blocks() -> None:
 class FakeProbe(Probe):
     """Counters that a test sets."""
 
-    def __init__(self, *, v4: bool, tcp: bool) -> None:
+    def __init__(self, *, tcp: bool) -> None:
         super().__init__(None)
-        self.nfs, self.v4 = True, v4
+        self.nfs = True
         self._has_tcp = tcp
         self.now = Look()
 
@@ -154,14 +154,11 @@ def copy_with(
     )
 
 
-@pytest.mark.parametrize(
-    ("v4", "tcp", "source", "count"),
-    [(True, True, "tcp_info", 7), (True, False, "mountstats", 3), (False, True, "mountstats", 3)],
-)
+@pytest.mark.parametrize(("tcp", "source", "count"), [(True, "tcp_info", 7), (False, "mountstats", 3)])
 def test_retransmissions_come_from_where_they_show(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, v4: bool, tcp: bool, source: str, count: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, tcp: bool, source: str, count: int
 ) -> None:
-    probe = FakeProbe(v4=v4, tcp=tcp)
+    probe = FakeProbe(tcp=tcp)
     probe.now = Look(server_written=500, rpc_retransmissions=10, tcp_retransmissions=20)
     copier, sent, directory = copy_with(probe, tmp_path)
     real = os.fsync
@@ -249,10 +246,10 @@ def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_transfer_is_watched_alone() -> None:
-    probe = FakeProbe(v4=True, tcp=True)
+    probe = FakeProbe(tcp=True)
     meter = Meter(probe, Progress(), lambda _message: None)
     meter.start()
-    meter.begin("read", "read")
+    meter.begin("read", "read", asleep=True)
     assert not meter.asked
     probe.now = Look(server_read=100, server_written=7, calls=3, segments=1)
     while not meter.asked:
@@ -260,8 +257,10 @@ def test_a_part_of_a_transfer_is_watched_alone() -> None:
     meter.watch()
     probe.now = Look(server_read=500, server_written=7, calls=5, rtt_ms=30)
     load = meter.watched()
+    added, samples = meter.finish()
     meter.stop()
     assert (load.bytes, load.calls, load.rtt_s) == (400, 2, 0.03)
+    assert (added.calls, samples[-1].server_bytes) == (5, 500)
     assert load.seconds > 0
 
 
@@ -337,7 +336,7 @@ def test_root_is_told_of_root_squash(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ROW = (
     "35 27 0:34 / /mnt/s\\040p rw,relatime shared:3 - nfs4 nas:/sp\\040ace "
-    "rw,vers=4.2,rsize=262144,port=3049,addr=10.9.0.2"
+    "rw,vers=4.2,rsize=262144,proto=tcp6,port=3049,addr=10.9.0.2"
 )
 
 
@@ -347,7 +346,12 @@ def test_row_of_mountinfo() -> None:
     assert (where.mount_point, where.share) == ("/mnt/s p", "nas:/sp ace")
     assert where.nfs
     assert where.v4
+    assert where.tcp
     assert where.server == ("10.9.0.2", 3049)
+    for transport in ("udp", "rdma"):
+        other = find_row(ROW.replace("tcp6", transport), "35")
+        assert other is not None
+        assert not other.tcp
     assert where.values["rsize"] == "262144"
     assert find_row(ROW, "3") is None
     assert find_row("35 27 torn", "35") is None

@@ -12,7 +12,7 @@ import pytest
 from advisor.facts import LinkFacts
 from app.bench.data import DataPool
 from app.bench.files import PREFIX, TestDirectory, check_space
-from app.bench.messages import Round
+from app.bench.messages import OwnSize, Round
 from app.bench.meter import Meter, Progress
 from app.bench.plan import plan_test
 from app.bench.probe import Look, Probe
@@ -247,6 +247,10 @@ def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
     # Files of a megabyte say nothing of a virtual disk's small writes.
     assert uses(msgspec.structs.replace(FILES, size=MIB), found, cached=False) == [video, backup]
     assert uses(FILES, {}, cached=False) == []
+    films = OwnSize(files=3, bytes=900 * MIB)
+    assert uses(spec, found, own=films, cached=False) == [video, backup]
+    (papers,) = uses(spec, found, own=msgspec.structs.replace(films, files=5000), cached=False)
+    assert "of files like these" in papers
 
 
 @pytest.mark.parametrize(("preset", "seconds"), [("quick", 15), ("normal", 60), ("thorough", 240)])
