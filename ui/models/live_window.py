@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -42,10 +41,10 @@ class LiveWindow:
         if not self._samples:
             return timeline
         start = self._samples[0].t_s
-        times = [sample.t_s - start for sample in self._samples]
-        trips = [math.nan if sample.rtt_s is None else sample.rtt_s for sample in self._samples]
-        timeline.curves = [
-            Curve("write", 0.0, times, [sample.write_bytes_per_s for sample in self._samples], trips),
-            Curve("read", 0.0, times, [sample.read_bytes_per_s for sample in self._samples]),
-        ]
+        write, read = Curve("write", 0.0), Curve("read", 0.0)
+        for sample in self._samples:
+            time_s = sample.t_s - start
+            write.add(time_s, sample.write_bytes_per_s, sample.rtt_s)
+            read.add(time_s, sample.read_bytes_per_s, None)
+        timeline.curves = [write, read]
         return timeline

@@ -31,10 +31,12 @@ class Curve:
         start_s: where it begins on the plot's time axis.
         times_s: moments on the plot's time axis.
         speeds: bytes a second at each.
-        trips_s: round trip at each, NaN where no request ended; empty where nobody tells.
+        trips_s: round trip at each, NaN where no request ended.
         round: which repeat it is.
         warm_up: it does not count.
         samples: what was told at each moment.
+        peak: the highest speed, bytes a second.
+        longest_trip_s: the longest round trip, 0 for none.
     """
 
     way: Way
@@ -45,6 +47,16 @@ class Curve:
     round: int = 0
     warm_up: bool = False
     samples: list[Sample] = field(default_factory=list["Sample"])
+    peak: float = 0.0
+    longest_trip_s: float = 0.0
+
+    def add(self, time_s: float, speed: float, trip_s: float | None) -> None:
+        """Go on with this; the round trip is None where no request ended."""
+        self.times_s.append(time_s)
+        self.speeds.append(speed)
+        self.trips_s.append(math.nan if trip_s is None else trip_s)
+        self.peak = max(self.peak, speed)
+        self.longest_trip_s = max(self.longest_trip_s, trip_s or 0.0)
 
     @property
     def recent_speed(self) -> float | None:
@@ -145,12 +157,12 @@ class Timeline:
     @property
     def peak(self) -> float:
         """The highest speed so far, bytes a second."""
-        return max((max(curve.speeds) for curve in self.curves if curve.speeds), default=0.0)
+        return max((curve.peak for curve in self.curves), default=0.0)
 
     @property
     def longest_trip_s(self) -> float:
         """The longest round trip so far, 0 for none."""
-        return max((trip for curve in self.curves for trip in curve.trips_s if trip == trip), default=0.0)  # noqa: PLR0124 - NaN is not
+        return max((curve.longest_trip_s for curve in self.curves), default=0.0)
 
     def latest(self, way: Way) -> Curve | None:
         """Return the curve of this direction that is drawn or was drawn last."""
@@ -202,9 +214,7 @@ class Timeline:
         time_s = curve.start_s + sample.t_s
         self._note_trouble(curve, sample, time_s)
         curve.samples.append(sample)
-        curve.times_s.append(time_s)
-        curve.speeds.append(max(0, moved) / elapsed)
-        curve.trips_s.append(math.nan if sample.rtt_s is None else sample.rtt_s)
+        curve.add(time_s, max(0, moved) / elapsed, sample.rtt_s)
         if self._open is not None:
             self._open.end_s = time_s
 
@@ -235,7 +245,7 @@ class Timeline:
         if place and time_s - curve.times_s[place - 1] < curve.times_s[place] - time_s:
             place -= 1
         moment = curve.times_s[place]
-        trip_s = curve.trips_s[place] if curve.trips_s else math.nan
+        trip_s = curve.trips_s[place]
         phases: list[Phase] = [span.phase for span in self.spans if span.start_s < moment <= span.end_s]
         phase = phases[0] if phases and curve.way == "write" else None
         return Reading(

@@ -1,209 +1,168 @@
-"""What the plot shows of a test: speeds with averages, round trips on their own axis, phases, losses."""
+"""The curves of a test: speeds with averages, and round trips on their own axis."""
 
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication
-
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPen
 
 from ui import theme
+from ui.plots.lines import Line
+from ui.plots.sheet import EVERYTHING, level
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QFont
+    from PySide6.QtGui import QPainter
 
-    from ui.models.timeline import Timeline, Trouble, Way
+    from ui.models.timeline import Curve, Timeline, Way
+    from ui.plots.sheet import Stretch, View
     from ui.theme import Colours
 
-#: It has no type information; this module is its typed face.
-pg: Any = pyqtgraph
-
 WAYS: tuple[Way, ...] = ("write", "read")
-#: Part of a colour that is left in the warm-up, in an average, and in the area of a phase.
-_PALE, _AVERAGE, _SHADE = 0.38, 0.6, 0.13
-#: Losses nearer than this part of the plot's width share a mark.
-_MARK_PART = 1 / 120
-_NAN = float("nan")
+#: Part of a colour that is left in the warm-up and in an average.
+_PALE, _AVERAGE = 0.38, 0.6
+#: An average moves in steps of this part of the plot's height, which are below a pixel.
+_STEP = 1 / 500
 
 
-class SpeedCurves:
-    """Speed of each direction; the warm-up is pale, and a straight line is the average of a repeat."""
+class Curves:
+    """Takes from a test what is new of it.
 
-    def __init__(self, item: Any) -> None:
-        self.lines: dict[tuple[Way, bool], Any] = {}
-        self.averages: dict[Way, Any] = {}
-        for way in WAYS:
-            self.averages[way] = _curve(item)
-            for warm_up in (True, False):
-                self.lines[way, warm_up] = _curve(item)
+    The warm-up is pale, and a level line is the average of a repeat. Round trips are drawn among the speeds
+    and read on the right axis, whose scale is the ratio of both.
 
-    def draw(self, timeline: Timeline) -> None:
-        """Show what is known."""
-        for (way, warm_up), line in self.lines.items():
-            chosen = [one for one in timeline.curves if (one.way, one.warm_up) == (way, warm_up)]
-            line.setData(*_joined([(one.times_s, one.speeds) for one in chosen]))
-        for way, line in self.averages.items():
-            ends = [
-                ([curve.start_s, curve.end_s], [curve.average] * 2)
-                for curve in timeline.curves
-                if curve.way == way and not curve.warm_up and curve.average is not None
-            ]
-            line.setData(*_joined(ends))
+    Args:
+        axis: of the round trips, a ``pyqtgraph.AxisItem``.
 
-    def colour(self, colours: Colours) -> None:
-        """Follow the palette."""
-        for (way, warm_up), line in self.lines.items():
-            colour = getattr(colours, way)
-            line.setPen(pg.mkPen(theme.blend(colour, colours.base, _PALE) if warm_up else colour, width=1))
-        for way, line in self.averages.items():
-            line.setPen(pg.mkPen(theme.blend(getattr(colours, way), colours.base, _AVERAGE), width=1))
+    Attributes:
+        speeds: bytes a second, of each way and of its warm-up.
+        trips: seconds.
+        pens: what the speeds are drawn with.
+    """
 
+    def __init__(self, axis: Any) -> None:
+        self.axis: Any = axis
+        self.speeds = {(way, warm_up): Line() for way in WAYS for warm_up in (True, False)}
+        self.trips = Line()
+        self.pens = {key: QPen() for key in self.speeds}
+        self._average_pens = {way: QPen() for way in WAYS}
+        self._trip_pen = QPen()
+        self._timeline: Timeline | None = None
+        #: Of each transfer how many samples the lines have.
+        self._taken: list[int] = []
+        #: The transfer whose round trips were the last ones.
+        self._trips_of = -1
+        self._top = 1.0
+        self._trips_end = 0.0
+        self._average: tuple[int, int] = (0, 0)
 
-class TripCurve:
-    """Round trips: drawn among the speeds, and read on the right axis, whose scale is the ratio of both."""
+    def draw(self, timeline: Timeline, top: float) -> list[Stretch | None]:
+        """Show a test on a plot whose speeds end at ``top``; return what has changed."""
+        stale: list[Stretch | None] = []
+        if timeline is not self._timeline or self._grew_behind(timeline):
+            self._forget(timeline)
+            stale.append(EVERYTHING)
+        first = max(0, len(self._taken) - 1)
+        stale.extend(self._take(place, curve) for place, curve in enumerate(timeline.curves[first:], first))
+        stale.append(self._scale(timeline, top))
+        stale.append(self._move_average(timeline))
+        return stale
 
-    def __init__(self, item: Any) -> None:
-        self.axis: Any = item.getAxis("right")
-        self.line: Any = _curve(item)
-        self.line.setZValue(-5)
-        self._top_s = 0.0
+    def _forget(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._taken = []
+        self._trips_of = -1
+        for line in (*self.speeds.values(), self.trips):
+            line.clear()
 
-    def draw(self, timeline: Timeline, top: float) -> None:
-        """Show the round trips on a plot whose speeds end at ``top``."""
+    def _grew_behind(self, timeline: Timeline) -> bool:
+        """Return whether a transfer that was over has more samples than before, or fewer."""
+        known = self._taken[:-1]
+        return len(timeline.curves) < len(self._taken) or any(
+            len(curve.times_s) != taken for curve, taken in zip(timeline.curves, known, strict=False)
+        )
+
+    def _take(self, place: int, curve: Curve) -> Stretch | None:
+        if place == len(self._taken):
+            self._taken.append(0)
+        first = self._taken[place]
+        times_s = curve.times_s[first:]
+        if not times_s:
+            return None
+        self._taken[place] = len(curve.times_s)
+        line = self.speeds[curve.way, curve.warm_up]
+        if first == 0:
+            line.interrupt(times_s[0])
+        line.extend(times_s, curve.speeds[first:])
+        start_s = curve.times_s[max(0, first - 1)]
+        # The line goes on where no request ended.
+        trips = [
+            pair for pair in zip(times_s, curve.trips_s[first:], strict=False) if not math.isnan(pair[1])
+        ]
+        if trips:
+            if self._trips_of != place:
+                self.trips.interrupt(trips[0][0])
+                self._trips_of = place
+            else:
+                start_s = min(start_s, self.trips.times_s[-1])
+            self.trips.extend([time_s for time_s, _ in trips], [trip_s for _, trip_s in trips])
+        return start_s, times_s[-1]
+
+    def _scale(self, timeline: Timeline, top: float) -> Stretch | None:
+        """Choose the scale of the right axis."""
         longest = timeline.longest_trip_s
-        self.axis.setVisible(longest > 0)
-        if longest <= 0:
-            self.line.setData([], [])
-            return
         # Below the middle: speeds come first.
-        top_s = round_up(2 * longest)
-        if top_s != self._top_s or self.axis.scale != top_s / top:
-            self._top_s = top_s
-            self.axis.setScale(top_s / top)
-        factor = top / top_s
-        self.line.setData(*_joined([_known(one.times_s, one.trips_s, factor) for one in timeline.curves]))
+        end_s = round_up(2 * longest) if longest > 0 else 0.0
+        if (end_s, top) == (self._trips_end, self._top):
+            return None
+        self._trips_end, self._top = end_s, top
+        self.axis.setVisible(end_s > 0)
+        if end_s > 0:
+            self.axis.setScale(end_s / top)
+        return EVERYTHING
+
+    def _move_average(self, timeline: Timeline) -> Stretch | None:
+        curve = timeline.curves[-1] if timeline.curves else None
+        if curve is None or curve.average is None:
+            return None
+        average = len(timeline.curves), round(curve.average / self._top / _STEP)
+        if average == self._average:
+            return None
+        self._average = average
+        return curve.start_s, curve.end_s
+
+    def paint(self, painter: QPainter, view: View) -> None:
+        """Paint round trips, averages, and over them speeds."""
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self._trips_end > 0:
+            painter.setPen(self._trip_pen)
+            self.trips.paint(painter, view, self._top / self._trips_end)
+        for way in WAYS:
+            painter.setPen(self._average_pens[way])
+            self._paint_averages(painter, view, way)
+            for warm_up in (True, False):
+                painter.setPen(self.pens[way, warm_up])
+                self.speeds[way, warm_up].paint(painter, view)
+
+    def _paint_averages(self, painter: QPainter, view: View, way: Way) -> None:
+        for curve in reversed(self._timeline.curves if self._timeline is not None else []):
+            if curve.end_s < view.exposed[0]:
+                return
+            average = curve.average if curve.way == way and not curve.warm_up else None
+            if average is not None and curve.start_s <= view.exposed[1]:
+                step = self._top * _STEP
+                level(painter, view, round(average / step) * step, (curve.start_s, curve.end_s))
 
     def colour(self, colours: Colours) -> None:
         """Follow the palette."""
-        self.line.setPen(pg.mkPen(theme.blend(colours.trip, colours.base, _AVERAGE), width=1))
-        self.axis.setTextPen(pg.mkPen(colours.trip))
-
-
-class Phases:
-    """Areas where the client waited for fsync and close."""
-
-    def __init__(self, item: Any) -> None:
-        self.areas: dict[str, Any] = {}
-        for phase in ("fsync", "close"):
-            area = pg.BarGraphItem(x0=[], x1=[], y0=0, y1=0)
-            area.setZValue(-30)
-            item.addItem(area)
-            self.areas[phase] = area
-        self._shown: object = None
-
-    def draw(self, timeline: Timeline, bottom: float, top: float) -> None:
-        """Show the phases."""
-        shown = [(span.phase, span.start_s, span.end_s) for span in timeline.spans], top
-        if shown == self._shown:
-            return
-        self._shown = shown
-        for phase, area in self.areas.items():
-            spans = [span for span in timeline.spans if span.phase == phase]
-            area.setOpts(
-                x0=[span.start_s for span in spans], x1=[span.end_s for span in spans], y0=bottom, y1=top
-            )
-
-    def colour(self, colours: Colours) -> None:
-        """Follow the palette."""
-        for phase, area in self.areas.items():
-            colour = theme.blend(phase_colour(colours, phase), colours.base, _SHADE)
-            # The edge makes what takes no time one pixel wide.
-            area.setOpts(brush=pg.mkBrush(colour), pen=pg.mkPen(colour, width=1))
-
-
-class Losses:
-    """Marks at the foot: time-outs, and what was sent again."""
-
-    def __init__(self, item: Any) -> None:
-        self.marks: dict[Trouble, Any] = {
-            "retransmission": pg.ScatterPlotItem(symbol="t1", size=8, pxMode=True),
-            "timeout": pg.ScatterPlotItem(symbol="x", size=11, pxMode=True),
-        }
-        for mark in self.marks.values():
-            mark.setZValue(5)
-            item.addItem(mark)
-        self._shown: object = None
-
-    def draw(self, timeline: Timeline, width_s: float, top: float) -> None:
-        """Show the marks on a plot of this width."""
-        shown = len(timeline.incidents), width_s, top
-        if shown == self._shown:
-            return
-        self._shown = shown
-        heights = {"retransmission": 0.025 * top, "timeout": 0.07 * top}
-        for trouble, mark in self.marks.items():
-            places: list[float] = []
-            for incident in timeline.incidents:
-                near = places and incident.time_s - places[-1] < width_s * _MARK_PART
-                if incident.trouble == trouble and not near:
-                    places.append(incident.time_s)
-            mark.setData(places, [heights[trouble]] * len(places))
-
-    def colour(self, colours: Colours) -> None:
-        """Follow the palette."""
-        for trouble, colour in (("retransmission", colours.warn), ("timeout", colours.error)):
-            mark = self.marks["timeout" if trouble == "timeout" else "retransmission"]
-            mark.setPen(pg.mkPen(colour, width=1))
-            mark.setBrush(pg.mkBrush(colour))
-
-
-class Rounds:
-    """Where each repeat begins."""
-
-    def __init__(self, item: Any) -> None:
-        self._item = item
-        self.lines: list[Any] = []
-        self._shown: list[tuple[float, int]] = []
-
-    def draw(self, timeline: Timeline) -> bool:
-        """Show the beginnings, a single repeat has none; return whether there are others than before."""
-        rounds = timeline.rounds()
-        rounds = rounds if len(rounds) > 1 else []
-        if rounds == self._shown:
-            return False
-        if rounds[: len(self._shown)] != self._shown:
-            for line in self.lines:
-                self._item.removeItem(line)
-            self.lines, self._shown = [], []
-        # Only what is new: each line costs a millisecond.
-        for start_s, number in rounds[len(self._shown) :]:
-            text = str(number) if number else QCoreApplication.translate("LivePlot", "warm-up")
-            made: Any = pg.InfiniteLine(
-                pos=start_s, angle=90, movable=False, label=text,
-                labelOpts={"position": 0.97, "anchors": [(0, 0.5), (0, 0.5)]},
-            )  # fmt: skip
-            made.setZValue(-15)
-            self._item.addItem(made)
-            self.lines.append(made)
-        self._shown = rounds
-        return True
-
-    def colour(self, colours: Colours, font: QFont) -> None:
-        """Follow the palette."""
-        for line in self.lines:
-            line.setPen(pg.mkPen(colours.border))
-            line.label.setColor(colours.muted)
-            line.label.setFont(font)
-
-
-def phase_colour(colours: Colours, phase: str) -> str:
-    """Return the colour that a phase's area is mixed from."""
-    return colours.ok if phase == "fsync" else colours.warn
+        for way in WAYS:
+            colour: str = getattr(colours, way)
+            self.pens[way, False] = QPen(QColor(colour), 1)
+            self.pens[way, True] = QPen(QColor(theme.blend(colour, colours.base, _PALE)), 1)
+            self._average_pens[way] = QPen(QColor(theme.blend(colour, colours.base, _AVERAGE)), 1)
+        self._trip_pen = QPen(QColor(theme.blend(colours.trip, colours.base, _AVERAGE)), 1)
+        self.axis.setTextPen(QPen(QColor(colours.trip)))
 
 
 def round_up(value: float) -> float:
@@ -214,28 +173,3 @@ def round_up(value: float) -> float:
     while power > value:
         power /= 10
     return next(power * step for step in (1, 1.5, 2, 3, 5, 8, 10) if power * step >= value)
-
-
-def _curve(item: Any) -> Any:
-    curve = pg.PlotCurveItem(antialias=False, connect="finite")
-    item.addItem(curve)
-    return curve
-
-
-def _known(times_s: list[float], values: list[float], factor: float) -> tuple[list[float], list[float]]:
-    """Return what is known of a curve, scaled: the line goes on where no request ended."""
-    pairs = [pair for pair in zip(times_s, values, strict=False) if not math.isnan(pair[1])]
-    return [time_s for time_s, _ in pairs], [value * factor for _, value in pairs]
-
-
-def _joined(parts: list[tuple[list[float], list[Any]]]) -> tuple[list[float], list[float]]:
-    """Return several curves as one with gaps."""
-    across: list[float] = []
-    up: list[float] = []
-    for times_s, values in parts:
-        if across and times_s:
-            across.append(times_s[0])
-            up.append(_NAN)
-        across.extend(times_s)
-        up.extend(values)
-    return across, up

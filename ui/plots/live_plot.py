@@ -22,8 +22,10 @@ from ui.models.reading_text import readings_text
 from ui.models.timeline import Timeline
 from ui.plots.axes import colour_axes
 from ui.plots.crosshair import Crosshair
-from ui.plots.curves import Losses, Phases, Rounds, SpeedCurves, TripCurve, round_up
+from ui.plots.curves import Curves, round_up
+from ui.plots.marks import Losses, Phases, Rounds
 from ui.plots.references import References
+from ui.plots.sheet import EVERYTHING, Sheet
 from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
@@ -59,13 +61,15 @@ class LivePlot(QWidget):
         self._right = 0.0
         self._zoomed = False
         self._set_up()
-        item = self._item
-        self._references = References(item)
-        self._phases = Phases(item)
-        self._trips = TripCurve(item)
-        self._speeds = SpeedCurves(item)
-        self._rounds = Rounds(item)
-        self._losses = Losses(item)
+        self._references = References()
+        self._phases = Phases()
+        self._rounds = Rounds(self.font())
+        self._curves = Curves(self._item.getAxis("right"))
+        self._losses = Losses()
+        self._parts = (self._phases, self._references, self._rounds, self._curves, self._losses)
+        box = self._item.getViewBox()
+        self._sheet = Sheet(box, self._parts)
+        box.sigRangeChanged.connect(self._on_range)
         self._crosshair = Crosshair(self._plot, lambda time_s: readings_text(self._timeline, time_s))
         self.setAccessibleName(self.tr("Speed over time"))
         self.setAccessibleDescription(self.tr("The figures of a finished test stand in the table below."))
@@ -107,16 +111,19 @@ class LivePlot(QWidget):
 
     def set_limit(self, bytes_per_s: float | None) -> None:
         """Draw the most that the link can carry, or nothing if it is unknown."""
-        self._references.show_limit(bytes_per_s)
+        self._references.limit = bytes_per_s
+        self._sheet.repaint([EVERYTHING])
         self._fit()
 
     def set_expected(self, expected: Mapping[Way, tuple[float, float]]) -> None:
         """Draw what the model expects of each way: bytes a second, and the fraction it may be off by."""
-        self._references.show_expected(expected)
+        self._references.expected = expected
+        self._sheet.repaint([EVERYTHING])
 
     def set_best(self, best: Mapping[Way, float]) -> None:
         """Draw the best speed of an earlier test of each way, bytes a second."""
-        self._references.show_best(best)
+        self._references.best = best
+        self._sheet.repaint([EVERYTHING])
 
     # The test
 
@@ -131,12 +138,14 @@ class LivePlot(QWidget):
         """Show the test as far as it is known."""
         self._timeline = timeline
         self._fit()
-        self._speeds.draw(timeline)
-        self._trips.draw(timeline, self._top)
-        self._phases.draw(timeline, -_BELOW * self._top, self._top)
-        self._losses.draw(timeline, self._right, self._top)
-        if self._rounds.draw(timeline):
-            self._rounds.colour(theme.colours_of(self), self.font())
+        self._sheet.repaint(
+            [
+                self._phases.draw(timeline),
+                self._rounds.draw(timeline),
+                *self._curves.draw(timeline, self._top),
+                self._losses.draw(timeline, self._right, self._top),
+            ]
+        )
         self._crosshair.refresh()
 
     def top(self) -> float:
@@ -163,12 +172,15 @@ class LivePlot(QWidget):
         self._zoomed = True
         self.zoomed.emit(True)  # noqa: FBT003
 
+    def _on_range(self, *_args: object) -> None:
+        self._sheet.fit()
+
     def _fit(self) -> None:
         """Choose the ends of the axes; while a part is shown larger, only what scales with them."""
         end_s, peak = self._timeline.end_s, self._timeline.peak
         minute = int(end_s // 60 + 1) * 60
         right = next((step for step in _TIME_STEPS_S if step >= end_s), minute)
-        limit = self._references.limit_value
+        limit = self._references.limit
         if limit is not None and (peak == 0 or peak >= limit * _LIMIT_IN_VIEW):
             peak = max(peak, limit)
         top = round_up(peak * 1.08) if peak > 0 else 1e6
@@ -194,16 +206,9 @@ class LivePlot(QWidget):
     def _colour(self) -> None:
         colours = theme.colours_of(self)
         colour_axes(self._plot, pg, colours, self.font())
-        for part in (
-            self._references,
-            self._phases,
-            self._trips,
-            self._speeds,
-            self._losses,
-            self._crosshair,
-        ):
+        for part in (*self._parts, self._crosshair):
             part.colour(colours)
-        self._rounds.colour(colours, self.font())
+        self._sheet.repaint([EVERYTHING])
 
     # Qt overrides
 

@@ -2,84 +2,68 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPen
 
 from ui import theme
 from ui.plots.curves import WAYS
+from ui.plots.sheet import level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ui.models.timeline import Way
-    from ui.theme import Colours
+    from PySide6.QtGui import QPainter
 
-#: It has no type information; this module is its typed face.
-pg: Any = pyqtgraph
+    from ui.models.timeline import Way
+    from ui.plots.sheet import View
+    from ui.theme import Colours
 
 #: Part of a curve's colour in the band of what is expected.
 _BAND = 0.13
 
 
 class References:
-    """Level lines below the curves."""
+    """Level lines below the curves.
 
-    def __init__(self, item: Any) -> None:
-        self.limit: Any = pg.InfiniteLine(angle=0, movable=False)
-        self.limit_value: float | None = None
-        #: Of each way a dashed line and its band.
-        self.expected: dict[Way, tuple[Any, Any]] = {}
-        self.best: dict[Way, Any] = {}
+    Attributes:
+        limit: the most that the link can carry, bytes a second; None if it is unknown.
+        expected: what the model expects of each way: bytes a second, and the fraction it may be off by.
+        best: the best speed of an earlier test of each way, bytes a second.
+    """
+
+    def __init__(self) -> None:
+        self.limit: float | None = None
+        self.expected: Mapping[Way, tuple[float, float]] = {}
+        self.best: Mapping[Way, float] = {}
+        self._limit_pen = QPen()
+        self._pens: dict[Way, tuple[QPen, QPen]] = {}
+        self._bands: dict[Way, QColor] = {}
+
+    def paint(self, painter: QPainter, view: View) -> None:
+        """Paint the lines: dashed what is expected in its band, dotted the best."""
+        for way, (speed, error) in self.expected.items():
+            low, high = view.y(speed * (1 - error)), view.y(speed * (1 + error))
+            painter.fillRect(QRectF(view.area.left(), high, view.area.width(), low - high), self._bands[way])
         for way in WAYS:
-            band = pg.LinearRegionItem(orientation="horizontal", movable=False)
-            line, best = (pg.InfiniteLine(angle=0, movable=False) for _ in range(2))
-            band.setZValue(-20)
-            self.expected[way] = (line, band)
-            self.best[way] = best
-            for one in (line, best):
-                one.setZValue(-10)
-            for one in (band, line, best):
-                item.addItem(one)
-        item.addItem(self.limit)
-        self.show_limit(None)
-        self.show_expected({})
-        self.show_best({})
-
-    def show_limit(self, bytes_per_s: float | None) -> None:
-        """Draw the most that the link can carry, or nothing if it is unknown."""
-        self.limit_value = bytes_per_s
-        self.limit.setVisible(bytes_per_s is not None)
-        if bytes_per_s is not None:
-            self.limit.setValue(bytes_per_s)
-
-    def show_expected(self, expected: Mapping[Way, tuple[float, float]]) -> None:
-        """Draw what the model expects of each way: bytes a second, and the fraction it may be off by."""
-        for way, (line, band) in self.expected.items():
-            speed, error = expected.get(way, (0.0, 0.0))
-            line.setValue(speed)
-            band.setRegion((speed * (1 - error), speed * (1 + error)))
-            line.setVisible(way in expected)
-            band.setVisible(way in expected)
-
-    def show_best(self, best: Mapping[Way, float]) -> None:
-        """Draw the best speed of an earlier test of each way, bytes a second."""
-        for way, line in self.best.items():
-            line.setVisible(way in best)
-            line.setValue(best.get(way, 0.0))
+            dashed, dotted = self._pens[way]
+            if way in self.expected:
+                painter.setPen(dashed)
+                level(painter, view, self.expected[way][0])
+            if way in self.best:
+                painter.setPen(dotted)
+                level(painter, view, self.best[way])
+        if self.limit is not None:
+            painter.setPen(self._limit_pen)
+            level(painter, view, self.limit)
 
     def colour(self, colours: Colours) -> None:
         """Follow the palette."""
-        self.limit.setPen(pg.mkPen(colours.ok, width=1))
-        for way, (line, band) in self.expected.items():
-            colour = getattr(colours, way)
-            line.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DashLine))
-            band.setBrush(pg.mkBrush(theme.blend(colour, colours.base, _BAND)))
-            for edge in band.lines:
-                edge.setPen(pg.mkPen(None))
-            self.best[way].setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine))
+        self._limit_pen = QPen(QColor(colours.ok), 1)
+        for way in WAYS:
+            colour: str = getattr(colours, way)
+            self._pens[way] = (
+                QPen(QColor(colour), 1, Qt.PenStyle.DashLine), QPen(QColor(colour), 1, Qt.PenStyle.DotLine),
+            )  # fmt: skip
+            self._bands[way] = QColor(theme.blend(colour, colours.base, _BAND))
