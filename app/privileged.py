@@ -77,6 +77,11 @@ class HelperClient:
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
 
+    @property
+    def running(self) -> bool:
+        """Whether the helper of the last call still runs, as far as is known."""
+        return self._connection is not None
+
     def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
         """Have the helper carry out a verb.
 

@@ -15,9 +15,9 @@ from app.bench.experiment.hands import Hands
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
 from app.bench.private_mount import PrivateMount
+from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
-from app.privileged import HelperClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -46,8 +46,8 @@ class Experimenting:
             lab_link: returns the link that the lab emulates now, None on any other host.
         """
         self._lab_link = lab_link
-        # One helper for all mounts of a run: the person is asked once.
-        self._bench = HelperClient("bench")
+        # One session for all mounts of a run: the person is asked once.
+        self._bench = BenchSession()
         self._busy = threading.Lock()
 
     def handlers(self) -> dict[str, Handler]:
@@ -60,7 +60,7 @@ class Experimenting:
         }
 
     def close(self) -> None:
-        """End the helper."""
+        """End the session of test mounts."""
         self._bench.close()
 
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
@@ -118,7 +118,7 @@ class Experimenting:
 
         def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
             return PrivateMount.open(
-                share, options, read_ahead_kb=read_ahead_kb, token=token, helper=self._bench
+                share, options, read_ahead_kb=read_ahead_kb, token=token, session=self._bench
             )
 
         return Hands(open=open_mount, facts=known, link=link)

@@ -8,9 +8,9 @@ from app.bench.environment import read_ahead_of, with_environment
 from app.bench.plan import plan_test
 from app.bench.private_mount import PrivateMount
 from app.bench.run import look_at, run_test
+from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
-from app.privileged import HelperClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,14 +41,14 @@ class Measuring:
         self._requested = requested
         self._lab_link = lab_link
         self._mount_again = mount_again
-        self._bench = HelperClient("bench")
+        self._bench = BenchSession()
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
         return {"test.plan": self.plan_test, "test.run": self.run_test}
 
     def close(self) -> None:
-        """End the helper."""
+        """End the session of test mounts."""
         self._bench.close()
 
     def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
@@ -87,7 +87,7 @@ class Measuring:
 
     def _mounted(self, spec: TestSpec, context: Context) -> PrivateMount:
         """Mount the share of a test where only the test sees it."""
-        return PrivateMount.open(spec.share, spec.options, token=context.token, helper=self._bench)
+        return PrivateMount.open(spec.share, spec.options, token=context.token, session=self._bench)
 
     def _mount_afresh(self, where: Where | None, context: Context) -> None:
         """Unmount and mount again what was mounted here with the options asked for."""

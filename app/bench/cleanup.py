@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -15,8 +14,9 @@ import msgspec
 from app.bench.cleaner import DONE
 from app.bench.files import PREFIX
 from app.bench.messages import CleanJob
+from app.bench.programs import start_program
 from app.errors import AppError
-from app.process import kill_group, start, wait
+from app.process import kill_group, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ def clean(path: str, run: str, files: int = 1, launch: Callable[..., Child] | No
     """
     deadline_s = _DEADLINE_S + int(files * _FILE_S)
     try:
-        child = _begin(launch)
+        child = (launch or start_program)("cleaner")
     except (AppError, OSError) as error:
         _warn(path, run, str(error))
         return
@@ -91,10 +91,6 @@ def clean(path: str, run: str, files: int = 1, launch: Callable[..., Child] | No
         os.set_blocking(output.fileno(), False)  # one that hangs holds it open
         if DONE not in (output.read(len(DONE)) or b""):
             _warn(path, run, "")
-
-
-def _begin(launch: Callable[..., Child] | None) -> Child:
-    return (launch or start)([sys.executable, "-P", "-m", "app.bench.cleaner"])
 
 
 def _warn(path: str, run: str, why: str) -> None:

@@ -57,7 +57,7 @@ def new_run_id() -> str:
 
 def own_marker(run: str, pid: int | None = None) -> Marker:
     """Return the marker of a process, by default of this one."""
-    pid = _own_pid() if pid is None else pid
+    pid = own_pid() if pid is None else pid
     return Marker(run=run, host=_host(), boot=_boot(), pid=pid, started=_start_ticks(pid) or 0)
 
 
@@ -295,7 +295,7 @@ def _host() -> str:
     return f"{os.uname().nodename} {machine} {numbers}"
 
 
-def _own_pid() -> int:
+def own_pid() -> int:
     """Return the number of this process as /proc has it."""
     try:
         return int(Path("/proc/self").readlink().name)

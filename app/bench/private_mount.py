@@ -9,15 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import select
-import socket
-import struct
-import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
@@ -25,22 +18,24 @@ import msgspec
 from advisor.options import to_mount
 from app.bench.cleanup import in_background, wait_for_cleanups
 from app.bench.run import look_at, run_test
+from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.effective import effective_values
 from app.mounts.model import Active, Mount, MountTable
-from app.privileged import HelperClient
-from app.process import TimeoutExpired
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import TracebackType
 
     from advisor.facts import LinkFacts
     from app.bench.messages import WorkerResult
+    from app.bench.programs import Program
     from app.bench.result import TestEvent, TestResult, TestSpec
+    from app.bench.session import Worker
     from app.bench.where import Where
+    from app.tasks import CancelToken
 
 log = logging.getLogger("bench")
 
@@ -49,8 +44,7 @@ TIMEOUT_S = 20.0
 _SETTLE_S = 15.0
 #: For closing what nobody waits for: a slow link may have much to carry before the test's files are gone.
 _ABANDONED_S = 30.0
-#: For a worker to connect; and beside a deadline of the helper's own.
-_CONNECT_S = 15.0
+#: Beside a deadline of the helper's own.
 _GRACE_S = 15.0
 
 
@@ -79,6 +73,7 @@ class PrivateMount:
         version: of NFS, as the kernel shows it ("4.2").
         connections: of the mount.
         shared: it joined a superblock or a client that was there before, whose values it has.
+        session: what it is open in.
         mount_s: how long mounting took, in seconds.
         read_ahead_kb: in use, None if the kernel does not tell.
     """
@@ -88,8 +83,8 @@ class PrivateMount:
         self.options = options
         self._asked_read_ahead_kb = read_ahead_kb
         self._timeout_s = timeout_s
-        self._helper = HelperClient("bench")
-        self._own_helper = True
+        self.session = BenchSession()
+        self._own_session = True
         self._active: Active | None = None
         #: Held while the helper is asked: of a mount that is being closed nothing more is.
         self._asking = threading.Lock()
@@ -103,7 +98,7 @@ class PrivateMount:
         token: CancelToken,
         read_ahead_kb: int | None = None,
         timeout_s: float = TIMEOUT_S,
-        helper: HelperClient | None = None,
+        session: BenchSession | None = None,
     ) -> Self:
         """Mount a share.
 
@@ -113,8 +108,8 @@ class PrivateMount:
             token: cancels it.
             read_ahead_kb: readahead to set, None to leave it.
             timeout_s: seconds that mounting may take.
-            helper: of the role "bench", for several mounts after each other with one authorisation; by
-                default the mount has its own.
+            session: for several mounts after each other with one authorisation; by default the mount has
+                its own.
 
         Raises:
             AppError: as for a mount; nothing is mounted then.
@@ -122,8 +117,8 @@ class PrivateMount:
         parse_share(share)
         parse_options(options)
         mount = cls(share, options, read_ahead_kb, timeout_s)
-        if helper is not None:
-            mount._helper, mount._own_helper = helper, False
+        if session is not None:
+            mount.session, mount._own_session = session, False
         try:
             mount._open(token)
         except BaseException:
@@ -171,7 +166,7 @@ class PrivateMount:
             link=link,
             table=self._table,
             remount=remount,
-            launch=self.launch,
+            launch=self._start,
         )
         notes = [*result.notes, *self._notes()]
         return msgspec.structs.replace(result, path=spec.path, notes=notes)
@@ -182,7 +177,7 @@ class PrivateMount:
         Raises:
             AppError: as :func:`app.bench.run.look_at`.
         """
-        return look_at(self._placed(spec), token, launch=self.launch)
+        return look_at(self._placed(spec), token, launch=self._start)
 
     def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount; what a test still removes is waited for first.
@@ -213,16 +208,6 @@ class PrivateMount:
 
         in_background("private-mount-close", close)
 
-    def launch(self, argv: Sequence[str], *, stdout: int | None = None, stderr: int | None = None) -> Worker:
-        """Start a program as the user, where the mount is; it has the interface of a child process.
-
-        Raises:
-            AppError: if it cannot be started.
-        """
-        with tempfile.TemporaryDirectory(prefix="mountwright-") as folder, _listen(folder) as listener:
-            self._run(argv, str(Path(folder, "socket")))
-            return Worker(*_accept(listener))
-
     def close_mount(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
         began = time.monotonic()
@@ -232,7 +217,7 @@ class PrivateMount:
             if self._active is None:
                 return Closing(None, None, gone=True)
             self._active = None
-            answer = self._helper.call("close", {"timeout_s": left_s}, CancelToken(), left_s + _GRACE_S)
+            answer = self.session.close_mount(left_s, left_s + _GRACE_S)
         sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
         return Closing(
             sync_s=None if sync_ms is None else sync_ms / 1000,
@@ -252,7 +237,7 @@ class PrivateMount:
             "read_ahead_kb": -1 if kilobytes is None else kilobytes,
             "timeout_s": self._timeout_s,
         }
-        found = self._helper.call("open", wire, token, self._timeout_s + _GRACE_S)
+        found = self.session.open(wire, token, self._timeout_s + _GRACE_S)
         self._active = Active(
             mount_id=found["mount_id"],
             device=found["device"],
@@ -271,8 +256,8 @@ class PrivateMount:
         self.read_ahead_kb: int | None = found["read_ahead_kb"]
         self.effective = effective_values(self._active)
 
-    def _run(self, argv: Sequence[str], path: str) -> None:
-        """Ask the helper that has the mount; a new one would know nothing of it, and ask for a password."""
+    def _start(self, program: Program) -> Worker:
+        """Start a program in the mount; a new helper would know nothing of it, and ask for a password."""
         with self._asking:
             if self._active is None:
                 raise AppError(
@@ -281,16 +266,16 @@ class PrivateMount:
                     hint="Start the test again.",
                 )
             try:
-                wire = {"argv": list(argv), "socket": path}
-                self._helper.call("run", wire, CancelToken(), _CONNECT_S)
-            except AppError:
+                return self.session.start(program)
+            except AppError as error:
                 # With a helper that has ended its mount has gone, too.
-                self._active = None
+                if error.kind is ErrorKind.NOT_MOUNTED or not self.session.running:
+                    self._active = None
                 raise
 
     def _let_go(self) -> None:
-        if self._own_helper:
-            self._helper.close()
+        if self._own_session:
+            self.session.close()
 
     def _placed(self, spec: TestSpec) -> TestSpec:
         parts = spec.path.strip("/")
@@ -317,94 +302,3 @@ class PrivateMount:
             else []
         )
         return MountTable(mounts=rows)
-
-
-class Worker:
-    """A process in a private mount. It is nobody's child here: its end is watched, its status is not known.
-
-    Attributes:
-        pid: its process number as seen here; it leads a group of its own.
-        stdin: takes bytes; closing it ends the process's input.
-        stdout: what it writes.
-        stderr: likewise.
-    """
-
-    def __init__(self, talk: socket.socket, errors: socket.socket) -> None:
-        self.pid, _uid = _peer(talk)
-        self.stdin = _Input(talk)
-        self.stdout = talk.makefile("rb", buffering=0)
-        self.stderr = errors.makefile("rb", buffering=0)
-        errors.close()
-        self._pidfd: int | None = None
-        with contextlib.suppress(ProcessLookupError):
-            self._pidfd = os.pidfd_open(self.pid)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return 0, whatever its status was.
-
-        Raises:
-            TimeoutExpired: if it still runs after so many seconds.
-        """
-        if self._pidfd is not None:
-            poll = select.poll()
-            poll.register(self._pidfd, select.POLLIN)
-            if not poll.poll(None if timeout is None else timeout * 1000):
-                raise TimeoutExpired(str(self.pid), timeout or 0)
-            os.close(self._pidfd)
-            self._pidfd = None
-        return 0
-
-
-class _Input:
-    def __init__(self, talk: socket.socket) -> None:
-        self._talk = talk
-
-    def write(self, data: bytes) -> int:
-        self._talk.sendall(data)
-        return len(data)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._talk.shutdown(socket.SHUT_WR)
-        self._talk.close()
-
-
-def _listen(folder: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(str(Path(folder, "socket")))
-        listener.listen(2)
-        listener.settimeout(_CONNECT_S)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _accept(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
-    """Return the two connections of a worker."""
-    connections: list[socket.socket] = []
-    try:
-        while len(connections) < 2:
-            connection = listener.accept()[0]
-            connections.append(connection)
-            # The folder is open to this user alone; root may enter it all the same.
-            if _peer(connection)[1] != os.geteuid():
-                raise PermissionError
-    except OSError as error:
-        for connection in connections:
-            connection.close()
-        raise AppError(
-            ErrorKind.HELPER_FAILED,
-            "The process that is to run the test did not start.",
-            hint="Try again. If it happens again, see that the program's folder is readable for everybody.",
-            detail=f"{sys.executable}: {error}",
-        ) from error
-    return connections[0], connections[1]
-
-
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Return the process and the user at the other end (unix(7), SO_PEERCRED)."""
-    size = struct.calcsize("3i")
-    pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return pid, uid

@@ -8,7 +8,6 @@ import logging
 import os
 import queue
 import signal
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from app.bench.files import PREFIX, new_run_id
 from app.bench.grid_verdict import grid_bottleneck, grid_uses, judged_cells
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.problems import not_responding
+from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note
 from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
@@ -29,7 +29,7 @@ from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
-from app.process import PIPE, kill_group, start, wait
+from app.process import kill_group, wait
 from app.tasks import CancelledError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run_test(
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
-        launch: starts the processes of the test, where its directory is seen; by default as any.
+        launch: starts a program of the test, where its directory is seen; by default as any.
 
     Raises:
         AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
@@ -232,7 +232,7 @@ class _Run:
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._launch = launch
-        self._child: Child = (launch or start)([sys.executable, "-P", "-m", "app.bench.worker"], stderr=PIPE)
+        self._child: Child = (launch or start_program)("worker")
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:

@@ -5,8 +5,11 @@ it is executed only after the child has become the caller for good: with the cal
 supplementary groups (all of real, effective and saved), resource limits and niceness, with no_new_privs (no
 set-user-id program raises it again), an empty environment and no descriptor but its connection. It can do
 nothing that the caller could not do by starting the same program, save see one mount more; that mount has
-nosuid and nodev, and the helper validated it like any other. It lives in the process namespace of the mount,
-so that it ends with it, whatever it forked.
+nosuid and nodev, and the helper validated it like any other. It lives in the process namespace of the mounts,
+so that it ends with that at the latest, whatever it forked.
+
+That namespace serves one mount after the other, and its workers with it, for as long as all goes well: after
+whatever failed or was late, or half a day, it is ended with all that is in it; the next mount has another.
 
 It talks through a Unix socket on which the caller listens. The worker connects after it has become the
 caller: a socket that the caller may not reach is not reached.
@@ -38,6 +41,7 @@ _END_S = 20.0
 #: Of the time to close: for what is done in the namespace. The rest is for the namespace to end.
 _FOR_THE_MOUNT = 0.8
 _LEAST_S = 0.2
+_TOO_OLD = f"A test mount lives for {keeper.MAX_AGE_S / 3600:.0f} hours at most; this one has been closed."
 
 
 class Bench:
@@ -46,7 +50,9 @@ class Bench:
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
         self._caller = caller
         self._catalogue = catalogue
-        self._mount: private.Apart | None = None
+        self._apart: private.Apart | None = None
+        self._began = self._opened = 0.0
+        self._is_open = False
         # However the session ends, what is open is closed. Forked children end without this.
         atexit.register(self.end)
 
@@ -56,12 +62,12 @@ class Bench:
         Returns:
             as of :func:`app.helper.private.mount_once`, and ``path`` in the namespace, ``joined`` (the
             connections are those of an earlier mount, which decided their number), ``mount_ms``,
-            ``command`` and ``notes``.
+            ``command``, ``notes`` and ``fresh`` (no worker of an earlier mount is there).
 
         Raises:
             Refusal: nothing is mounted then.
         """
-        if self._mount is not None:
+        if self._is_open:
             raise Refusal("usage", "A test mount is open already.")
         share = validate.share(str(args["share"]))
         # A shared superblock would hand the values of this test to the person's own mount, or the reverse.
@@ -75,18 +81,24 @@ class Bench:
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
-        plan = keeper.Plan(argv, deadline_s, read_ahead_kb, self._caller)
-        mount = private.Apart(lambda line: keeper.keep(line, plan))
+        if self._apart is not None and time.monotonic() - self._began > keeper.MAX_AGE_S:
+            self._forget()
+        fresh = self._apart is None
+        if self._apart is None:
+            self._began = time.monotonic()
+            self._apart = private.Apart(lambda line: keeper.keep(line, self._caller))
+        self._apart.say({"open": argv, "deadline_s": deadline_s, "read_ahead_kb": read_ahead_kb})
         answer = None
         try:
-            answer = mount.hear(deadline_s, session)
+            answer = self._apart.hear(deadline_s, session)
         finally:
             if answer is None:
-                mount.end()
+                self._forget(private.GRACE_S)
         if answer is None:
             raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
-        self._mount, session.holds = mount, True
-        return {**answer, "path": targets.OWN_ROOT, "command": argv, "notes": notes}
+        self._is_open = session.holds = True
+        self._opened = time.monotonic()
+        return {**answer, "path": targets.OWN_ROOT, "command": argv, "notes": notes, "fresh": fresh}
 
     def run(self, args: dict[str, object], _session: Session) -> dict[str, object]:
         """Start ``argv`` as the caller, connected to ``socket`` twice: input and output, then errors.
@@ -101,56 +113,64 @@ class Bench:
             raise Refusal("usage", "The command is not one.")
         if not path.startswith("/") or validate.has_control(path) or len(os.fsencode(path)) > _MAX_SOCKET:
             raise Refusal("usage", "The socket's path is not one.")
-        if self._mount is None:
+        if self._apart is None or not self._is_open:
             raise Refusal("not-mounted", "No test mount is open.")
-        self._mount.say({"run": argv, "socket": path})
+        self._apart.say({"run": argv, "socket": path})
         answer = None
         try:
             # Not to be interrupted: to cancel it would be to close the mount.
-            answer = self._mount.hear(_RUN_S, unmounting.Deaf())
+            answer = self._apart.hear(_RUN_S, unmounting.Deaf())
         finally:
             if answer is None:
                 self._forget()
         if answer is None:
-            raise Refusal("not-mounted", "The test mount is gone.")
-        return answer
+            old = time.monotonic() - self._opened > keeper.MAX_AGE_S
+            raise Refusal("not-mounted", _TOO_OLD if old else "The test mount is gone.")
+        if not answer["started"]:
+            raise Refusal("busy-helper", f"{keeper.MAX_WORKERS} programs run for the test mount already.")
+        return {}
 
     def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
         """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
 
         Returns:
             ``sync_ms`` and ``unmount_ms``, None for what did not end by itself in half the time; ``gone``:
-            it has left the table of mounts; ``ended``: so have its processes; ``read_ahead_kb`` at the end.
+            it has left the table of mounts; ``read_ahead_kb`` at the end.
 
         Raises:
             Refusal: not-mounted, or usage.
         """
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
-        if self._mount is None:
+        if self._apart is None or not self._is_open:
             raise Refusal("not-mounted", "No test mount is open.")
         session.holds = False
         return self._close(deadline_s)
 
     def end(self) -> None:
-        """Close what is open when the helper ends."""
-        if self._mount is not None:
+        """Close what is open when the helper ends, and end the namespace."""
+        if self._is_open:
             self._close(_END_S)
+        self._forget(_END_S)
 
     def _close(self, deadline_s: float) -> dict[str, object]:
-        mount, nothing = self._mount, {"sync_ms": None, "unmount_ms": None, "read_ahead_kb": None}
+        apart, self._is_open = self._apart, False
+        nothing = {"sync_ms": None, "unmount_ms": None, "read_ahead_kb": None}
         answer: dict[str, object] | None = None
         late = False
         end = time.monotonic() + deadline_s
-        if mount is not None:
-            mount.say({"close": deadline_s * _FOR_THE_MOUNT})
+        if apart is not None:
+            apart.say({"close": deadline_s * _FOR_THE_MOUNT})
             try:
-                answer = mount.hear(deadline_s, unmounting.Deaf(), 0.0)
+                answer = apart.hear(deadline_s, unmounting.Deaf(), 0.0)
             except Refusal:
                 late = True
         # A mount whose processes have all gone has gone with them.
-        ended = self._forget(max(_LEAST_S, end - time.monotonic()))
-        return {**nothing, "gone": not late, **(answer or {}), "ended": ended}
+        closing = {**nothing, "gone": not late, **(answer or {})}
+        if closing["sync_ms"] is None or closing["unmount_ms"] is None or not closing["gone"]:
+            self._forget(max(_LEAST_S, end - time.monotonic()))
+        return closing
 
-    def _forget(self, patience_s: float = _LEAST_S) -> bool:
-        mount, self._mount = self._mount, None
-        return mount is None or mount.end(patience_s)
+    def _forget(self, patience_s: float = _LEAST_S) -> None:
+        apart, self._apart, self._is_open = self._apart, None, False
+        if apart is not None:
+            apart.end(patience_s)

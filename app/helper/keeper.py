@@ -1,27 +1,27 @@
-"""Process 1 of a private test mount: it mounts, starts workers, and unmounts at its end, however that comes.
+"""Process 1 of private test mounts, one after the other: it mounts, starts workers, unmounts.
 
 It is told what to do on a line from the helper; the end of that line means that the helper has gone. If it
-is killed itself, the kernel ends every process of the namespace and drops the mount.
+is killed itself, the kernel ends every process of the namespace and drops the mount. A worker that does not
+use a mount when that is closed stays for the next one: to start programs is what takes longest of a test.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import select
 import signal
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from app.helper import become, children, mount_nfs, private, table, targets, tuning, unmounting
 from app.helper.errors import Refusal, body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from app.helper.targets import Caller
 
 #: For workers to end after SIGTERM and after SIGKILL. An orphan has files to remove: nobody else will.
@@ -32,105 +32,113 @@ _POLL_S = 0.02
 _FORCE_S = 0.2
 
 
-class Plan(NamedTuple):
-    """What is to be mounted, and for whom.
-
-    Attributes:
-        argv: the command that mounts at targets.OWN_ROOT.
-        deadline_s: how long it may take.
-        read_ahead_kb: readahead of the mount, -1 to leave it.
-        caller: who asked: whom workers run as.
-    """
-
-    argv: Sequence[str]
-    deadline_s: float
-    read_ahead_kb: int
-    caller: Caller
+#: How long a mount may stay open, or its namespace without one; workers at once, what they fork apart.
+MAX_AGE_S = 12 * 3600.0
+MAX_WORKERS = 8
+_MNT_EXPIRE = 4  # umount2(2)
 
 
-def keep(line: int, plan: Plan) -> None:
-    """Mount, answer with what is in use, and serve until told to close or left alone."""
-    before, clients = table.read(), _clients()
-    began = time.monotonic()
+def keep(line: int, caller: Caller) -> None:
+    """Mount, start workers as the caller and unmount as told, until the line ends or it took too long."""
+    keeper = _Keeper(line, caller)
     try:
-        row, text = mount_nfs.run(plan.argv, targets.OWN_ROOT, before, plan.deadline_s, private.Remote(line))
-    except Refusal as refusal:
-        private.tell(line, {"error": body(refusal)})
-        return
-    mount_ms = _ms(began)
-    mount = _Mount(row, plan)
-    closing: float | None = None
-    try:
-        mount.set_read_ahead()
-        found = {**private.look(row, before), "joined": _joined(clients, _clients()),
-                 "mount_id": row.mount_id, "device": row.device}  # fmt: skip
-        private.tell(line, {"ok": {**found, "text": text, "mount_ms": mount_ms}})
-        closing = mount.serve(line)
+        keeper.serve()
     finally:
-        answer = mount.close(closing)
-        if closing is not None:
-            private.tell(line, {"ok": answer})
+        keeper.close(None)
 
 
-class _Mount:
-    def __init__(self, row: table.Row, plan: Plan) -> None:
-        self._row = row
-        self._plan = plan
+class _Keeper:
+    def __init__(self, line: int, caller: Caller) -> None:
+        self._line = line
+        self._caller = caller
+        self._row: table.Row | None = None
+        self._read_ahead_kb = -1
+        self._workers: set[int] = set()
 
-    def set_read_ahead(self) -> None:
-        """Set the readahead, if it was asked for; what became of it is read back, not believed."""
-        if self._plan.read_ahead_kb >= 0:
-            with contextlib.suppress(OSError):
-                tuning.put(f"{tuning.BDI}/{self._row.device}/read_ahead_kb", self._plan.read_ahead_kb)
-
-    def serve(self, line: int) -> float | None:
-        """Start what is asked for; return how many seconds closing may take, None when the line has ended."""
-        data = b""
-        while True:
-            ready = select.select([line], [], [], 1.0)[0]
-            _reap()
+    def serve(self) -> None:
+        """Answer requests; an error is the last answer."""
+        end, data = time.monotonic() + MAX_AGE_S, b""
+        while time.monotonic() < end:
+            ready = select.select([self._line], [], [], 1.0)[0]
+            _reap(self._workers)
             if not ready:
                 continue
-            chunk = private.receive(line)
+            chunk = private.receive(self._line)
             if not chunk:
-                return None
+                return
             data += chunk
             if data.endswith(b"\n"):
-                request: dict[str, Any] = json.loads(data)
-                data = b""
-                if "close" in request:
-                    return float(request["close"])
-                self._start(request["run"], request["socket"], line)
-                private.tell(line, {"ok": {}})
+                wish, data = json.loads(data), b""
+                if "open" in wish:
+                    end = time.monotonic() + MAX_AGE_S
+                try:
+                    answer = self._do(wish)
+                except Refusal as refusal:
+                    private.tell(self._line, {"error": body(refusal)})
+                    return
+                private.tell(self._line, {"ok": answer})
 
-    def _start(self, argv: list[str], path: str, line: int) -> None:
-        # A udev rule may have set it some moments after the mount came.
-        self.set_read_ahead()
-        if os.fork() == 0:
-            os.close(line)
+    def _do(self, wish: dict[str, Any]) -> dict[str, object]:
+        if "close" in wish:
+            return self.close(wish["close"])
+        return self._open(wish) if "open" in wish else self._run(wish)
+
+    def _open(self, wish: dict[str, Any]) -> dict[str, object]:
+        """Mount, and return what is in use."""
+        before, clients = table.read(), _clients()
+        began = time.monotonic()
+        waiter = private.Remote(self._line)
+        row, text = mount_nfs.run(wish["open"], targets.OWN_ROOT, before, wish["deadline_s"], waiter)
+        mount_ms = _ms(began)
+        self._row, self._read_ahead_kb = row, wish["read_ahead_kb"]
+        self._set_read_ahead(row)
+        return {**private.look(row, before), "joined": _joined(clients, _clients()), "mount_id": row.mount_id,
+                "device": row.device, "text": text, "mount_ms": mount_ms}  # fmt: skip
+
+    def _set_read_ahead(self, row: table.Row) -> None:
+        """Set the readahead, if it was asked for; what became of it is read back, not believed."""
+        if self._read_ahead_kb >= 0:
+            with contextlib.suppress(OSError):
+                tuning.put(f"{tuning.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
+
+    def _run(self, wish: dict[str, Any]) -> dict[str, object]:
+        """Start a worker, unless there are too many."""
+        if len(self._workers) >= MAX_WORKERS:
+            return {"started": False}
+        if self._row is not None:
+            # A udev rule may have set it some moments after the mount came.
+            self._set_read_ahead(self._row)
+        pid = os.fork()
+        if pid == 0:
+            os.close(self._line)
             with contextlib.suppress(BaseException):
-                become.worker(self._plan.caller, argv, path)
+                become.worker(self._caller, wish["run"], wish["socket"])
             os._exit(127)
+        self._workers.add(pid)
+        return {"started": True}
 
     def close(self, deadline_s: float | None) -> dict[str, object]:
-        """End the workers, write back, unmount; return how long it took and whether the mount has gone."""
+        """End the workers that use it, all without a deadline; write back, unmount; tell how it went."""
         began = time.monotonic()
+        row, self._row = self._row, None
         if deadline_s is None:
             deadline_s = 2 * _ORPHAN_S
             _end_workers(_ORPHAN_S, _KILL_S)
-        else:
+        elif _in_use():
             _end_workers(min(_TERM_S, deadline_s / 8), min(_KILL_S, deadline_s / 8))
+        if row is None:
+            return {}
         end = began + deadline_s
-        read_ahead_kb = private.read_ahead_kb(self._row.device)
+        read_ahead_kb = private.read_ahead_kb(row.device)
         half_s = (end - time.monotonic()) / 2
         sync_ms, dead = self._write_back(half_s, end - half_s / 2)
         flags = unmounting.MNT_FORCE | unmounting.MNT_DETACH
-        unmount_ms = self._unmount(flags if dead else 0, end)
-        if unmounting.is_there(self._row):
-            self._unmount(flags, end + _KILL_S)
+        unmount_ms = _unmount(row, flags if dead else 0, end)
+        if unmounting.is_there(row):
+            _unmount(row, flags, end + _KILL_S)
         return {
             "sync_ms": sync_ms, "unmount_ms": unmount_ms, "read_ahead_kb": read_ahead_kb,
-            "gone": not unmounting.is_there(self._row),
+            "gone": not unmounting.is_there(row),
         }  # fmt: skip
 
     def _write_back(self, patience_s: float, end: float) -> tuple[float | None, bool]:
@@ -158,9 +166,9 @@ class _Mount:
 
     def _syncfs(self) -> int:
         # As the caller: a server that maps root to nobody may not let root open the directory.
-        os.setgroups(self._plan.caller.groups)
-        os.setegid(self._plan.caller.gid)
-        os.seteuid(self._plan.caller.uid)
+        os.setgroups(self._caller.groups)
+        os.setegid(self._caller.gid)
+        os.seteuid(self._caller.uid)
         try:
             fd = os.open(targets.OWN_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -168,13 +176,19 @@ class _Mount:
         libc = ctypes.CDLL(None, use_errno=True)
         return 0 if libc.syncfs(fd) == 0 else ctypes.get_errno()
 
-    def _unmount(self, flags: int, end: float) -> float | None:
-        began = time.monotonic()
-        try:
-            ended = unmounting.remove(self._row, flags, max(0.2, end - began), unmounting.Deaf())
-        except Refusal:
-            return None
-        return _ms(began) if ended else None
+
+def _unmount(row: table.Row, flags: int, end: float) -> float | None:
+    began = time.monotonic()
+    try:
+        ended = unmounting.remove(row, flags, max(0.2, end - began), unmounting.Deaf())
+    except Refusal:
+        return None
+    return _ms(began) if ended else None
+
+
+def _in_use() -> bool:
+    """Whether a process uses the mount. The kernel only marks it, at first, and nobody asks the server."""
+    return unmounting.umount2(os.fsencode(targets.OWN_ROOT), _MNT_EXPIRE) != errno.EAGAIN
 
 
 def _force() -> int:
@@ -195,11 +209,12 @@ def _end_workers(term_s: float, kill_s: float) -> None:
             return
 
 
-def _reap() -> bool:
-    """Bury the dead; return whether somebody lives."""
+def _reap(workers: set[int] | None = None) -> bool:
+    """Bury the dead, and forget those of them that were workers; return whether somebody lives."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            if workers is not None:
+                workers.discard(pid)
     except ChildProcessError:
         return False
     return True

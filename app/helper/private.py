@@ -34,7 +34,7 @@ _CLONE_NEWNS, _CLONE_NEWPID = 0x20000, 0x20000000
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 _PR_SET_PDEATHSIG = 1
 #: For the child to clear up by itself, when it has answered, is too late or is cancelled.
-_GRACE_S = 8.0
+GRACE_S = 8.0
 _MAX_ANSWER = 1 << 20
 #: Entries of a root directory that are looked at; a pseudo root has a few.
 _MAX_NAMES = 500
@@ -65,7 +65,7 @@ class Apart:
         with contextlib.suppress(OSError):
             tell(self._line.fileno(), message)
 
-    def hear(self, deadline_s: float, waiter: Waiter, grace_s: float = _GRACE_S) -> dict[str, object] | None:
+    def hear(self, deadline_s: float, waiter: Waiter, grace_s: float = GRACE_S) -> dict[str, object] | None:
         """Return what it answers, None if it has gone without an answer.
 
         Raises:
@@ -85,14 +85,14 @@ class Apart:
         if not whole:
             timed_out: dict[str, object] = {"exit_code": None, "timed_out": True}
             raise Refusal("mount-failed", "The test mount did not end in time.", data=timed_out)
-        status = self._child.status() if children.wait_quietly(self._child.pidfd, _GRACE_S) else 0
+        status = self._child.status() if children.wait_quietly(self._child.pidfd, GRACE_S) else 0
         if status:
             raise Refusal(
                 "unavailable", "A private test mount cannot be made here.", detail=os.strerror(status)
             )
         return None
 
-    def end(self, patience_s: float = _GRACE_S) -> bool:
+    def end(self, patience_s: float = GRACE_S) -> bool:
         """End it, if it has not ended by itself soon after the end of the line; return whether it had."""
         self._line.close()
         ended = children.wait_quietly(self._child.pidfd, patience_s)

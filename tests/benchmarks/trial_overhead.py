@@ -1,10 +1,21 @@
-"""What a trial costs beside its workload: private mount, checks, writing back, unmounting, in the lab.
+"""What a trial of an experiment takes beside its workload, part by part, in the lab.
 
-    .venv-test/bin/python -P tests/benchmarks/trial_overhead.py [--trials 7] [--link gigabit]
+    .venv-test/bin/python -P tests/benchmarks/trial_overhead.py [--trials 9] [--link gigabit] [--size 65536]
 
-It boots a guest in which one helper opens a mount, a worker copies 64 KiB in it, and the helper closes it,
-over and over, as in an experiment. Printed are medians of milliseconds; the target for ``beside the copy`` is
-1000. The guest has one processor and starts programs slowly: on a computer each part takes less.
+It boots a guest in which one session runs trials as an experiment does, the versions in turn. Printed are the
+median and the spread (quarter to three quarters) of the milliseconds of each part:
+
+    mount       mount.nfs
+    checks      what is in use, read back; the worker, its directory, the free space and the network alone
+    workload    the copying that the figures of the trial are about, its fsync and close
+    sync        writing back before the unmount
+    unmount     until the server has been told
+    rest        the cache dropped between write and read, files removed, rounds between the processes
+    beyond      all but the workload; the target is less than 1000
+    first       the whole first trial, in which helper and worker are started
+
+The guest has one processor and starts programs slowly: on a computer each part takes less. Other work on this
+machine shows: the load before and after is printed.
 """
 
 from __future__ import annotations
@@ -21,57 +32,74 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor import trials
+from advisor.facts import ClientFacts, Facts
+from advisor.trials import Outcome
+from app.bench.experiment.hands import Hands
+from app.bench.experiment.model import PlannedSet, Work
+from app.bench.experiment.trial import Surroundings, run_trial
 from app.bench.private_mount import PrivateMount
-from app.bench.result import TestSpec
+from app.bench.session import BenchSession
 from app.lab import init, supervisor, syscalls
 from app.lab.line import SerialLine
 from app.lab.links import parse_link
 from app.lab.server import SHARE
-from app.privileged import HelperClient
 from app.process import SYSTEM_PATH
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
-    from advisor.facts import LinkFacts
+    from app.bench.result import TestEvent
 
 HERE = Path(__file__).resolve()
 VERSIONS = ("3", "4.0", "4.1", "4.2")
-PARTS = ("mount", "open", "worker", "sync", "unmount", "close", "beside the copy")
+PARTS = ("mount", "checks", "workload", "sync", "unmount", "rest", "beyond")
+COPYING = (trials.WRITE_S, trials.WRITE_SYNC_S, trials.READ_S)
 
 
-def trial(version: str, helper: HelperClient, link: LinkFacts) -> dict[str, float]:
-    """Carry out one trial; return the milliseconds of each part."""
-    token = CancelToken()
-    began = time.monotonic()
-    mount = PrivateMount.open(SHARE, f"vers={version}", token=token, helper=helper)
-    opened = time.monotonic()
-    result = mount.run_test(TestSpec(path="", size=65536), token, lambda _event: None, link)
-    tested = time.monotonic()
-    closing = mount.close()
-    closed = time.monotonic()
-    copied = 0.0
-    for transfer in (result.write, result.read):
-        if transfer is not None:
-            copied += transfer.transfer_s + transfer.fsync_s + transfer.close_s
-    seconds = (
-        mount.mount_s, opened - began, tested - opened - copied, closing.sync_s or 0.0,
-        closing.unmount_s or 0.0, closed - tested, closed - began - copied,
-    )  # fmt: skip
-    return {name: 1000 * value for name, value in zip(PARTS, seconds, strict=True)}
+def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
+    """Carry out one trial; return the milliseconds of each part, and of the whole."""
+    begun: list[float] = []
+
+    def tell(event: TestEvent) -> None:
+        if event.phase == "prepare":
+            begun.append(time.monotonic())
+
+    option_set = PlannedSet(levels={"vers": version}, options=f"vers={version}", whole=False)
+    work = Work(name="file", size=size)
+    outcome = Outcome(order=0, block=0, levels=option_set.levels, workload=work.name)
+    start = time.monotonic()
+    outcome = run_trial(option_set, work, outcome, Surroundings(hands, CancelToken(), tell))
+    whole = time.monotonic() - start
+    if outcome.state != "ok":
+        raise SystemExit(outcome.note)
+    figures = outcome.figures
+    seconds = {
+        "mount": figures[trials.MOUNT_S],
+        "checks": begun[0] - start - figures[trials.MOUNT_S],
+        "workload": sum(figures[name] for name in COPYING),
+        "sync": figures[trials.SYNC_S],
+        "unmount": figures[trials.UNMOUNT_S],
+    }
+    seconds |= {
+        "rest": whole - sum(seconds.values()), "beyond": whole - seconds["workload"], "first": whole,
+    }  # fmt: skip
+    return {name: 1000 * value for name, value in seconds.items()}
 
 
-def inside(link: str, trials: int) -> None:
+def inside(name: str, count: int, size: int) -> None:
     """Be the init of a guest: measure, tell, power off."""
     os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")
     line = SerialLine.open()
-    emulated = parse_link(link)
-    init._boot(emulated)
-    helper = HelperClient("bench")
-    found = {
-        version: [trial(version, helper, emulated.facts()) for _ in range(trials + 1)][1:]
-        for version in VERSIONS
-    }
-    helper.close()
+    link = parse_link(name)
+    init._boot(link)
+    session = BenchSession()
+
+    def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
+        return PrivateMount.open(SHARE, options, read_ahead_kb=read_ahead_kb, token=token, session=session)
+
+    hands = Hands(open=open_mount, facts=Facts(client=ClientFacts()), link=link.facts())
+    found = [{version: trial(version, hands, size) for version in VERSIONS} for _ in range(count + 1)]
+    session.close()
     data = json.dumps(found).encode() + b"\n"
     while data:
         data = data[os.write(line.fd, data) :]
@@ -80,31 +108,43 @@ def inside(link: str, trials: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=7)
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
+    parser.add_argument("--trials", type=int, default=9)
     parser.add_argument("--link", default="gigabit")
+    parser.add_argument("--size", type=int, default=65536, help="bytes of the file")
     args = parser.parse_args()
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         launcher = Path(name, "init")
-        command = shlex.join([sys.executable, str(HERE), "inside", args.link, str(args.trials)])
-        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(HERE.parents[2]))} exec {command}\n")
+        words = [sys.executable, str(HERE), "inside", args.link, str(args.trials), str(args.size)]
+        home = shlex.quote(str(HERE.parents[2]))
+        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={home} exec {shlex.join(words)}\n")
         launcher.chmod(0o700)
         done = subprocess.run(
             supervisor._command(Path(name), launcher, "1G"), env={"HOME": name, "PATH": os.environ["PATH"]},
             stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False,
         )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
+    lines = [line for line in done.stdout.splitlines() if line.startswith(b"[")]
     if not lines:
-        raise SystemExit(done.stderr.decode(errors="replace"))
-    found = json.loads(lines[-1])
-    print(f"{'vers':6}" + "".join(f"{part:>17}" for part in PARTS))
+        raise SystemExit(done.stderr.decode(errors="replace") or "The guest told nothing.")
+    first, *found = json.loads(lines[-1])
+    print(f"{args.trials} trials a version of {args.size} bytes on {args.link}, milliseconds;"
+          f" load {before:.1f} before, {os.getloadavg()[0]:.1f} after")  # fmt: skip
+    print(f"{'vers':6}" + "".join(f"{part:>17}" for part in PARTS) + f"{'first':>8}")
     for version in VERSIONS:
-        medians = [statistics.median(trial[part] for trial in found[version]) for part in PARTS]
-        print(f"{version:6}" + "".join(f"{value:17.0f}" for value in medians))
+        cells = [spread([one[version][part] for one in found]) for part in PARTS]
+        print(f"{version:6}" + "".join(f"{cell:>17}" for cell in cells) + f"{first[version]['first']:8.0f}")
+
+
+def spread(values: list[float]) -> str:
+    """Return the median and the middle half of the values."""
+    low, _middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{statistics.median(values):.0f} ({low:.0f}-{high:.0f})"
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["inside"]:
-        inside(sys.argv[2], int(sys.argv[3]))
+        inside(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     else:
         main()

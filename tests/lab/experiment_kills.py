@@ -1,14 +1,12 @@
 """A job in a guest of its own: an experiment whose agent, helper, worker and window are killed at random."""
 
 import contextlib
-import os
 import random
-import signal
 import threading
 import time
 from typing import Any
 
-from private_mounts import HELPER, left, open_mount, processes, told
+from private_mounts import HELPER, kill, left, open_mount, processes, told
 
 from advisor.trials import Outcome
 from app.agent.hosts import LocalAgent
@@ -25,7 +23,7 @@ from app.errors import AppError
 from app.lab.server import SHARE
 
 #: The window is the agent's other end: killing it closes the agent's input.
-TARGETS = ("agent", "helper", "worker", "window")
+TARGETS = ("agent", "helper", "worker", "standing", "window")
 _LATEST_S = 6.0
 
 
@@ -97,10 +95,9 @@ def _kill(agent: LocalAgent, target: str) -> None:
         with contextlib.suppress(OSError):
             agent._child.stdin.close()
         return
-    names = {"agent": "app.agent", "helper": str(HELPER), "worker": "app.bench.worker"}
-    for pid in processes(names[target]):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    names = {"agent": "app.agent", "helper": str(HELPER)}
+    # Without a test the youngest is the standing worker itself.
+    kill(names.get(target, "app.bench.standing"), youngest=target == "worker")
 
 
 def _not_gone(target: str) -> list[str]:

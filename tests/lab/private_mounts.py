@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -16,7 +17,13 @@ from typing import Any
 from app.bench.private_mount import PrivateMount
 from app.bench.result import TestEvent, TestSpec
 from app.bench.run import wait_for_cleanups
+from app.bench.session import BenchSession
 from app.errors import AppError
+from app.helper import keeper
+from app.helper.bench import Bench
+from app.helper.errors import Refusal
+from app.helper.targets import Caller
+from app.helper.unmounting import Deaf
 from app.lab.faults import apply_fault
 from app.lab.hosts import ServerHost
 from app.lab.server import SHARE
@@ -120,10 +127,10 @@ def as_nobody(host: ServerHost) -> dict[str, Any]:
 
 def _nobody() -> dict[str, Any]:
     command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBS", str(HELPER), "bench"]
-    helper = HelperClient("bench", command=command)
+    session = BenchSession(HelperClient("bench", command=command))
     limit = Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[:2]
     try:
-        with open_mount("vers=4.2", helper=helper) as mount:
+        with open_mount("vers=4.2", session=session) as mount:
             own = told(mount, "/bin/cat", "/proc/self/status", "/proc/self/limits", "/proc/self/environ")
             found = {
                 "status": dict(line.split(":\t", 1) for line in own if ":\t" in line),
@@ -146,7 +153,7 @@ def _nobody() -> dict[str, Any]:
             "closing": list(closing),
         }
     finally:
-        helper.close()
+        session.close()
 
 
 def cancelled(_host: ServerHost) -> dict[str, Any]:
@@ -169,9 +176,65 @@ def cancelled(_host: ServerHost) -> dict[str, Any]:
 
 
 def killed_worker(_host: ServerHost) -> dict[str, Any]:
+    """Kill the process of a test, then the one that it is a copy of; test in the same mount each time."""
     with open_mount("vers=4.2") as mount:
-        kind = kill_in_test(mount, "app.bench.worker")
-    return {"kind": kind}
+        kinds = [kill_in_test(mount, "app.bench.standing", youngest=True)]
+        standing = processes("app.bench.standing")
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
+        kept = processes("app.bench.standing")
+        kinds.append(kill_in_test(mount, "app.bench.standing"))
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
+    return {"kinds": kinds, "kept": standing == kept, "standing": len(kept)}
+
+
+def several(_host: ServerHost) -> dict[str, Any]:
+    """Open one mount after the other in a session, with a worker left in one of them."""
+    session = BenchSession()
+    standing, closings = [], []
+    for options, stays in (("vers=4.2", False), ("vers=3", True), ("vers=4.1", False), ("vers=4.1", False)):
+        with open_mount(options, session=session) as mount:
+            mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
+            standing.append(processes("app.bench.standing"))
+            if stays:
+                holding = mount.session.launch(["/usr/bin/env", "-C", mount.path, "/bin/sleep", "60"])
+            closings.append(list(mount.close())[2])
+    ended = holding.wait(5) == 0
+    holding.close()
+    session.close()
+    return {"standing": standing, "closings": closings, "ended": ended}
+
+
+def limits(_host: ServerHost) -> dict[str, Any]:
+    """Ask a helper for too many workers, and leave a mount open for too long."""
+    return in_child(_limits, uid=0)
+
+
+def _limits() -> dict[str, Any]:
+    keeper.MAX_AGE_S, keeper.MAX_WORKERS = 4.0, 2
+    bench, session = Bench(Caller(0, 0)), Quiet()
+    wish = {"share": SHARE, "options": ["vers=4.2"], "read_ahead_kb": -1, "timeout_ms": 20000}
+    fresh = [bench.open(wish, session)["fresh"]]  # type: ignore[arg-type]
+    opened = time.monotonic()
+    codes = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("/tmp/limits")
+        listener.listen(8)
+        for wait_s in (0.0, 0.0, 0.0, 6.0):
+            time.sleep(max(0.0, opened + wait_s - time.monotonic()))
+            try:
+                bench.run({"argv": ["/bin/sleep", "60"], "socket": "/tmp/limits"}, session)  # type: ignore[arg-type]
+                codes.append("")
+            except Refusal as refusal:
+                codes.append(f"{refusal.code}: {refusal.message}")
+    fresh.append(bench.open(wish, session)["fresh"])  # type: ignore[arg-type]
+    bench.end()
+    return {"codes": codes, "fresh": fresh}
+
+
+class Quiet(Deaf):
+    """Stands in for a session of the helper in which nobody asks for anything meanwhile."""
+
+    holds = False
 
 
 def killed_helper(_host: ServerHost) -> dict[str, Any]:
@@ -229,22 +292,24 @@ def dead_server_3(host: ServerHost) -> dict[str, Any]:
     return dead_server(host, "3")
 
 
-def kill_in_test(mount: PrivateMount, name: str) -> str:
+def kill_in_test(mount: PrivateMount, name: str, *, youngest: bool = False) -> str:
     """Kill a process while a test writes; return the kind of the test's error."""
     try:
         mount.run_test(
             TestSpec(path="", size=64 * MIB),
             CancelToken(),
-            at_once(lambda: kill(name)),
+            at_once(lambda: kill(name, youngest=youngest)),
         )
     except AppError as error:
         return error.kind
     return ""
 
 
-def kill(name: str) -> None:
-    for pid in processes(name):
-        os.kill(pid, signal.SIGKILL)
+def kill(name: str, *, youngest: bool = False) -> None:
+    """Kill the processes with this in their command line, or the last of them that was started."""
+    for pid in sorted(processes(name))[-1 if youngest else 0 :]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def at_once(deed: Callable[[], object]) -> Callable[[TestEvent], None]:
@@ -261,7 +326,7 @@ def at_once(deed: Callable[[], object]) -> Callable[[TestEvent], None]:
 
 def told(mount: PrivateMount, *argv: str) -> list[str]:
     """Return what a program prints that runs in the mount."""
-    child = mount.launch(argv)
+    child = mount.session.launch(argv)
     child.stdin.close()
     with child.stdout, child.stderr:
         lines = child.stdout.readall().decode(errors="replace").splitlines()

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(280)]
 @pytest.fixture(scope="module")
 def found(guest_job: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     """What the jobs in a guest of their own found."""
-    first = ["in_use", "connections", "as_nobody", "cancelled", "killed_worker"]
+    first = ["in_use", "connections", "as_nobody", "cancelled", "killed_worker", "several", "limits"]
     # Those after which something is left for the next one to find; it says how much.
     return guest_job({"private": [*first, "killed_helper", "killed_agent", "dead_server"]})
 
@@ -85,12 +85,35 @@ def test_a_cancelled_test_leaves_nothing(found: dict[str, Any]) -> None:
 
 
 def test_killed_processes_leave_nothing(found: dict[str, Any]) -> None:
-    assert job(found, "killed_worker")["kind"] == ErrorKind.IO
+    told = job(found, "killed_worker")
+    assert told["kinds"] == [ErrorKind.IO, ErrorKind.IO]
+    assert (told["kept"], told["standing"]) == (True, 1)
     assert job(found, "killed_agent")
     told = job(found, "killed_helper")
     assert (told["kind"], told["closing"]) == (ErrorKind.IO, [None, None, True])
     # Nobody was left to remove its files but the next test of the share, which says so; it finds no others.
     assert told["notes"] == ["The files of 1 earlier test(s) that had been killed were removed."]
+
+
+def test_one_worker_stands_by_for_all_mounts_of_a_session(found: dict[str, Any]) -> None:
+    told = job(found, "several")
+    first, second, third, fourth = told["standing"]
+    assert len(first) == 1
+    assert first == second
+    # What used the second mount when it was closed was ended, and all that ran beside it.
+    assert third == fourth != second
+    assert (told["closings"], told["ended"]) == ([True] * 4, True)
+
+
+def test_workers_and_the_life_of_a_mount_are_limited(found: dict[str, Any]) -> None:
+    told = job(found, "limits")
+    assert told["codes"] == [
+        "",
+        "",
+        "busy-helper: 2 programs run for the test mount already.",
+        "not-mounted: A test mount lives for 12 hours at most; this one has been closed.",
+    ]
+    assert told["fresh"] == [True, True]
 
 
 def check_dead_server(found: dict[str, Any], name: str) -> None:

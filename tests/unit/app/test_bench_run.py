@@ -9,15 +9,16 @@ import signal
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from advisor.facts import LinkFacts
+from app import process
 from app.agent.client import AgentClient
 from app.agent.server import AgentServer, Context
-from app.bench import cleanup, run, worker
+from app.bench import cleanup, programs, run, worker
 from app.bench.files import MARKER, PREFIX, own_marker
 from app.bench.messages import WorkerJob, WorkerResult
 from app.bench.meter import Progress
@@ -51,8 +52,9 @@ def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (hooks / "sitecustomize.py").write_text(
         "import app.bench.files as files\nfiles.check_space = lambda *_: None\n"
     )
-    real = run.start
-    monkeypatch.setattr(run, "start", lambda argv, **kw: real(argv, env={"PYTHONPATH": str(hooks)}, **kw))
+    real = process.start
+    with_hooks = {"PYTHONPATH": str(hooks)}
+    monkeypatch.setattr(programs, "start", lambda argv, **kw: real(argv, env=with_hooks, **kw))
     directory = tmp_path / "tested"
     directory.mkdir()
     return directory
@@ -279,8 +281,12 @@ def test_a_worker_that_hangs_is_given_up(roomy: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = run.start
-    monkeypatch.setattr(run, "start", lambda argv, **kw: real([*argv[:3], "app.bench.nothing"], **kw))
+    real = process.start
+
+    def start_other(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        return real([word.replace("worker", "nothing") for word in argv], **options)
+
+    monkeypatch.setattr(programs, "start", start_other)
     with pytest.raises(AppError) as caught:
         do(tmp_path)
     assert caught.value.kind == ErrorKind.IO
@@ -290,10 +296,12 @@ def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.Monke
 def test_clean_up_that_cannot_work_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def start_nothing(argv: list[str], **options: int) -> subprocess.Popen[bytes]:
-        return run.start([*argv[:3], "app.bench.nothing"], stderr=subprocess.DEVNULL, **options)
+    real = process.start
 
-    monkeypatch.setattr(cleanup, "start", start_nothing)
+    def start_nothing(argv: list[str], **_options: object) -> subprocess.Popen[bytes]:
+        return real([*argv[:3], "app.bench.nothing"], stderr=subprocess.DEVNULL)
+
+    monkeypatch.setattr(programs, "start", start_nothing)
     cleanup.clean(str(tmp_path), "none")
     assert "could not be removed" in caplog.text
     caplog.clear()

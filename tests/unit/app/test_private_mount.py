@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.bench import private_mount
+from app.bench import session as session_module
 from app.bench.files import PREFIX
 from app.bench.private_mount import Closing, PrivateMount
 from app.bench.result import TestEvent, TestSpec
 from app.bench.run import wait_for_cleanups
+from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.privileged import HelperClient
 from app.tasks import CancelledError, CancelToken
@@ -34,7 +35,7 @@ for line in sys.stdin:
     print(request["verb"], json.dumps(request["args"]), file=notes, flush=True)
     answer = {}
     if request["verb"] == "open":
-        answer = facts
+        answer, facts = facts, {**facts, "fresh": False}
     elif request["verb"] == "close":
         answer = {"sync_ms": 12.5, "unmount_ms": None, "gone": True}
     elif request["verb"] == "run" and os.fork() == 0:
@@ -61,14 +62,21 @@ class World:
             "path": str(self.place), "mount_id": 7, "device": "0:1", "source": "nas:/a", "fstype": "nfs4",
             "options": "rw,vers=4.2,rsize=65536", "mount_options": "rw,nosuid,nodev", "nconnect": 1,
             "read_ahead_kb": 128, "version": "4.2", "shared": False, "joined": False, "mount_ms": 50.0,
+            "fresh": True,
         }  # fmt: skip
         self.helpers: list[HelperClient] = []
+        self.sessions: list[BenchSession] = []
 
     def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
         told = json.dumps({**self._facts, **facts})
         helper = HelperClient("bench", command=[sys.executable, "-c", STAND_IN, str(self._notes), told])
+        session = BenchSession(helper)
         self.helpers.append(helper)
-        return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, helper=helper)
+        self.sessions.append(session)
+        return self.open_in(session, options)
+
+    def open_in(self, session: BenchSession, options: str) -> PrivateMount:
+        return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, session=session)
 
     def told(self) -> list[str]:
         return [line.split()[0] for line in self._notes.read_text().splitlines()]
@@ -86,8 +94,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     assert wait_for_cleanups(30)
-    for helper in made.helpers:
-        helper.close()
+    for session in made.sessions:
+        session.close()
     assert [path.name for path in made.place.iterdir() if path.name.startswith(PREFIX)] == []
 
 
@@ -118,7 +126,7 @@ def test_a_fresh_mount_is_the_mount_opened_anew(world: World) -> None:
         result = mount.run_test(TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), ignore)
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
-    assert world.told() == ["hello", "open", "run", "close", "open", "run", "close"]
+    assert world.told() == ["hello", "open", "run", "close", "open", "close"]
 
 
 def test_connections_that_were_there_before_are_told(world: World) -> None:
@@ -159,14 +167,14 @@ def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.HELPER_FAILED
     with pytest.raises(AppError) as caught:
-        mount.launch(["/bin/true"])
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.NOT_MOUNTED
     assert mount.close() == Closing(None, None, gone=True)
     assert world.told() == ["hello", "open"]
 
 
 def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_mount, "_CONNECT_S", 0.2)
+    monkeypatch.setattr(session_module, "_CONNECT_S", 0.2)
     real = HelperClient.call
 
     def deaf(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
@@ -174,7 +182,7 @@ def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pyte
 
     monkeypatch.setattr(HelperClient, "call", deaf)
     with world.open() as mount, pytest.raises(AppError) as caught:
-        mount.launch(["/bin/true"])
+        mount.session.launch(["/bin/true"])
     assert caught.value.kind is ErrorKind.HELPER_FAILED
     assert "did not start" in caught.value.message
 
