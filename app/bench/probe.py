@@ -70,8 +70,7 @@ class Probe:
 
     Attributes:
         nfs: whether there are counters at all.
-        tcp: whether the connections can be asked.
-        v4: whether it is NFS version 4.
+        tcp: whether the mount is over TCP and its connections can be asked.
         tcp_s: TCP's smoothed round trip at the last look, mean of the connections; 0 without any.
         unsent: bytes that waited in this computer to be sent at the last look.
     """
@@ -79,19 +78,18 @@ class Probe:
     def __init__(self, where: Where | None) -> None:
         self._where = where
         self.nfs = where is not None and where.nfs
-        self.v4 = where is not None and where.v4
         self._address, self._port = where.server if where is not None and where.nfs else ("", 0)
         self._retransmissions = RetransCounter()
         self._connections: list[Connection] = []
         self.tcp_s = 0.0
         self.unsent = 0
         self._diag: SockDiag | None = None
-        if self._address:
+        if where is not None and where.tcp and self._address:
             try:
                 self._diag = SockDiag()
                 self._look_at_connections()
             except (OSError, ValueError):
-                # A sandbox without netlink, or RDMA: the test runs all the same, without these figures.
+                # A sandbox without netlink: the test runs all the same, without these figures.
                 self._drop_diag()
 
     @property

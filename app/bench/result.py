@@ -87,7 +87,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
         server_bytes: bytes that the client exchanged with the server (mountstats serverread or
             serverwritten); equal to ``bytes`` where the path is not NFS.
         timeouts: RPC major time-outs.
-        retransmissions: RPC (v3) or TCP segment (v4) retransmissions.
+        retransmissions: TCP segments, or requests of a mount that is not over TCP, that were sent again.
         rtt_s: mean RPC round trip of the requests since the last sample, or None.
     """
 
@@ -127,11 +127,12 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
         fsync_s: fsync alone; 0 for a read.
         close_s: close alone.
         timeouts: RPC major time-outs (mountstats, time-outs column).
-        retransmissions: by ``retransmissions_from``.
-        retransmissions_from: "mountstats" (v3: transmissions minus operations), "tcp_info" (v4: segments
-            retransmitted on the mount's connections) or "none" (not NFS).
+        retransmissions: what this computer sent again, by ``retransmissions_from``. What the server sent
+            again is not among it: of a read it shows as disorder (``load``).
+        retransmissions_from: "tcp_info" (over TCP: segments retransmitted on the mount's connections),
+            "mountstats" (over UDP or RDMA: transmissions minus operations) or "none" (not NFS).
         rpc_retransmissions: mountstats figure in both cases, None if not NFS.
-        tcp_retransmissions: TCP_INFO figure in both cases, None if not NFS or not TCP.
+        tcp_retransmissions: TCP_INFO figure, None if not NFS or not over TCP.
         server_bytes: bytes exchanged with the server, None if not NFS.
         mean_rtt_s: mean RPC round trip of the READ and READ_PLUS, or WRITE, requests; None if none.
         cached: the client's cache answered part of a read, or it was faster than the link can be.
@@ -154,6 +155,13 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     cached: bool
     samples: list[Sample]
     load: Load | None = None
+
+    @property
+    def disorder(self) -> float | None:
+        """Part of the TCP segments received that came out of order, None if unknown."""
+        if self.load is None or not self.load.received:
+            return None
+        return self.load.disordered / self.load.received
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):

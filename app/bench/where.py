@@ -59,6 +59,11 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
         return values.get("addr", ""), int(port) if port.isdigit() and int(port) else NFS_PORT
 
     @property
+    def tcp(self) -> bool:
+        """Whether its requests travel over TCP (netids tcp and tcp6)."""
+        return self.values.get("proto", "").startswith("tcp")
+
+    @property
     def v4(self) -> bool:
         """Whether it is NFS version 4."""
         return self.values.get("vers", "").startswith("4")

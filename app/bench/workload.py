@@ -135,11 +135,11 @@ class Workload(ABC):
         )
         if not probe.nfs:
             return transfer
-        by_tcp = probe.v4 and tcp is not None
         return msgspec.structs.replace(
             transfer,
-            retransmissions=tcp if by_tcp else added.rpc_retransmissions,
-            retransmissions_from="tcp_info" if by_tcp else "mountstats",
+            # Over a connection that lives no request is made again, whatever is lost: TCP sends its segments.
+            retransmissions=added.rpc_retransmissions if tcp is None else tcp,
+            retransmissions_from="mountstats" if tcp is None else "tcp_info",
             rpc_retransmissions=added.rpc_retransmissions,
             tcp_retransmissions=tcp,
             server_bytes=server,

@@ -95,7 +95,7 @@ def figures_lines(result: TestResult) -> list[str]:
         if len(figure.values) > 1 and (figure.timeouts or figure.retransmissions):
             lines.append(
                 f"  In all repeats together: time-outs {figure.timeouts}, "
-                f"retransmissions {figure.retransmissions}."
+                f"sent again by this computer {figure.retransmissions}."
             )
     wide = [name for name, figure in result.figures.items() if figure.wide]
     if wide:

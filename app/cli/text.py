@@ -134,10 +134,13 @@ def test_text(result: TestResult) -> str:
     if result.grid:
         lines += ["", table(grid_rows(result.grid)), "", *_meaning_lines(result)]
         return "\n".join([*lines, *result.notes])
-    rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "RETRANSMISSIONS"]]
-    for name, transfer in (("write", result.write), ("read", result.read)):
-        if transfer is not None:
-            rows.append([name, *_transfer_cells(transfer)])
+    rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "SENT AGAIN", "OUT OF ORDER"]]
+    if result.write is not None:
+        rows.append(["write", *_transfer_cells(result.write), "—"])
+    if result.read is not None:
+        # What the server sent again is not counted on this side; disorder is what shows of it.
+        part = result.read.disorder
+        rows.append(["read", *_transfer_cells(result.read), "—" if part is None else f"{100 * part:.2g} %"])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
     lines += _meaning_lines(result)

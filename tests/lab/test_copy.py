@@ -126,14 +126,16 @@ def test_losses_show_as_retransmissions(
 ) -> None:
     link("lossy")
     mount(version)
-    write, _ = transfers(copy(lab))
-    assert write.tcp_retransmissions
-    if version == "3":
-        assert write.retransmissions_from == "mountstats"
-        assert write.retransmissions == write.rpc_retransmissions
-    else:
-        assert write.retransmissions_from == "tcp_info"
-        assert write.retransmissions == write.tcp_retransmissions == write.samples[-1].retransmissions
+    write, read = transfers(copy(lab))
+    assert write.retransmissions_from == read.retransmissions_from == "tcp_info"
+    # Each of the segments that the link lost was sent again; the requests were not.
+    assert write.load is not None
+    assert write.load.segments / 1000 < write.retransmissions < write.load.segments / 10
+    assert write.retransmissions == write.tcp_retransmissions == write.samples[-1].retransmissions
+    assert write.rpc_retransmissions == 0
+    # What the server sent again is not counted here; it shows as disorder.
+    assert read.load is not None
+    assert read.load.disordered > read.retransmissions
 
 
 @versions

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 
+from advisor.bottleneck import Load
 from app.mounts.model import Mount, MountTable
 from ui.models.mounts_model import MountRole, MountsModel, StateRole, export_of, server_of
 from ui.models.result_model import ResultModel, WarnRole
@@ -157,3 +158,19 @@ def test_both_kinds_of_retransmissions_are_shown_where_known(qapp: object) -> No
              for row in range(model.rowCount())}  # fmt: skip
     assert texts["Sent again (NFS requests)"] == ["0", "2"]
     assert texts["Sent again (TCP segments)"] == ["9", "—"]
+    assert "Out of order (TCP segments)" not in texts
+
+
+def test_what_the_server_sent_again_shows_as_disorder(qapp: object) -> None:
+    load = Load(seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29)
+    full = result()
+    model = ResultModel()
+    model.show_result(
+        msgspec.structs.replace(
+            full,
+            write=msgspec.structs.replace(full.write, load=load),
+            read=msgspec.structs.replace(full.read, load=load),
+        )
+    )
+    row = next(row for row in range(model.rowCount()) if "order" in model.index(row, 0).data())
+    assert [model.index(row, column).data() for column in (1, 2)] == ["—", "14 %"]

@@ -62,7 +62,7 @@ class ResultModel(QAbstractTableModel):
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
                   [_time(column.close_s) for column, _ in columns])  # fmt: skip
         if result.nfs:
-            self._fill_network(columns)
+            self._fill_network(columns, result.read)
 
     def _fill_speeds(self, columns: list[Column]) -> None:
         """Add the speed, and how sure it is; what follows is of the repeat with the median speed."""
@@ -81,15 +81,20 @@ class ResultModel(QAbstractTableModel):
                   self.tr("Where the median of all such repeats lies; the warm-up is not among them."),
                   [interval_text(figure) if figure else "—" for _, figure in columns])  # fmt: skip
 
-    def _fill_network(self, columns: list[Column]) -> None:
+    def _fill_network(self, columns: list[Column], read: Transfer | None) -> None:
         self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
                   [self._of_all(column.timeouts, figure.timeouts if figure else None)
                    for column, figure in columns])  # fmt: skip
-        lost = self.tr("What had to be sent again because it, or its answer, was lost")
+        lost = self.tr("What this computer had to send again because it, or its answer, was lost")
         self._add_counts(self.tr("Sent again (NFS requests)"), f"{lost} (mountstats).",
                          [self._resent(pair, "mountstats") for pair in columns])  # fmt: skip
         self._add_counts(self.tr("Sent again (TCP segments)"), f"{lost} (TCP_INFO of its connections).",
                          [self._resent(pair, "tcp_info") for pair in columns])  # fmt: skip
+        self._add_counts(
+            self.tr("Out of order (TCP segments)"),
+            self.tr("Of a read: what the server sent again is not counted here, but it comes out of order."),
+            [_disorder(column) if column is read else None for column, _ in columns],
+        )
         self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)
                    for column, _ in columns])  # fmt: skip
@@ -160,3 +165,8 @@ class ResultModel(QAbstractTableModel):
 def _time(seconds: float) -> str:
     """Return a time; nothing to wait for is a dash."""
     return format_duration(seconds) if seconds else "—"
+
+
+def _disorder(transfer: Transfer) -> str | None:
+    part = transfer.disorder
+    return None if part is None else f"{100 * part:.2g} %"

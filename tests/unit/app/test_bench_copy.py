@@ -228,7 +228,7 @@ def test_direct_reads_where_it_is_taken(tmp_path: Path) -> None:
 
 
 def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
-    probe = FakeProbe(v4=True, tcp=True)
+    probe = FakeProbe(tcp=True)
     sent: list[WorkerMessage] = []
     meter = Meter(probe, Progress(), sent.append)
     meter.start()

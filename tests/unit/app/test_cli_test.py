@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from advisor.bottleneck import Bottleneck
-from app.bench.result import Figure, TestPlan, TestResult
+from advisor.bottleneck import Bottleneck, Load
+from app.bench.result import Figure, TestPlan, TestResult, Transfer
 from app.cli.parser import parse_args
 from app.cli.test import bottleneck_lines, figures_lines, plan_text, planned
 from app.cli.test import test_spec as spec_of
+from app.cli.text import test_text as result_text
 
 MIB = 2**20
 
@@ -96,6 +97,20 @@ def test_what_held_it_back_is_said() -> None:
     assert bottleneck_lines(unclear)[0] == "Held back by: not clear"
 
 
+def test_a_reads_disorder_stands_beside_what_was_sent_again() -> None:
+    load = Load(seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29)
+    one = Transfer(
+        bytes=MIB, bytes_per_s=1e6, transfer_s=1, fsync_s=0, close_s=0, timeouts=0, retransmissions=2,
+        retransmissions_from="tcp_info", rpc_retransmissions=0, tcp_retransmissions=2, server_bytes=MIB,
+        mean_rtt_s=None, cached=False, samples=[], load=load,
+    )  # fmt: skip
+    found = msgspec.structs.replace(result(), write=one, read=one)
+    head, write, read = result_text(found).splitlines()[2:5]
+    assert head.endswith("SENT AGAIN  OUT OF ORDER")
+    assert write.split()[-2:] == ["2", "—"]
+    assert read.split()[-3:] == ["2", "14", "%"]
+
+
 def test_figures_as_text() -> None:
     lines = figures_lines(
         result(
@@ -107,7 +122,7 @@ def test_figures_as_text() -> None:
     )
     text = "\n".join(lines)
     assert "Write: median 10 MB/s of 2 repeats, 95 % interval 9 MB/s to 10 MB/s" in text
-    assert "time-outs 1, retransmissions 4" in text
+    assert "time-outs 1, sent again by this computer 4" in text
     assert "Read" not in text
     assert "range 1000 files/s to 1500 files/s; six repeats or more make a 95 % interval" in text
     assert "too wide to conclude from (stat)" in text
