@@ -109,6 +109,19 @@ def test_phases_are_areas_and_losses_are_marks(plot: LivePlot) -> None:
     assert plot._losses.places == {"timeout": [6.0], "retransmission": [6.0]}
 
 
+def test_another_test_begins_without_the_phases_of_the_last(plot: LivePlot) -> None:
+    for _ in range(2):
+        timeline = Timeline()
+        plot.draw(timeline)
+        phases: tuple[Phase, ...] = ("fsync", "close")
+        for phase in phases:
+            timeline.take(TestEvent(direction="write", phase=phase, sample=Sample(1.0, 1, 10**8)))
+            plot.draw(timeline)
+        assert [span.phase for span in plot._phases.spans] == ["fsync", "close"]
+        plot.clear()
+        assert not plot._phases.spans
+
+
 def test_drawing_stays_cheap(plot: LivePlot) -> None:
     """What makes it cheap, rather than a time: thin opaque pens, and pictures that are kept (measured)."""
     kept = [*(plot._item.getAxis(side) for side in ("left", "bottom", "right")), plot._sheet]

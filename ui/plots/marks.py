@@ -42,16 +42,15 @@ class Phases:
 
     def draw(self, timeline: Timeline) -> Stretch | None:
         """Show the phases; return what has changed."""
-        other, self.spans = timeline.spans is not self.spans, timeline.spans
-        count, end_s = (0, 0.0) if other else self._shown
-        if not self.spans:
-            return EVERYTHING if other else None
-        self._shown = len(self.spans), self.spans[-1].end_s
+        if timeline.spans is not self.spans:
+            self.spans, self._shown = timeline.spans, (0, 0.0)
+        (count, end_s), spans = self._shown, self.spans
+        self._shown = len(spans), spans[-1].end_s if spans else 0.0
         if self._shown == (count, end_s):
             return None
-        if len(self.spans) == count:
+        if len(spans) == count:
             return end_s, self._shown[1]
-        return self.spans[max(0, count - 1)].start_s, self._shown[1]
+        return spans[max(0, count - 1)].start_s, self._shown[1]
 
     def paint(self, painter: QPainter, view: View) -> None:
         """Paint areas as high as the plot."""
