@@ -234,13 +234,18 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
         rtt_s: mean RPC round trip.
         queue_s: mean time a request waited to be sent.
         timeouts: major time-outs in the interval.
-        retransmissions: RPC retransmissions in the interval.
+        retransmissions: RPC requests sent again in the interval. Over TCP that is 0, whatever is lost, while
+            the connection lives.
         connections: xprt lines.
         execute_s: mean time from call to end.
         errors: replies with an error status, None where the kernel does not count them.
         read_ahead_kb: of the mount's bdi, None if it is not known.
         operations: the procedures that were called, the busiest first.
         transports: one for each connection, in the kernel's order; empty if their number has changed.
+        segments: TCP segments sent again in the interval on the connections to the mount's server, which all
+            mounts of that server share; None where it is not TCP, or the kernel does not tell.
+        disordered: TCP segments received out of order on them, likewise: those that the server sent again are
+            among them.
     """
 
     t_s: float
@@ -257,6 +262,8 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
     read_ahead_kb: int | None = None
     operations: list[OperationRate] = []
     transports: list[ConnectionRate] = []
+    segments: int | None = None
+    disordered: int | None = None
 
 
 class SpeedsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
+from app.stats.watch import MIN_INTERVAL_S
 from app.units import format_duration, format_speed
 
 if TYPE_CHECKING:
-    import argparse
-
     from app.agent.protocol import StatsSample
 
 #: The header is repeated after so many lines: that many fit on a small terminal.
 _HEADER_EVERY = 20
+#: Nobody waits longer for a line.
+_LONGEST_S = 86_400
 _COLUMNS = (
     ("TIME", 7), ("READ", 10), ("WRITE", 10), ("OPS/S", 8), ("ROUND TRIP", 10), ("QUEUE", 9),
-    ("TIME-OUTS", 9), ("RETRANS", 7), ("ERRORS", 6), ("BUSIEST", 0),
+    ("TIME-OUTS", 9), ("RPC AGAIN", 9), ("TCP AGAIN", 9), ("DISORDER", 8), ("ERRORS", 6), ("BUSIEST", 0),
 )  # fmt: skip
 
 
@@ -23,9 +25,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of watch."""
     command.add_argument("mount_point", metavar="MOUNTPOINT")
     command.add_argument(
-        "--interval", type=float, default=1.0, metavar="SECONDS", help="between two lines (default 1)"
+        "--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two lines (default 1)"
     )
-    command.add_argument("--count", type=int, default=0, help="end after so many lines")
+    command.add_argument("--count", type=_count, default=0, help="end after so many lines")
     command.add_argument("--operations", action="store_true", help="a table of all operations each time")
 
 
@@ -53,7 +55,7 @@ class WatchText:
             f"{sample.t_s:.0f} s", format_speed(sample.read_bytes_per_s),
             format_speed(sample.write_bytes_per_s), f"{sample.ops_per_s:.0f}", _time(sample.rtt_s),
             _time(sample.queue_s), str(sample.timeouts), str(sample.retransmissions),
-            "—" if sample.errors is None else str(sample.errors), busiest,
+            *(_number(count) for count in (sample.segments, sample.disordered, sample.errors)), busiest,
         ]  # fmt: skip
         found.append(_row(cells))
         if self._operations:
@@ -83,6 +85,28 @@ class WatchText:
 def _row(cells: list[str]) -> str:
     padded = [f"{cell:>{width}}" for cell, (_, width) in zip(cells[:-1], _COLUMNS[:-1], strict=True)]
     return "  ".join([*padded, cells[-1]]).rstrip()
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not MIN_INTERVAL_S <= seconds <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(
+            f"“{text}” is not a number of seconds from {MIN_INTERVAL_S:g} to {_LONGEST_S}"
+        )
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number of at least one")
+    return int(text)
+
+
+def _number(count: int | None) -> str:
+    return "—" if count is None else str(count)
 
 
 def _time(seconds: float | None) -> str:

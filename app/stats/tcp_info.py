@@ -177,19 +177,26 @@ class RetransCounter:
     """Adds up what the connections to one server sent again, however they come and go.
 
     Connections of the first look are the baseline; one that appears later counts from its beginning.
+
+    Attributes:
+        segments: sent again since the first look.
+        disordered: received out of order since then.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, int] = {}
+        self._seen: dict[int, tuple[int, int]] = {}
         self._started = False
         self.segments = 0
+        self.disordered = 0
 
     def update(self, connections: list[Connection]) -> int:
         """Take a look and return the segments retransmitted since the first one."""
         for connection in connections:
-            before = self._seen.get(connection.cookie, 0 if self._started else connection.total_retrans)
-            self.segments += max(connection.total_retrans - before, 0)
-            self._seen[connection.cookie] = max(connection.total_retrans, before)
+            now = connection.total_retrans, connection.disordered
+            before = self._seen.get(connection.cookie, (0, 0) if self._started else now)
+            self.segments += max(now[0] - before[0], 0)
+            self.disordered += max(now[1] - before[1], 0)
+            self._seen[connection.cookie] = max(now[0], before[0]), max(now[1], before[1])
         self._started = True
         return self.segments
 

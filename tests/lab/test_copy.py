@@ -1,5 +1,6 @@
 """The copy engine over the emulated link: the wire's speed, its losses, honest reads, nothing left behind."""
 
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from advisor.facts import payload_rate_bps
-from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, UnmountArgs
+from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, StatsSample, UnmountArgs, WatchArgs
 from app.bench.result import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.errors import AppError, ErrorKind
 
@@ -126,7 +127,16 @@ def test_losses_show_as_retransmissions(
 ) -> None:
     link("lossy")
     mount(version)
+    looks: queue.Queue[StatsSample] = queue.Queue()
+    watching = lab.client.submit("stats.watch", WatchArgs(mount_point=POINT, interval_s=0.5), looks.put)
+    looks.get(timeout=30)
     write, read = transfers(copy(lab))
+    again = disordered = 0
+    while again < write.retransmissions or not disordered:
+        look = looks.get(timeout=30)
+        again, disordered = again + (look.segments or 0), disordered + (look.disordered or 0)
+        assert look.retransmissions == 0
+    watching.cancel()
     assert write.retransmissions_from == read.retransmissions_from == "tcp_info"
     # Each of the segments that the link lost was sent again; the requests were not.
     assert write.load is not None

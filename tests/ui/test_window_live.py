@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QTabWidget
 
@@ -85,9 +86,38 @@ def test_the_window_of_time_moves() -> None:
     assert timeline.curves[1].way == "read"
     assert timeline.curves[1].speeds[-1] == 299
     assert timeline.peak == 299
+    assert window.trouble().span_s == SPAN_S + 1
     window.clear()
     assert window.latest is None
+    assert window.trouble().span_s == 0
     assert window.timeline().curves == []
+
+
+def test_what_went_wrong_is_that_of_all_the_time_shown(driver: Driver, fake: FakeHost) -> None:
+    bad = msgspec.structs.replace(_sample(1), timeouts=1, segments=7, disordered=40)
+    fake.samples = [bad, msgspec.structs.replace(_sample(2), segments=2), _sample(3)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "1 in 3 s")
+    assert driver.text_of("live-segments") == "9 in 3 s"
+    assert driver.text_of("live-disordered") == "40 in 3 s"
+    assert driver.text_of("live-retransmissions") == "0 in 3 s"
+    assert driver.text_of("live-errors") == "6 in 3 s"
+    legend = driver.window._detail.live._legend
+    assert legend._marks["timeout"].label.text() == "timed out: 1"
+    assert legend._marks["retransmission"].label.text() == "sent again: 9"
+
+
+def test_what_the_plot_marks_live() -> None:
+    window = LiveWindow()
+    window.take(_sample(1))
+    window.take(msgspec.structs.replace(_sample(2), retransmissions=1, segments=3, timeouts=2))
+    found = [(mark.time_s, mark.trouble, mark.count) for mark in window.timeline().incidents]
+    assert found == [(1, "timeout", 2), (1, "retransmission", 4)]
+    for second in range(3, 124):
+        window.take(_sample(float(second)))
+    assert window.timeline().incidents == []
+    assert window.trouble().timeouts == 0
 
 
 def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollA
 from app.agent.protocol import WatchArgs
 from app.errors import AppError, ErrorKind
 from app.units import format_duration, format_size
-from ui.models.live_window import LiveWindow
+from ui.models.live_window import SPAN_S, LiveWindow
 from ui.speed_units import SPEED_UNITS, speed_text
 from ui.widgets.labels import MutedLabel, enlarge, heading, plain_label
 from ui.widgets.legend import Legend
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.agent.protocol import StatsSample
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall
+    from ui.models.live_window import Trouble
 
 
 class LivePanel(QWidget):
@@ -100,9 +101,16 @@ class LivePanel(QWidget):
                      "these two means that this computer is busy.")),
             ("timeouts", self.tr("Time-outs"),
              self.tr("None is usual. Otherwise the server or the network was away for longer than timeo.")),
-            ("retransmissions", self.tr("Sent again"),
-             self.tr("None is usual over TCP, which repeats lost packets by itself. Over UDP each one is a "
-                     "lost request.")),
+            ("retransmissions", self.tr("Requests sent again"),
+             self.tr("None is usual over TCP, where a request is made again only after its connection broke. "
+                     "Over UDP each one is a lost request.")),
+            ("segments", self.tr("TCP segments sent again"),
+             self.tr("Lost on the way from this computer, on the connections to this server, which all its "
+                     "mounts share. A few are usual; one in a hundred makes a long way slow: look for a bad "
+                     "cable, a weak radio, or a link that is full.")),
+            ("disordered", self.tr("TCP segments out of order"),
+             self.tr("What the server had to send again comes out of order, so this is how loss on the way "
+                     "from it shows. A few are usual.")),
             ("errors", self.tr("Answers with an error"),
              self.tr("Look-ups of files that do not exist count too, so a few are usual.")),
             ("readahead", self.tr("Readahead"),
@@ -175,8 +183,10 @@ class LivePanel(QWidget):
 
     def _show(self) -> None:
         sample = self._window.latest
+        timeline = self._window.timeline()
+        self._legend.show_marks(timeline)
         if self._plot is not None:
-            self._plot.draw(self._window.timeline())
+            self._plot.draw(timeline)
         self._operations.show_operations(sample.operations if sample is not None else [])
         if sample is None:
             self._said.setText("")
@@ -193,14 +203,27 @@ class LivePanel(QWidget):
         )
         texts = {
             "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s),
-            "execute": _time(sample.execute_s), "timeouts": str(sample.timeouts),
-            "retransmissions": str(sample.retransmissions),
-            "errors": "—" if sample.errors is None else str(sample.errors),
+            "execute": _time(sample.execute_s), **self._trouble_texts(self._window.trouble()),
             "readahead": "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024),
         }  # fmt: skip
         for name, text in texts.items():
             self._values[name].setText(text)
         self._connections.setText(self._connections_text(sample))
+
+    def _trouble_texts(self, trouble: Trouble) -> dict[str, str]:
+        """Return what went wrong in all of the time that the plot shows: one second would hide it."""
+        if trouble.span_s < SPAN_S:
+            text = self.tr("{count} in {seconds} s")
+        else:
+            text = self.tr("{count} in 2 minutes")
+        counts = {
+            "timeouts": trouble.timeouts, "retransmissions": trouble.retransmissions,
+            "segments": trouble.segments, "disordered": trouble.disordered, "errors": trouble.errors,
+        }  # fmt: skip
+        return {
+            name: "—" if count is None else text.format(count=count, seconds=round(trouble.span_s))
+            for name, count in counts.items()
+        }
 
     def _connections_text(self, sample: StatsSample) -> str:
         lines = [

@@ -81,7 +81,7 @@ class Legend(QWidget):
         trips = timeline.curves[-1].trips_s[-20:] if timeline.curves else []
         known = [trip for trip in trips if trip == trip]  # noqa: PLR0124 - NaN is not
         self._figure("trip", format_duration(known[-1]) if known else "")
-        self._show_marks(timeline)
+        self.show_marks(timeline)
 
     def show_result(self, result: TestResult | None, timeline: Timeline) -> None:
         """Show the speeds of the whole test, or none."""
@@ -93,13 +93,14 @@ class Legend(QWidget):
             else:
                 self._figure(way, speed_text(transfer.bytes_per_s) if transfer is not None else "")
         self._figure("trip", "")
-        self._show_marks(timeline)
+        self.show_marks(timeline)
 
     def set_limit(self, text: str) -> None:
         """Show what the reference line is; "" if there is none."""
         self._mark("limit", text)
 
-    def _show_marks(self, timeline: Timeline) -> None:
+    def show_marks(self, timeline: Timeline) -> None:
+        """Show what the plot marks."""
         phases = {span.phase for span in timeline.spans}
         self._mark("fsync", self.tr("flushing (fsync)") if "fsync" in phases else "")
         self._mark("close", self.tr("closing") if "close" in phases else "")

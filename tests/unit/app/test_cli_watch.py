@@ -1,5 +1,6 @@
 """``mountwright watch``: lines of samples."""
 
+import msgspec
 import pytest
 
 from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
@@ -24,6 +25,9 @@ def test_a_line_a_sample_under_a_heading() -> None:
     assert "11.5 MB/s" in line
     assert "2.1 ms" in line
     assert line.endswith("READ 44/s")
+    assert line.split()[-6:-2] == ["2", "—", "—", "—"]
+    _, line = WatchText(operations=False).lines(msgspec.structs.replace(_SAMPLE, segments=31, disordered=5))
+    assert line.split()[-6:-2] == ["2", "31", "5", "—"]
     assert len(text.lines(_SAMPLE)) == 1
 
 
@@ -31,6 +35,18 @@ def test_operations_and_connections() -> None:
     lines = WatchText(operations=True).lines(_SAMPLE)
     assert any(line.startswith("  READ ") for line in lines)
     assert any("1.5 requests waiting for a slot" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--interval", "0"], ["--interval", "-3"], ["--interval", "nan"], ["--interval", "inf"],
+     ["--interval", "x"], ["--count", "-1"], ["--count", "0"], ["--count", "2.5"]],
+)  # fmt: skip
+def test_what_cannot_be_watched_by_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["watch", "/nowhere", *words])
+    assert caught.value.code == 2
+    assert f"“{words[1]}” is not a number" in capsys.readouterr().err
 
 
 def test_no_mount_there(capsys: pytest.CaptureFixture[str]) -> None:

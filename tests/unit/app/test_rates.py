@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from app.errors import AppError, ErrorKind
 from app.stats.mountstats import ByteCounters, MountStats, OpCounters, Xprt, parse
 from app.stats.rates import RateMeter
+from app.stats.tcp_info import Connection, SockDiag
 from app.stats.totals import READ_OPS, sum_ops, totals
 from app.stats.watch import watch
 from app.tasks import CancelledError, CancelToken
@@ -152,6 +153,36 @@ def test_watch_sends_samples_until_cancelled(tmp_path: Path) -> None:
         watch("/mnt/c", 0.0, token, take, root=str(tmp_path))
     assert len(samples) == 3
     assert samples[0].t_s < samples[1].t_s < samples[2].t_s
+
+
+@pytest.mark.parametrize(("proto", "counts"), [("tcp", [(2, 9), (0, 0)]), ("udp", [(None, None)] * 2)])
+def test_watch_counts_the_segments_of_the_mounts_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proto: str, counts: list[tuple[int | None, int | None]]
+) -> None:
+    fake_proc(tmp_path, (DATA / "lossy-7.2.txt").read_text())
+    row = f"35 27 0:34 / /mnt/c rw - nfs4 nas:/c rw,vers=4.2,proto={proto},port=3049,addr=10.9.0.1\n"
+    (tmp_path / "proc/self/mountinfo").write_text(row)
+    asked: list[tuple[str, int]] = []
+
+    class FakeDiag(SockDiag):
+        def connections(self, address: str, port: int = 2049) -> list[Connection]:
+            asked.append((address, port))
+            again, disordered = [(5, 1), (7, 10), (7, 10), (7, 10)][len(asked) - 1]
+            return [Connection(1, 700, address, total_retrans=again, disordered=disordered)]
+
+    monkeypatch.setattr("app.stats.watch.SockDiag", FakeDiag)
+    token = CancelToken()
+    samples: list[StatsSample] = []
+
+    def take(sample: StatsSample) -> None:
+        samples.append(sample)
+        if len(samples) == 2:
+            token.cancel()
+
+    with pytest.raises(CancelledError):
+        watch("/mnt/c", 0.0, token, take, root=str(tmp_path))
+    assert [(sample.segments, sample.disordered) for sample in samples] == counts
+    assert asked == ([("10.9.0.1", 3049)] * 3 if proto == "tcp" else [])
 
 
 def test_watch_ends_when_the_mount_goes(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_what_was_sent_again_before_does_not_count() -> None:
     assert counter.update([connection(1, 103)]) == 3
 
 
+def test_disorder_counts_likewise() -> None:
+    counter = RetransCounter()
+    counter.update([connection(1, 0)._replace(disordered=50)])
+    counter.update([connection(1, 0)._replace(disordered=53), connection(2, 1)._replace(disordered=4)])
+    assert (counter.segments, counter.disordered) == (1, 7)
+
+
 def test_connections_come_and_go() -> None:
     counter = RetransCounter()
     counter.update([connection(1, 5)])
