@@ -90,6 +90,8 @@ class _Search:
         self._began = around.hands.now()
         costs = [outcome.figures.get(TRIAL_S, 0.0) for outcome in done]
         self._longest_s = max(costs, default=0.0)
+        #: What the last trial had to say.
+        self._last = ""
         if budget_s is None:
             self._allowed_s = (done[-1].left_s or 0.0) if done else plan.seconds
             self._race = Race(plan, plan.seconds)
@@ -112,8 +114,8 @@ class _Search:
         except ValueError as error:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
-                f"No trial gave a result. {stopped}".strip(),
-                hint="Allow more time, or look at the single outcomes.",
+                f"No trial gave a result. {stopped or self._last}".strip(),
+                hint="See to the cause if one is told; otherwise allow more time.",
             ) from error
         winner = self._race.set_of(answer.winner.levels)
         return BestResult(
@@ -132,6 +134,7 @@ class _Search:
         while self._goes_on():
             outcome = self._try(self._race.next(), self._number, "trial")
             self._longest_s = max(self._longest_s, outcome.figures[TRIAL_S])
+            self._last = outcome.note
             self._race.take(outcome)
             left_s = self._left_s() if self._goes_on() else 0.0
             self._tell("done", outcome.levels, outcome=msgspec.structs.replace(outcome, left_s=left_s))

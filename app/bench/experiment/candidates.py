@@ -111,7 +111,7 @@ def plan_search(
         if not any(part.items() <= each.items() for part in dead)
     ]
     sets = [
-        msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, prober.took_s()))
+        msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, prober.overhead_s()))
         for one in sets
     ]
     # The baseline of the plan is the first: the kernel's defaults.
@@ -165,7 +165,7 @@ def _affordable(
     experiment: Experiment, sets: Sequence[Levels], prober: Prober, seconds: float
 ) -> list[Levels]:
     """Return the first of these sets, as many as can be mounted in this time."""
-    most = len(prober.tried) + int(seconds / max(prober.took_s(), 1e-3))
+    most = len(prober.tried) + int(seconds / max(prober.mounting_s(), 1e-3))
     mounts = set(prober.tried)
     found: list[Levels] = []
     for levels in sets:

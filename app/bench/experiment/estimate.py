@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from app.bench.experiment.model import Experiment, ExperimentPlan, PlannedSet, Work
     from app.bench.result import TestSpec
 
-#: Starting and ending a worker, beside mounting and unmounting, which are measured.
-_WORKER_S = 0.6
 #: What the server takes for a request beside the round trip.
 _SERVICE_S = 0.3e-3
 _GUESS_BPS = 1e9
@@ -40,11 +38,10 @@ def trial_seconds(experiment: Experiment, one: PlannedSet, facts: Facts, overhea
         experiment: its workloads.
         one: the set.
         facts: of the link.
-        overhead_s: of mounting and unmounting.
+        overhead_s: beside the copying.
     """
     return [
-        overhead_s + _WORKER_S + _copy_seconds(one, spec_of(work, one.levels), facts)
-        for work in experiment.workloads
+        overhead_s + _copy_seconds(one, spec_of(work, one.levels), facts) for work in experiment.workloads
     ]
 
 

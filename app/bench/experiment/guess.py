@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from app.bench.experiment.model import Experiment
 
-#: To mount and unmount: what the programs take, and the round trips of a version 4 mount, about.
-_MOUNT_S, _MOUNT_TRIPS = 0.4, 30
+#: Beside the copying: what the programs take, and the round trips of a version 4 mount, about.
+_MOUNT_S, _MOUNT_TRIPS = 0.8, 30
 
 
 def guess(experiment: Experiment, facts: Facts) -> ExperimentPlan:

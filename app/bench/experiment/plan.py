@@ -83,10 +83,10 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
     """Return the plan, its amounts and repeats made smaller until time and free space should do.
 
     Raises:
-        AppError: NO_SPACE if none of the file sizes fits.
+        AppError: NO_SPACE if not even the smallest fits.
     """
     experiment = args.experiment
-    overhead_s, free = prober.took_s(), prober.free()
+    overhead_s, free = prober.overhead_s(), prober.free()
     room = None if free is None else int(free * SHARE_OF_FREE)
     planned, too_large = _fitting(experiment, probed.planned, room)
     while True:
@@ -105,18 +105,25 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         )
         seconds = total_seconds(plan)
         space = space_needed(experiment, [one.levels for one in sets])
-        fits = (args.budget_s is None or seconds <= args.budget_s) and (room is None or space <= room)
-        less = None if fits else smaller(experiment)
+        in_time = args.budget_s is None or seconds <= args.budget_s
+        less = None if in_time and (room is None or space <= room) else smaller(experiment)
         if less is None:
             break
         experiment = less
+    if room is not None and space > room:
+        raise AppError(
+            ErrorKind.NO_SPACE,
+            f"There is not enough free space on the server: a trial takes {format_size(space)} at least, and "
+            f"{format_size(free or 0)} are free.",
+            hint="A test takes a quarter of the free space at most. Make room there.",
+        )
     return msgspec.structs.replace(
         plan,
         trials=len(schedule(plan)),
         seconds=seconds,
         bytes=total_bytes(plan),
         space=space,
-        notes=_notes(args, experiment, hands, fits=fits, free=free),
+        notes=_notes(args, experiment, hands, in_time=in_time, free=free),
     )
 
 
@@ -143,14 +150,14 @@ def _fitting(
 
 
 def _notes(
-    args: ExperimentArgs, experiment: Experiment, hands: Hands, *, fits: bool, free: int | None
+    args: ExperimentArgs, experiment: Experiment, hands: Hands, *, in_time: bool, free: int | None
 ) -> list[str]:
     notes: list[str] = []
     if experiment != args.experiment:
         for_what = [] if args.budget_s is None else ["the time allowed"]
         for_what += [] if free is None else [f"the {format_size(free)} that are free"]
         notes.append(f"Made smaller for {' and '.join(for_what)}: {_changes(args.experiment, experiment)}.")
-    if not fits:
+    if not in_time:
         notes.append(
             "The time will not do for all trials: it ends when the time is over, and can be resumed."
         )

@@ -13,15 +13,16 @@ from app.bench.experiment.sift import Dead, levels_text, reasons
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import why_other
+from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from app.bench.experiment.factors import Mounting
-    from app.bench.experiment.hands import Hands
+    from app.bench.experiment.hands import Hands, OpenMount
     from app.bench.experiment.model import Experiment
     from app.bench.experiment.sift import Levels
-    from app.tasks import CancelToken
+    from app.bench.result import TestEvent
 
 #: After so many sets in a row that the server did not answer, it is away.
 _SILENT_IN_A_ROW = 3
@@ -32,8 +33,22 @@ _HOPELESS = {
     ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
     ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
 }  # fmt: skip
+#: Bytes that are copied to see whether a test works.
+SAMPLE_SIZE = 65536
 #: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
 VOLATILE = frozenset({"clientaddr", "addr", "mountaddr", "mountport", "port"})
+
+
+class Sample(NamedTuple):
+    """What a test of next to nothing tells before the real ones.
+
+    Attributes:
+        free: bytes free there, None if nobody knows.
+        beside_s: seconds that a test takes beside its copying.
+    """
+
+    free: int | None
+    beside_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +60,14 @@ class Tried:
         effective: what was in use.
         shared: whether the server's connections were there before.
         took_s: seconds to mount and unmount.
-        free: bytes free there, None if it was not asked.
+        sample: what a small test there told, None if there was none.
     """
 
     error: AppError | None = None
     effective: dict[str, str] = field(default_factory=dict[str, str])
     shared: bool = False
     took_s: float = 0.0
-    free: int | None = None
+    sample: Sample | None = None
 
 
 class Probed(NamedTuple):
@@ -97,7 +112,7 @@ class Prober:
             CancelledError: when the token is set.
         """
         mounts = [mount_of(experiment, levels) for levels in sets]
-        self._try_all(mounts, sets)
+        self._try_all(experiment.share, mounts, sets)
         dead = _dead(sets, mounts, self.tried)
         planned = [
             PlannedSet(
@@ -113,15 +128,22 @@ class Prober:
             raise next(result.error for result in self.tried.values() if result.error is not None)
         return Probed(planned, reasons(sets, dead))
 
-    def took_s(self) -> float:
+    def overhead_s(self) -> float:
+        """Return what a trial takes beside its copying, about, in seconds."""
+        return self.mounting_s() + sum(one.beside_s for one in self._samples())
+
+    def mounting_s(self) -> float:
         """Return what mounting and unmounting takes, the median in seconds."""
         return median([result.took_s for result in self.tried.values() if result.error is None])
 
     def free(self) -> int | None:
         """Return the bytes that are free there, None if nobody knows."""
-        return next((result.free for result in self.tried.values() if result.free is not None), None)
+        return next((one.free for one in self._samples() if one.free is not None), None)
 
-    def _try_all(self, mounts: Sequence[Mounting], sets: Sequence[Levels]) -> None:
+    def _samples(self) -> list[Sample]:
+        return [result.sample for result in self.tried.values() if result.sample is not None]
+
+    def _try_all(self, share: str, mounts: Sequence[Mounting], sets: Sequence[Levels]) -> None:
         total = len(self.tried.keys() | {mount.options for mount in mounts})
         silent = 0
         for mount, levels in zip(mounts, sets, strict=True):
@@ -132,15 +154,13 @@ class Prober:
             self._emit(
                 ExperimentEvent(phase="trying", number=len(self.tried) + 1, total=total, levels=of_mount)
             )
-            result = self._try(mount.options)
+            result = self._try(share, mount.options)
             silent = silent + 1 if result.error is not None and result.error.kind in _SILENT else 0
             if result.error is not None and silent == _SILENT_IN_A_ROW:
                 raise result.error
             self.tried[mount.options] = result
 
-    def _try(self, options: str) -> Tried:
-        # Asked once: it takes a worker.
-        look = not any(one.error is None for one in self.tried.values())
+    def _try(self, share: str, options: str) -> Tried:
         began = self._hands.now()
         try:
             mount = self._hands.open(options, None, self._token)
@@ -150,14 +170,43 @@ class Prober:
             return Tried(error=error)
         try:
             took_s = self._hands.now() - began
-            free = mount.look_at(TestSpec(path=""), self._token).free if look else None
+            sample = None if self._samples() else self._sample(mount)
+        except CancelledError:
+            mount.abandon()
+            raise
+        except AppError as error:
+            mount.abandon()
+            raise AppError(
+                error.kind,
+                f"{share} can be mounted, but no test can be run there. {error.message}",
+                hint=error.hint,
+                detail=error.detail,
+            ) from error
         except BaseException:
             mount.abandon()
             raise
         began = self._hands.now()
         mount.close()
         took_s += self._hands.now() - began
-        return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s, free=free)
+        return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s, sample=sample)
+
+    def _sample(self, mount: OpenMount) -> Sample:
+        """Test with next to nothing, once: what does not work there is found before anything is measured.
+
+        Raises:
+            AppError: as the test says.
+        """
+        free = mount.look_at(TestSpec(path=""), self._token).free
+        began = self._hands.now()
+        result = mount.run_test(TestSpec(path="", size=SAMPLE_SIZE), self._token, _unheard, self._hands.link)
+        took_s = self._hands.now() - began
+        transfers = [each for each in (result.write, result.read) if each is not None]
+        copied_s = sum(each.transfer_s + each.fsync_s + each.close_s for each in transfers)
+        return Sample(free, max(took_s - copied_s, 0.0))
+
+
+def _unheard(_event: TestEvent) -> None:
+    """Nobody listens to what is not measured."""
 
 
 def mount_of(experiment: Experiment, levels: Levels) -> Mounting:

@@ -217,3 +217,24 @@ def test_the_order_is_random_in_blocks_and_the_same_for_a_seed() -> None:
     assert max(b - a for a, b in itertools.pairwise(gaps)) <= 21
     other = msgspec.structs.replace(made, experiment=experiment(repeats=3, seed=8))
     assert schedule(other) != order
+
+
+def test_what_takes_too_much_room_even_at_its_smallest_is_refused() -> None:
+    world = World()
+    world.free = 2 * 2**20
+    with pytest.raises(AppError) as caught:
+        plan(world)
+    assert caught.value.kind is ErrorKind.NO_SPACE
+    assert "1 MiB at least" in caught.value.message
+    assert world.closed == len(world.opened)
+
+
+def test_a_share_that_cannot_be_written_is_told_before_anything_is_measured() -> None:
+    world = World()
+    world.unwritable = AppError(ErrorKind.READ_ONLY, "It is read-only.", hint="Choose another.")
+    with pytest.raises(AppError) as caught:
+        plan(world)
+    assert caught.value.kind is ErrorKind.READ_ONLY
+    assert caught.value.message == "nas:/x can be mounted, but no test can be run there. It is read-only."
+    assert caught.value.hint == "Choose another."
+    assert world.closed == len(world.opened) == 1
