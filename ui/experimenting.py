@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.trials import Outcome
+    from app.agent.protocol import HelloResult
     from app.bench.experiment.keeping import KeptExperiment
     from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult
     from app.bench.experiment.recipe import Recipe, Size
@@ -65,16 +66,19 @@ class Experimenting(QObject):
 
     @property
     def resumable(self) -> bool:
-        """Whether trials of a begun experiment are left."""
-        done = sum(outcome.state != "failed" for outcome in self.outcomes.values())
+        """Whether something is left of a begun experiment or search."""
         plan = self.plan
         return (
             not self.busy
             and bool(self.number)
             and plan is not None
-            and plan.experiment.recipe != SEARCH
-            and done < plan.trials
+            and keeping.unfinished(plan, list(self.outcomes.values()))
         )
+
+    @property
+    def searches(self) -> bool:
+        """Whether it is a search for the best setting."""
+        return self.plan is not None and self.plan.experiment.recipe == SEARCH
 
     def make_plan(
         self, recipe: Recipe, share: str, size: Size, budget_s: float | None, *, start: bool = False
@@ -122,17 +126,18 @@ class Experimenting(QObject):
         call.failed.connect(self._on_failed)
 
     def resume(self) -> None:
-        """Run what is left; failed trials are tried again."""
+        """Run what is left, over the link that the rest was measured over; what failed is tried again."""
         if self.resumable:
-            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
-            self._run_trials()
+            self._begin("planning", "hello", None, self._on_hello)
 
-    def open(self, number: int) -> None:
-        """Look at an experiment of the history."""
+    def open(self, number: int, *, resume: bool = False) -> None:
+        """Look at an experiment of the history, and go on with it if that is wanted."""
         if self.busy:
             return
         call = self._run("history", lambda: keeping.load(number))
         call.succeeded.connect(self._on_opened)
+        if resume:
+            call.succeeded.connect(self._on_opened_to_resume)
         call.failed.connect(self.failed)
 
     def cancel(self) -> None:
@@ -176,7 +181,10 @@ class Experimenting(QObject):
     def _run_trials(self) -> None:
         if self.plan is not None:
             args = ExperimentRunArgs(plan=self.plan, done=list(self.outcomes.values()))
-            self._begin("running", "experiment.run", args, self._on_result)
+            if self.searches:
+                self._begin("running", "experiment.search", args, self._on_best)
+            else:
+                self._begin("running", "experiment.run", args, self._on_result)
 
     # What happens
 
@@ -184,6 +192,25 @@ class Experimenting(QObject):
         self.plan = plan
         if self._start_planned and not plan.struck:
             self.start()
+
+    def _on_hello(self, hello: HelloResult) -> None:
+        environment = self.plan.environment if self.plan is not None else None
+        begun = environment.emulated_link if environment is not None else None
+        now = hello.link.name if hello.link is not None else None
+        if now != begun:
+            self.failed.emit(AppError(
+                ErrorKind.USAGE,
+                self.tr("It was begun over the lab's link {link}.").format(link=begun) if begun
+                else self.tr("It was begun over a real link, not in the lab."),
+                hint=self.tr("Choose that host above, and go on with it there."),
+            ))  # fmt: skip
+            return
+        if not self.searches:
+            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
+        self._run_trials()
+
+    def _on_opened_to_resume(self, _kept: KeptExperiment) -> None:
+        self.resume()
 
     def _on_kept(self, number: int) -> None:
         self.number = number

@@ -25,6 +25,7 @@ from app.bench.result import Sample, TestEvent
 if TYPE_CHECKING:
     from app.agent.server import Context
 
+Place = dict[str, Any]
 SETS = [
     PlannedSet(levels={"rsize": size, "nconnect": count}, options=f"vers=4.2,rsize={size},nconnect={count}",
                seconds=[1.0])
@@ -33,7 +34,7 @@ SETS = [
 PLAN = ExperimentPlan(
     experiment=Experiment(
         share="nas01:/export/home", title="Sizes", strategy="full",
-        workloads=[Work(name="a file", size=2**20)],
+        workloads=[Work(name="a file", size=2**20, direction="write")],
         factors=[Factor(name="rsize", levels=["8192", "65536", "1048576"]),
                  Factor(name="nconnect", levels=["1", "4"])],
     ),
@@ -82,21 +83,44 @@ class FakeExperiments:
         search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
         plan = msgspec.structs.replace(self.experiment, experiment=search)
         context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
-        for number, outcome in enumerate(self.outcomes, 1):
-            context.emit(ExperimentEvent(phase="done", number=number, total=18, levels=outcome.levels,
-                                         workload=outcome.workload, outcome=outcome))  # fmt: skip
+        return self._search(plan, self.outcomes, context)
+
+    def go_on_searching(self, args: Any, context: Context) -> BestResult:
+        self.calls.append(("experiment.search", args))
+        done = {outcome.order for outcome in args.done}
+        return self._search(args.plan, [one for one in self.outcomes if one.order not in done], context)
+
+    def _search(self, plan: ExperimentPlan, outcomes: list[Outcome], context: Context) -> BestResult:
+        for outcome in outcomes:
+            place: dict[str, Any] = {
+                "number": outcome.order + 1,
+                "total": 0,
+                "eta_s": 30.0,
+                "levels": outcome.levels,
+            }
+            context.emit(ExperimentEvent(phase="trial", workload=outcome.workload, **place))
+            self._hold(context)
+            left = float(len(self.outcomes) - 1 - outcome.order)
+            kept = msgspec.structs.replace(outcome, left_s=left)
+            context.emit(ExperimentEvent(phase="done", workload=outcome.workload, outcome=kept, **place))
         one = SETS[4]
         found = Found(levels=one.levels, values=[110e6], median=110e6, low=105e6, high=115e6, method="model")
         answer = Answer(winner=found, runner_up=None, default=found, current=None, decided=True, trials=18,
                         tried=6, candidates=6)  # fmt: skip
-        return BestResult(plan=plan, answer=answer, options=one.options, read_ahead_kb=None)
+        struck = [Struck(levels=SETS[0].levels, reason="In use it is the same as another.")]
+        return BestResult(plan=plan, answer=answer, options=one.options, read_ahead_kb=None, struck=struck)
 
     def run_experiment(self, args: Any, context: Context) -> ExperimentResult:
         self.calls.append(("experiment.run", args))
         done = {outcome.order for outcome in args.done}
         left = [outcome for outcome in self.outcomes if outcome.order not in done]
         for number, outcome in enumerate(left, len(done) + 1):
-            place = {"number": number, "total": args.plan.trials, "eta_s": 60.0, "levels": outcome.levels}
+            place: dict[str, Any] = {
+                "number": number,
+                "total": args.plan.trials,
+                "eta_s": 60.0,
+                "levels": outcome.levels,
+            }
             told = TestEvent(direction="write", phase="write", sample=Sample(0.05, 10**6, 10**6))
             context.emit(ExperimentEvent(phase="trial", workload=outcome.workload, test=told, **place))
             self._hold(context)

@@ -166,7 +166,7 @@ class FakeHost(FakeExperiments):
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
             "stats.watch": self.watch, "stats.speeds": self.speeds,
             "experiment.plan": self.plan_experiment, "experiment.run": self.run_experiment,
-            "experiment.best": self.find_best,
+            "experiment.best": self.find_best, "experiment.search": self.go_on_searching,
         }  # fmt: skip
 
     def set_mounts(self, mounts: list[Mount]) -> None:

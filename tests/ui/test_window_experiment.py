@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import (
@@ -16,13 +17,16 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QTableView,
+    QTableWidget,
     QTabWidget,
     QWidget,
 )
 
 from advisor.experiment_tables import matrices
+from app.bench.environment import Environment
 from app.bench.experiment import keeping
 from app.bench.experiment.findings import figures_in, find
+from app.bench.experiment.model import SEARCH
 from app.history import desk
 from app.history.store import HistoryStore
 from ui.models.figure_words import written
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
+
+
+#: On no link of the lab.
+HERE = msgspec.structs.replace(PLAN, environment=Environment(host="testhost"))
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +127,7 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
 
 
 def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
+    fake.experiment = HERE
     planned(driver)
     fake.hold.clear()
     driver.click("experiment-start")
@@ -149,6 +158,66 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     assert not driver.sees("experiment-start")
     with HistoryStore.open() as store:
         driver.wait(lambda: len(store.experiment(1).outcomes) == 18)
+
+
+def stopped(recipe: str, *, link: str | None = None) -> None:
+    """Keep one that was stopped after five trials."""
+    experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
+    environment = Environment(host="testhost", emulated_link=link)
+    number = keeping.begin(msgspec.structs.replace(PLAN, experiment=experiment, environment=environment))
+    for outcome in outcomes()[:5]:
+        keeping.keep(number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH else None))
+
+
+def test_an_unfinished_one_is_offered_and_gone_on_with(driver: Driver, fake: FakeHost) -> None:
+    stopped("")
+    opened(driver)
+    driver.wait(lambda: driver.sees("experiment-continue"))
+    assert "“Sizes”" in driver.text_of("experiment-unfinished")
+    assert "5 of 18 trials" in driver.text_of("experiment-unfinished")
+    driver.click("experiment-continue")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    (args,) = fake.asked("experiment.run")
+    assert len(args.done) == 5
+    assert not driver.sees("experiment-continue")
+
+
+def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) -> None:
+    stopped(SEARCH)
+    opened(driver)
+    driver.wait(lambda: driver.sees("experiment-continue"))
+    driver.click("experiment-continue")
+    driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
+    (args,) = fake.asked("experiment.search")
+    assert len(args.done) == 5
+    answer = driver.find(QTableWidget, "experiment-answer")
+    assert isinstance(answer, QTableWidget)
+    names = [item.text() for row in range(2) if (item := answer.item(row, 0)) is not None]
+    assert names == ["Best", "Kernel's default"]
+    assert driver.text_of("experiment-dropped") == "▸ Dropped: 1"
+    driver.click("experiment-dropped")
+    driver.window.grab()
+
+
+def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
+    stopped(SEARCH)
+    opened(driver)
+    earlier = combo(driver, "experiment-earlier")
+    driver.wait(lambda: earlier.count() == 2)
+    earlier.setCurrentIndex(1)
+    earlier.activated.emit(1)
+    driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-ok")))
+    assert driver.sees("experiment-answer")
+    assert driver.sees("experiment-start")  # it can be gone on with
+
+
+def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
+    stopped("", link="wan")
+    opened(driver)
+    driver.wait(lambda: driver.sees("experiment-continue"))
+    driver.click("experiment-continue")
+    driver.wait(lambda: "lab's link wan" in driver.message())
+    assert fake.asked("experiment.run") == []
 
 
 def test_an_earlier_one_is_looked_at(driver: Driver) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from app.bench.experiment.factors import label
 from ui.models.figure_words import written
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class RankingModel(QAbstractTableModel):
         if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
-        return [*titles, *self._factors][section]
+        return [*titles, *map(label, self._factors)][section]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Qt: texts, where they stand, and the Standing itself."""

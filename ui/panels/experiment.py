@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from app.bench.experiment.keeping import ExperimentLine
-    from app.bench.experiment.recipe import Size
+    from app.bench.experiment.recipe import Size, Study
     from app.history.export import Format
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
@@ -60,6 +60,7 @@ class ExperimentPanel(QWidget):
         self._run = run
         self._share = self._options = ""
         self._was_busy = False
+        self._recipes: list[Recipe] = []
         #: What was written to a file, until something else begins.
         self._written = ""
         self._experimenting = Experimenting(submit, run, self)
@@ -67,9 +68,11 @@ class ExperimentPanel(QWidget):
         self._experimenting.failed.connect(self.failed)
         self._setup = ExperimentSetup()
         self._setup.chosen.connect(self._refresh)
+        self._setup.other_chosen.connect(self._experimenting.forget)
         self._setup.plan_clicked.connect(self._on_plan)
         self._setup.stop_clicked.connect(self._experimenting.cancel)
         self._setup.earlier_chosen.connect(self._experimenting.open)
+        self._setup.continue_clicked.connect(partial(self._experimenting.open, resume=True))
         self._setup.new_clicked.connect(self._on_new)
         self._setup.edit_clicked.connect(self._on_edit)
         self._setup.remove_clicked.connect(self._on_remove)
@@ -151,7 +154,7 @@ class ExperimentPanel(QWidget):
         """Read the recipes and what the history has of the share."""
         share = self._share
         found = self._run("recipes", recipes)
-        found.succeeded.connect(self._setup.show_recipes)
+        found.succeeded.connect(partial(self._on_recipes, ""))
         found.failed.connect(self.failed)
         earlier = self._run("history", lambda: keeping.of_share(share))
         earlier.succeeded.connect(partial(self._on_earlier, share))
@@ -162,6 +165,12 @@ class ExperimentPanel(QWidget):
             self._setup.show_earlier(lines)
             self._refresh()
 
+    def _study(self) -> Study | None:
+        """Return the study that what is shown repeats."""
+        plan = self._experimenting.plan
+        name = plan.experiment.recipe if plan is not None else ""
+        return next((one.study for one in self._recipes if one.name == name), None)
+
     def _refresh(self) -> None:
         now = self._experimenting
         if now.busy != self._was_busy:
@@ -171,11 +180,13 @@ class ExperimentPanel(QWidget):
             if not now.busy and self.isVisible():
                 self._read()
         self._setup.set_state(
-            planning=now.state == "planning", busy=now.busy,
+            planning=now.state == "planning", busy=now.busy, shown=now.plan is not None,
             possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
         )  # fmt: skip
+        self._about.setVisible(now.plan is None and not now.busy)
         self._plan.show_plan(now.plan)
         self._progress.refresh()
+        self._results.show_study(self._study())
         self._results.refresh()
         new = not now.number and now.best is None
         self._start.setVisible(now.plan is not None and not now.busy and (new or now.resumable))
@@ -270,6 +281,7 @@ class ExperimentPanel(QWidget):
         call.failed.connect(self.failed)
 
     def _on_recipes(self, name: str, known: list[Recipe]) -> None:
+        self._recipes = known
         self._setup.show_recipes(known, name)
 
     def _on_removed(self, _none: object) -> None:

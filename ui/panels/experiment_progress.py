@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.bench.experiment.factors import label
 from app.units import format_duration
 from ui.widgets.labels import MutedLabel, plain_label
 
@@ -72,14 +73,28 @@ class ExperimentProgress(QWidget):
         self._stop.setEnabled(not now.stopping)
         self._box.setVisible(now.state == "running")
         event = now.progress
-        self._bar.setRange(0, event.total if event is not None else 0)
-        if event is not None:
-            self._bar.setValue(event.number - (event.phase != "done"))
+        self._show_bar()
         self._text.setText(self._words())
         levels = (
-            ", ".join(f"{name}={level}" for name, level in event.levels.items()) if event is not None else ""
+            ", ".join(f"{label(name)} {level}" for name, level in event.levels.items())
+            if event is not None
+            else ""
         )
-        self._trial.setText(f"{event.workload}  {levels}".strip() if event is not None else "")
+        work = event.workload if event is not None and not now.searches else ""
+        self._trial.setText(f"{work}  {levels}".strip())
+
+    def _show_bar(self) -> None:
+        """Show how far it is: in trials, or, of a search, in its time."""
+        now = self._experimenting
+        event, plan = now.progress, now.plan
+        if event is not None and event.total:
+            self._bar.setRange(0, event.total)
+            self._bar.setValue(event.number - (event.phase != "done"))
+        elif now.searches and plan is not None and plan.seconds and event is not None:
+            self._bar.setRange(0, round(plan.seconds))
+            self._bar.setValue(round(plan.seconds - (event.eta_s or 0.0)))
+        else:
+            self._bar.setRange(0, 0)
 
     def _words(self) -> str:
         now = self._experimenting
@@ -99,6 +114,8 @@ class ExperimentProgress(QWidget):
             if event.eta_s is None
             else self.tr(", about {time} left").format(time=format_duration(event.eta_s))
         )
+        if not event.total:
+            return self.tr("Trial {number}{left} at most").format(number=event.number, left=left)
         return self.tr("Trial {number} of {total}{left}").format(
             number=event.number, total=event.total, left=left
         )

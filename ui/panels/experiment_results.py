@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import (
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from advisor.experiment_values import key_of
 from app.bench.experiment.findings import (
     answer_said,
     figure_label,
@@ -28,18 +29,25 @@ from app.bench.experiment.findings import (
     measured,
     set_of,
 )
+from app.bench.experiment.model import Struck
+from app.bench.experiment.so_far import best_so_far
 from ui.dialogs.buttons import show_outline
 from ui.models.figure_words import written
 from ui.models.ranking_model import RankingModel
 from ui.speed_units import SPEED_UNITS
+from ui.widgets.fold import Fold
 from ui.widgets.heat_map import HeatMap
 from ui.widgets.labels import MutedLabel, heading
+from ui.widgets.search_answer import SearchAnswer
 from ui.widgets.sentences import Sentences
+from ui.widgets.struck_list import StruckList
+from ui.widgets.study_view import StudyView
 from ui.widgets.surface_view import SurfaceView
 
 if TYPE_CHECKING:
     from app.bench.experiment.findings import Findings
-    from app.bench.experiment.model import ExperimentPlan, PlannedSet
+    from app.bench.experiment.model import BestResult, ExperimentPlan, PlannedSet
+    from app.bench.experiment.recipe import Study
     from app.errors import AppError
     from app.history.export import Format
     from ui.bridge import BridgeCall
@@ -70,6 +78,7 @@ class ExperimentResults(QWidget):
         self._again = False
         self._chosen: PlannedSet | None = None
         self._found: Findings | None = None
+        self._heading = heading("", scale=1.0)
         self._work = QComboBox()
         self._work.setObjectName("experiment-workload")
         self._work.setAccessibleName(self.tr("Workload"))
@@ -100,6 +109,12 @@ class ExperimentResults(QWidget):
         self._export.setObjectName("experiment-export")
         self._set_up_export()
         self._pictures = QVBoxLayout()
+        self._answer = SearchAnswer()
+        self._answer.chosen.connect(self._choose)
+        self._dropped = StruckList()
+        self._dropped_fold = Fold("experiment-dropped", [self._dropped])
+        self._study = StudyView("experiment-then")
+        self._study.set_title(self.tr("What the study found then"))
         self._lay_out()
         show_outline(self._counted)
         self.hide()
@@ -120,6 +135,7 @@ class ExperimentResults(QWidget):
         table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.5))
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         table.horizontalHeader().setHighlightSections(False)
+        table.horizontalHeader().setStretchLastSection(True)
         table.selectionModel().selectionChanged.connect(self._on_selection)
 
     def _set_up_export(self) -> None:
@@ -147,13 +163,16 @@ class ExperimentResults(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        layout.addWidget(heading(self.tr("What it found"), scale=1.0))
+        layout.addWidget(self._heading)
         layout.addLayout(top)
+        layout.addWidget(self._answer)
         layout.addWidget(self._said["ok"])
         layout.addWidget(self._said["warn"])
         layout.addWidget(self._table)
         layout.addLayout(use)
         layout.addWidget(self._said["info"])
+        layout.addWidget(self._dropped_fold)
+        layout.addWidget(self._study)
         layout.addLayout(self._pictures)
 
     # What the panel tells
@@ -170,7 +189,28 @@ class ExperimentResults(QWidget):
         names = figures_in(outcomes, self._work.currentData())
         _offer(self._figure, [(figure_label(name), name) for name in names])
         self._work.setVisible(self._work.count() > 1)
+        self._heading.setText(self.tr("So far") if now.busy else self.tr("What it found"))
+        self._show_dropped()
         self._find()
+
+    def show_study(self, study: Study | None) -> None:
+        """Show what was found when it was measured first."""
+        self._study.show_study(study)
+
+    def _show_dropped(self) -> None:
+        """Show the option sets that no trial was finished of, and why; of an experiment they are few."""
+        now = self._experimenting
+        finished = {key_of(one.levels) for one in now.outcomes.values() if one.state == "ok"}
+        why = {
+            key_of(one.levels): Struck(levels=one.levels, reason=one.note)
+            for one in now.outcomes.values() if key_of(one.levels) not in finished
+        }  # fmt: skip
+        if now.best is not None:
+            why |= {key_of(one.levels): one for one in now.best.struck}
+        dropped = list(why.values())
+        self._dropped_fold.setVisible(bool(dropped))
+        self._dropped_fold.set_title(self.tr("Dropped: {count}").format(count=len(dropped)))
+        self._dropped.show_struck(dropped)
 
     def _on_choice(self, _value: object = None) -> None:
         self.refresh()
@@ -186,9 +226,15 @@ class ExperimentResults(QWidget):
             self._again = True
             return
         counted = self._counted.isChecked()
-        call = self._run(
-            "findings", lambda: find(plan, outcomes, figure, workload, written=written, counted=counted)
-        )
+        best = now.best
+        # Of a search that was stopped, or of the history, the answer is in its trials.
+        ended = now.searches and not now.busy and best is None
+
+        def work() -> _Found:
+            found = find(plan, outcomes, figure, workload, written=written, counted=counted)
+            return _Found(found, best_so_far(plan, outcomes) if ended else best)
+
+        call = self._run("findings", work)
         self._finding = call
         call.succeeded.connect(partial(self._on_found, plan))
         call.failed.connect(self._on_failed)
@@ -203,9 +249,10 @@ class ExperimentResults(QWidget):
             self._again = False
             self._find()
 
-    def _on_found(self, plan: ExperimentPlan, found: Findings) -> None:
+    def _on_found(self, plan: ExperimentPlan, both: _Found) -> None:
         if plan is not self._experimenting.plan:
             return
+        found, best = both
         self._found = found
         selected = self._table.selectionModel().selectedRows()
         place = selected[0].row() if selected else 0
@@ -215,11 +262,15 @@ class ExperimentResults(QWidget):
         self._table.setFixedHeight(self._table.horizontalHeader().sizeHint().height() + line * lines + 8)
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
-        best = self._experimenting.best
-        said = found.said if best is None else [*answer_said(best, written), *found.said]
+        said = found.said
+        if self._experimenting.searches:
+            # Few trials of few of its sets: what sets have in common is not said of them.
+            said = [one for one in found.said if one[0] == "warn"]
+            said = [*(answer_said(best, written) if best is not None else []), *said]
+        self._answer.show_answer(best.answer if best is not None else None)
         for tone, sentences in self._said.items():
             sentences.show_sentences([text for one, text in said if one == tone])
-        if not self._experimenting.busy:
+        if not self._experimenting.busy and not self._experimenting.searches:
             self._show_pictures(found)
         self._on_selection()
 
@@ -256,13 +307,24 @@ class ExperimentResults(QWidget):
 
     # What the person does
 
+    def _choose(self, levels: dict[str, str]) -> None:
+        """Choose an option set, and its row if it has one: of some a search knows without a whole trial."""
+        standings = [self._model.standing(row) for row in range(self._model.rowCount())]
+        place = next((row for row, one in enumerate(standings) if one and one.levels == levels), None)
+        if place is not None:
+            self._table.selectRow(place)
+            return
+        self._table.clearSelection()
+        self._show_chosen(levels)
+
     def _on_selection(self, *_changes: object) -> None:
         rows = self._table.selectionModel().selectedRows()
-        plan = self._experimenting.plan
         standing = self._model.standing(rows[0].row()) if rows else None
-        self._chosen = (
-            set_of(standing.levels, plan.sets) if standing is not None and plan is not None else None
-        )
+        self._show_chosen(standing.levels if standing is not None else None)
+
+    def _show_chosen(self, levels: dict[str, str] | None) -> None:
+        plan = self._experimenting.plan
+        self._chosen = set_of(levels, plan.sets) if levels is not None and plan is not None else None
         self._export.setEnabled(bool(self._experimenting.number) and not self._experimenting.busy)
         self._use.setEnabled(self._chosen is not None and not self._experimenting.busy)
         self._used.setText(self._chosen.options if self._chosen is not None else "")
@@ -281,6 +343,13 @@ class ExperimentResults(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_pictures"):
             show_outline(self._counted)
+
+
+class _Found(NamedTuple):
+    """What was found, and of a search its answer."""
+
+    findings: Findings
+    best: BestResult | None
 
 
 def _offer(box: QComboBox, items: list[tuple[str, str]]) -> None:

@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
-    QComboBox,
-    QFrame,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from ui.models.history_model import when
-from ui.widgets.labels import MutedLabel, heading, plain_label
+from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.option_editor import CalmComboBox
+from ui.widgets.study_view import StudyView
 
 if TYPE_CHECKING:
     from app.bench.experiment.keeping import ExperimentLine
     from app.bench.experiment.recipe import Recipe, Size
 
-_MINUTES = (0, 2, 5, 15, 60, 240)
+_MINUTES = (2, 5, 15, 60, 240)
+#: Minutes of a search, if nothing else is asked for.
+_USUAL = 5
 
 
 class ExperimentSetup(QWidget):
@@ -32,18 +33,22 @@ class ExperimentSetup(QWidget):
 
     Signals:
         chosen: another recipe, size or time was chosen.
+        other_chosen: the person chose one of them: what was planned before is not it.
         plan_clicked: try the option sets.
         stop_clicked: end the trying.
         earlier_chosen: number of an experiment of the history to look at.
+        continue_clicked: number of one that is to be gone on with.
         new_clicked: make an experiment of one's own.
         edit_clicked: make one of one's own from the one chosen, or change it if it is one.
         remove_clicked: remove the one chosen, which is one's own.
     """
 
     chosen = Signal()
+    other_chosen = Signal()
     plan_clicked = Signal()
     stop_clicked = Signal()
     earlier_chosen = Signal(int)
+    continue_clicked = Signal(int)
     new_clicked = Signal()
     edit_clicked = Signal()
     remove_clicked = Signal()
@@ -51,35 +56,22 @@ class ExperimentSetup(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._recipes: list[Recipe] = []
-        self._planning = False
-        self._recipe = QComboBox()
+        self._planning = self._shown = False
+        self._recipe = CalmComboBox()
         self._recipe.setObjectName("experiment-recipe")
-        self._size = QComboBox()
+        self._size = CalmComboBox()
         self._size.setObjectName("experiment-size")
         self._size.addItem(self.tr("Quick: minutes"), "quick")
         self._size.addItem(self.tr("Full: as in the study"), "full")
-        self._budget = QComboBox()
+        self._budget = CalmComboBox()
         self._budget.setObjectName("experiment-budget")
-        for minutes in _MINUTES:
-            text = (
-                self.tr("{count} minutes").format(count=minutes)
-                if minutes
-                else self.tr("as long as it takes")
-            )
-            self._budget.addItem(text, minutes * 60.0 or None)
+        self._offer_budgets()
         for box in (self._recipe, self._size, self._budget):
             box.currentIndexChanged.connect(self._on_chosen)
+            box.activated.connect(self.other_chosen)
         self._text = plain_label(wrap=True)
-        self._more = QPushButton()
-        self._more.setObjectName("experiment-study")
-        self._more.setCheckable(True)
-        self._more.setFlat(True)
-        self._more.toggled.connect(self._show_study)
-        self._study = QFrame()
-        self._study_layout = QVBoxLayout(self._study)
-        self._study_labels = {
-            name: plain_label(wrap=True) for name in ("by", "measured", "concluded", "today")
-        }
+        self._study = StudyView("experiment-study")
+        self._study.set_title(self.tr("The study that it repeats"))
         self._plan = QPushButton(self.tr("&Plan it"))
         self._plan.setObjectName("experiment-plan")
         self._plan.setToolTip(
@@ -95,56 +87,61 @@ class ExperimentSetup(QWidget):
         self._remove = QPushButton(self.tr("Re&move"))
         self._remove.setObjectName("experiment-remove")
         self._remove.clicked.connect(self.remove_clicked)
-        self._earlier = QComboBox()
+        self._earlier = CalmComboBox()
+        self._earlier.view().setMinimumWidth(self.fontMetrics().averageCharWidth() * 60)
         self._earlier.setObjectName("experiment-earlier")
         self._earlier.setAccessibleName(self.tr("Earlier experiments on this share"))
         self._earlier.activated.connect(self._on_earlier)
+        self._going_on = 0
+        self._unfinished = plain_label(wrap=True)
+        self._unfinished.setObjectName("experiment-unfinished")
+        self._continue = QPushButton(self.tr("&Continue"))
+        self._continue.setObjectName("experiment-continue")
+        self._continue.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._continue.clicked.connect(self._on_continue)
         self._lay_out()
-        self._show_study(open_=False)
+
+    def _offer_budgets(self) -> None:
+        """Offer times; a search needs one, and has a usual one."""
+        searches = self.searches
+        if self._budget.count() and searches == (self._budget.itemData(0) is not None):
+            return
+        self._budget.clear()
+        if not searches:
+            self._budget.addItem(self.tr("as long as it takes"), None)
+        for minutes in _MINUTES:
+            self._budget.addItem(self.tr("{count} minutes").format(count=minutes), minutes * 60.0)
+        self._budget.setCurrentIndex(_MINUTES.index(_USUAL) if searches else 0)
 
     def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
+        choices = QHBoxLayout()
+        choices.setSpacing(8)
         rows = [
-            (self.tr("&Experiment"), self._recipe),
-            (self.tr("&Size"), self._size),
-            (self.tr("&Time"), self._budget),
+            (self.tr("&Experiment"), self._recipe, 3),
+            (self.tr("&Size"), self._size, 1),
+            (self.tr("&Time"), self._budget, 1),
         ]
-        for row, (text, box) in enumerate(rows):
+        for text, box, stretch in rows:
             label = QLabel(text)
             label.setBuddy(box)
             if box is self._size:
                 self._size_label = label
-            grid.addWidget(label, row, 0)
-            grid.addWidget(box, row, 1)
-        for row, button in enumerate((self._new, self._change, self._remove)):
-            grid.addWidget(button, row, 2)
-        grid.setColumnStretch(1, 1)
-        titles = {
-            "measured": self.tr("Measured then"),
-            "concluded": self.tr("Concluded then"),
-            "today": self.tr("Today"),
-        }
-        self._study_layout.setContentsMargins(14, 2, 0, 4)
-        for name, label in self._study_labels.items():
-            if name in titles:
-                self._study_layout.addWidget(heading(titles[name], scale=1.0))
-            self._study_layout.addWidget(label)
-        self._study_labels["measured"].setWordWrap(True)
-        self._study_labels["measured"].setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+            choices.addWidget(label)
+            choices.addWidget(box, stretch)
         actions = QHBoxLayout()
-        actions.addWidget(self._plan)
+        for button in (self._plan, self._new, self._change, self._remove):
+            actions.addWidget(button)
         actions.addStretch(1)
         actions.addWidget(MutedLabel(self.tr("Earlier:")))
         actions.addWidget(self._earlier)
+        goes_on = QHBoxLayout()
+        goes_on.addWidget(self._unfinished, 1)
+        goes_on.addWidget(self._continue)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(grid)
+        layout.addLayout(goes_on)
+        layout.addLayout(choices)
         layout.addWidget(self._text)
-        more = QHBoxLayout()
-        more.addWidget(self._more)
-        more.addStretch(1)
-        layout.addLayout(more)
         layout.addWidget(self._study)
         layout.addLayout(actions)
 
@@ -170,13 +167,38 @@ class ExperimentSetup(QWidget):
         self._earlier.clear()
         self._earlier.addItem(self.tr("none") if not lines else self.tr("choose…"), 0)
         for line in lines:
-            state = self.tr("{done} of {planned} trials").format(done=line.done, planned=line.planned)
-            self._earlier.addItem(f"{when(line.started_at)}  {line.title}  ({state})", line.number)
+            self._earlier.addItem(
+                f"{when(line.started_at)}  {line.title}  ({self._state_of(line)})", line.number
+            )
         self._earlier.setEnabled(bool(lines))
+        left = next((line for line in lines if line.unfinished), None)
+        self._going_on = left.number if left is not None else 0
+        if left is not None:
+            text = self.tr("“{title}” of {when} is not finished: {state}.")
+            self._unfinished.setText(
+                text.format(title=left.title, when=when(left.started_at), state=self._state_of(left))
+            )
 
-    def set_state(self, *, planning: bool, busy: bool, possible: bool) -> None:
-        """Offer what can be done now."""
+    def _state_of(self, line: ExperimentLine) -> str:
+        if not line.planned:
+            return self.tr("{done} trials").format(done=line.done)
+        return self.tr("{done} of {planned} trials").format(done=line.done, planned=line.planned)
+
+    def set_state(self, *, planning: bool, busy: bool, possible: bool, shown: bool) -> None:
+        """Offer what can be done now.
+
+        Args:
+            planning: whether option sets are tried.
+            busy: whether anything runs.
+            possible: whether there is a share to plan for.
+            shown: whether a plan is shown below, which says what it is.
+        """
         self._planning = planning
+        self._shown = shown or busy
+        offered = bool(self._going_on) and not self._shown
+        self._unfinished.setVisible(offered)
+        self._continue.setVisible(offered)
+        self._show_about()
         idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
         self._plan.setText(self.tr("&Stop") if planning else idle)
         self._plan.setEnabled(planning or (possible and not busy))
@@ -205,7 +227,7 @@ class ExperimentSetup(QWidget):
 
     @property
     def budget_s(self) -> float | None:
-        """Seconds that it may take, None for no limit."""
+        """Seconds that it may take, None for no limit; a search has one."""
         seconds: float | None = self._budget.currentData()
         return seconds
 
@@ -217,32 +239,25 @@ class ExperimentSetup(QWidget):
         for widget in (self._size, self._size_label):
             widget.setVisible(recipe is not None)
         study = recipe.study if recipe is not None else None
-        self._more.setVisible(study is not None)
         own = recipe is not None and recipe.own
         self._change.setToolTip("" if own else self.tr("Makes one of your own from it; the study stays."))
         self._size.setItemText(1, self.tr("Full: as in the study") if study is not None else self.tr("Full"))
-        if study is not None:
-            texts = {
-                "by": f"{study.name}. {study.by}.", "measured": study.measured.strip(),
-                "concluded": study.concluded.strip(), "today": study.today.strip(),
-            }  # fmt: skip
-            for name, text in texts.items():
-                self._study_labels[name].setText(text)
-        self._show_study(open_=self._more.isChecked())
+        self._offer_budgets()
+        self._show_about()
         self.chosen.emit()
+
+    def _show_about(self) -> None:
+        """Describe what is chosen, as long as nothing of it stands below."""
+        recipe = self.recipe
+        self._text.setVisible(not self._shown and bool(self._text.text()))
+        self._study.show_study(recipe.study if recipe is not None and not self._shown else None)
 
     def _search_text(self) -> str:
         return self.tr(
             "Looks for the options with which a file is copied fastest: versions, transfer sizes, "
             "connections and readahead in all combinations. Few trials are enough: each one says something "
-            "of its neighbours, and what is clearly slower is given up. Without a limit it takes five "
-            "minutes."
+            "of its neighbours, and what is clearly slower is given up."
         )
-
-    def _show_study(self, open_: bool) -> None:  # noqa: FBT001 - a slot
-        sign = "▾" if open_ else "▸"
-        self._more.setText(self.tr("{sign} The study that it repeats").format(sign=sign))
-        self._study.setVisible(open_ and not self._more.isHidden())
 
     def _on_plan(self) -> None:
         (self.stop_clicked if self._planning else self.plan_clicked).emit()
@@ -252,3 +267,7 @@ class ExperimentSetup(QWidget):
         if number:
             self.earlier_chosen.emit(number)
             self._earlier.setCurrentIndex(0)
+
+    def _on_continue(self) -> None:
+        if self._going_on:
+            self.continue_clicked.emit(self._going_on)

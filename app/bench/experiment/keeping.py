@@ -55,7 +55,8 @@ class ExperimentLine:
         started_at: UTC, ISO 8601.
         title: of its recipe.
         done: trials that are done.
-        planned: trials in all, 0 if its plan cannot be read.
+        planned: trials in all, 0 of a search, or if its plan cannot be read.
+        unfinished: whether something is left to run here.
     """
 
     number: int
@@ -63,6 +64,7 @@ class ExperimentLine:
     title: str
     done: int
     planned: int
+    unfinished: bool = False
 
 
 def unfinished(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> bool:
@@ -103,7 +105,8 @@ def of_share(share: str) -> list[ExperimentLine]:
         rows = [row for row in store.experiments() if row.share == share]
         found: list[ExperimentLine] = []
         for row in rows:
-            plan = _plan(bytes(store.experiment(row.id).spec))
+            kept = store.experiment(row.id)
+            plan = _plan(bytes(kept.spec))
             found.append(
                 ExperimentLine(
                     number=row.id,
@@ -111,6 +114,7 @@ def of_share(share: str) -> list[ExperimentLine]:
                     title=(plan.experiment.title if plan is not None else "") or row.name,
                     done=row.done,
                     planned=plan.trials if plan is not None else 0,
+                    unfinished=plan is not None and not kept.origin and unfinished(plan, kept.outcomes),
                 )
             )
     return found

@@ -1,0 +1,39 @@
+"""What a search has found so far: of one that was stopped, or stands in the history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.bench.experiment.model import BestResult
+from app.bench.experiment.race import Race
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.trials import Outcome
+    from app.bench.experiment.model import ExperimentPlan
+
+
+def best_so_far(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> BestResult | None:
+    """Return the answer of a search from its outcomes alone, None if no trial gave a figure.
+
+    Args:
+        plan: as the search told it.
+        outcomes: of its trials.
+    """
+    race = Race(plan, plan.seconds)
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.order):
+        race.next()  # so that it draws from chance as if it had chosen it
+        race.take(outcome)
+    try:
+        answer = race.answer()
+    except ValueError:
+        return None
+    winner = race.set_of(answer.winner.levels)
+    return BestResult(
+        plan=plan,
+        answer=answer,
+        options=winner.options,
+        read_ahead_kb=winner.read_ahead_kb,
+        struck=list(race.struck.values()),
+    )

@@ -1,0 +1,97 @@
+"""What a search for the best setting ended with: best, next, the kernel's default and the present setting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableWidgetItem
+
+from advisor.trials import WRITE
+from app.bench.experiment.factors import label
+from ui.models.figure_words import written
+from ui.widgets.plain_table import PlainTable
+
+if TYPE_CHECKING:
+    from advisor.search import Answer, Found
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class SearchAnswer(PlainTable):
+    """A row for each; hidden without an answer.
+
+    Signals:
+        chosen: the levels of the row that was chosen.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__("experiment-answer", "", [""] * 5)
+        self.setAccessibleName(self.tr("What was found"))
+        self.setHorizontalHeaderLabels([
+            "", self.tr("Speed"), self.tr("Likely between"), self.tr("Trials"), self.tr("Setting"),
+        ])  # fmt: skip
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        self._answer: Answer | None = None
+        self._rows: list[dict[str, str]] = []
+        self.itemSelectionChanged.connect(self._on_selection)
+        self.hide()
+
+    def show_answer(self, answer: Answer | None) -> None:
+        """Show this one, or none; its best is chosen."""
+        self.setVisible(answer is not None)
+        if answer is None or answer is self._answer:
+            return
+        self._answer = answer
+        rows = [
+            (self.tr("Best"), answer.winner), (self.tr("Next"), answer.runner_up),
+            (self.tr("Kernel's default"), answer.default), (self.tr("As it is now"), answer.current),
+        ]  # fmt: skip
+        known = [(name, found) for name, found in rows if found is not None]
+        self.blockSignals(True)  # noqa: FBT003
+        self.setRowCount(len(known))
+        self._rows = [found.levels for _name, found in known]
+        for row, (name, found) in enumerate(known):
+            self._fill(row, name, found)
+        self.blockSignals(False)  # noqa: FBT003
+        self.updateGeometry()
+        self.selectRow(0)
+
+    def _fill(self, row: int, name: str, found: Found) -> None:
+        between = f"{written(WRITE, found.low)} – {written(WRITE, found.high)}"  # noqa: RUF001
+        setting = ", ".join(f"{label(factor)} {level}" for factor, level in found.levels.items())
+        texts = [name, written(WRITE, found.median), between, str(len(found.values)), setting]
+        for column, text in enumerate(texts):
+            item = QTableWidgetItem(text)
+            item.setToolTip(text)
+            if 0 < column < 4:
+                item.setTextAlignment(_RIGHT)
+            if not row:
+                font = item.font()
+                font.setBold(True)
+                item.setFont(font)
+            self.setItem(row, column, item)
+
+    def _on_selection(self) -> None:
+        rows = self.selectionModel().selectedRows()
+        if rows:
+            self.chosen.emit(self._rows[rows[0].row()])
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: as high as all rows."""
+        rows = self.verticalHeader().length() + self.horizontalHeader().sizeHint().height()
+        return QSize(super().sizeHint().width(), rows + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: never lower."""
+        return QSize(0, self.sizeHint().height())
