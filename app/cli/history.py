@@ -114,9 +114,11 @@ def run_history(args: argparse.Namespace) -> int:
         AppError: as the store says, or if a file cannot be read or written.
     """
     with HistoryStore.open() as store:
-        for message in store.messages:
-            print(f"mountwright: {message}", file=sys.stderr)
-        result = _ACTIONS[args.action or "list"](store, args)
+        try:
+            result = store.salvaging(lambda: _ACTIONS[args.action or "list"](store, args))
+        finally:
+            for message in store.messages:
+                print(f"mountwright: {message}", file=sys.stderr)
     if not isinstance(result, str):
         result = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
     if result:

@@ -1,4 +1,4 @@
-"""The searchable columns of a run, and the names by which it is known."""
+"""The searchable columns of a run, the names by which it is known, and how it comes into the tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.errors import AppError, ErrorKind
 from app.history.model import link_name, option_string, read_is_cached, started, subject
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
 
     from app.bench.result import TestResult
@@ -109,3 +110,32 @@ def search_text(columns: dict[str, Any]) -> str:
     """Return what words are looked for in; ``tags`` is joined already."""
     names = ("share", "host", "path", "link", "options", "requested", "tags", "note", "origin")
     return "\n".join(str(columns[name]) for name in names if columns[name]).casefold()
+
+
+def insert_run(
+    connection: sqlite3.Connection, run: Run, columns: dict[str, Any], body: bytes, samples: bytes
+) -> int:
+    """Add a run inside a transaction unless its uid is there already; return its number."""
+    known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
+    if known is not None:
+        return int(known[0])
+    if run.baseline:
+        clear_baseline_of(connection, columns)
+    free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
+    values = columns | {"id": run.id if free else None}
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    found = connection.execute(
+        f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
+        tuple(values.values()),
+    )
+    number = int(found.lastrowid or 0)
+    connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (number, body, samples))
+    return number
+
+
+def clear_baseline_of(connection: sqlite3.Connection, columns: dict[str, Any]) -> None:
+    """Let no run of this share, link and kind be the baseline."""
+    connection.execute(
+        "UPDATE runs SET baseline = 0 WHERE share = ? AND link = ? AND kind = ? AND baseline",
+        (columns["share"], columns["link"], columns["kind"]),
+    )

@@ -1,4 +1,6 @@
-"""The file of the history: opened, brought up to date, or set aside if it is damaged; never overwritten.
+"""The file of the history: opened, brought up to date, or set aside and salvaged if it is damaged.
+
+A damaged file is kept as it is, under another name; the new one has what could be read of it.
 
 Several programs may have it open at once (the window and the command line): SQLite's own locks order them. An
 object may be used from any thread, one at a time.
@@ -12,12 +14,12 @@ import logging
 import os
 import sqlite3
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
-from app.history.schema import APPLICATION_ID, MIGRATIONS
+from app.history.salvage import renew
+from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
 from app.mounts import mountinfo
 
 if TYPE_CHECKING:
@@ -91,8 +93,8 @@ class Database:
 
         Raises:
             AppError: UNAVAILABLE if a newer program made the file; BUSY if another one writes for too long;
-                NO_SPACE, PERMISSION or IO if the disk refuses. A damaged file is set aside and a new one is
-                begun before IO is raised.
+                NO_SPACE, PERMISSION or IO if the disk refuses. A damaged file is set aside, and what can
+                be read of it is in a new one, before IO is raised.
         """
         with self._lock:
             if self.read_only:
@@ -102,7 +104,7 @@ class Database:
                     hint="Use the newer version.",
                 )
             try:
-                with _transaction(self._connection):
+                with transaction(self._connection):
                     yield self._connection
             except sqlite3.Error as error:
                 raise self._failure(error) from error
@@ -123,19 +125,26 @@ class Database:
             return self._begin_anew(str(error))
 
     def _begin_anew(self, why: str) -> sqlite3.Connection:
-        """Set a damaged file aside, unless another program has done so meanwhile, and begin a new one."""
+        """Put a new one in a damaged file's place, with what can be read of it.
+
+        Another program may have done so meanwhile: then the file is whole.
+        """
         try:
             with self.path.with_name(self.path.name + ".lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 with contextlib.suppress(_DamagedError):
                     return self._connect(thorough=True)
-                aside = _set_aside(self.path)
-                text = f"The history was damaged ({why}). It is kept as {aside}, and a new one was begun."
+                aside, salvaged = renew(self.path)
+                text = (
+                    f"The history was damaged ({why}). {salvaged.text()} The damaged file is kept as {aside}."
+                )
                 self.messages.append(text)
                 log.info("%s", text)
                 return self._connect()
         except (OSError, _DamagedError) as error:
             raise _cannot_open(self.path, f"it is damaged and cannot be set aside: {error}") from error
+        except sqlite3.Error as error:
+            raise _told(error, self.path) from error
 
     def _connect(self, *, thorough: bool = False) -> sqlite3.Connection:
         """Open the file as it is; ``thorough`` reads all of it, which takes a second for 500 MB.
@@ -163,7 +172,7 @@ class Database:
                 connection.execute(
                     "PRAGMA synchronous = FULL"
                 )  # one commit a test: not even the last is lost
-                _migrate(connection)
+                migrate(connection)
         except _DamagedError:
             connection.close()
             raise
@@ -191,7 +200,7 @@ class Database:
             raise _DamagedError("it is another program's")
         if not tables >= _TABLES:
             raise _DamagedError("tables are missing")
-        if thorough and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        if thorough and connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
             raise _DamagedError("its check failed")
         return version
 
@@ -209,47 +218,6 @@ class Database:
             hint=" ".join(self.messages[known:]) or "Try it again.",
             detail=str(error),
         )
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Generator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # some failures have rolled back already
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables up to date in one transaction; of two programs the second finds it done."""
-    if int(connection.execute("PRAGMA user_version").fetchone()[0]) == len(MIGRATIONS):
-        return
-    with _transaction(connection):
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        for script in MIGRATIONS[version:]:
-            for statement in script.split(";"):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename the file and its logs to a name that is free; return it."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    number = 0
-    while True:
-        aside = path.with_name(f"{path.stem}-damaged-{stamp}{f'-{number}' if number else ''}{path.suffix}")
-        if not aside.exists():
-            break
-        number += 1
-    for tail in ("-wal", "-shm", "-journal"):
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + tail).rename(aside.with_name(aside.name + tail))
-    path.rename(aside)
-    return aside
 
 
 def _on_network(path: Path) -> bool:

@@ -66,9 +66,9 @@ class Laid:
 
 def look(text: str, share: str) -> Looked:
     """Return the runs that have all words of a text, of one share or ("") of all."""
+    wanted = Filter(text=text, share=share, limit=SHOWN)
     with HistoryStore.open() as store:
-        wanted = Filter(text=text, share=share, limit=SHOWN)
-        rows = store.find(wanted)
+        rows = store.salvaging(lambda: store.find(wanted))
         total = store.count(wanted) if len(rows) == SHOWN else len(rows)
         return Looked(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
 

@@ -16,7 +16,8 @@ from app.bench.result import Sample, TestResult
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_FORMAT = b"\x01"
+#: The first byte of what is packed.
+FORMAT = b"\x01"
 _LEVEL = 9
 #: Fields of a sample that are fractions, and how many parts a second has in the packed column.
 _SCALES = {"t_s": 1_000_000, "rtt_s": 10_000_000}
@@ -27,14 +28,14 @@ _DIRECTIONS = ("write", "read")
 
 def pack(result: TestResult) -> tuple[bytes, bytes]:
     """Return the result without its samples, and the samples."""
-    bare, columns = result, bytearray(_FORMAT)
+    bare, columns = result, bytearray(FORMAT)
     for name in _DIRECTIONS:
         transfer = getattr(result, name)
         columns += _pack_samples(transfer.samples if transfer is not None else [])
         if transfer is not None:
             bare = msgspec.structs.replace(bare, **{name: msgspec.structs.replace(transfer, samples=[])})
-    body = _FORMAT + zlib.compress(msgspec.msgpack.encode(bare), _LEVEL)
-    return body, _FORMAT + zlib.compress(bytes(columns[1:]), _LEVEL)
+    body = FORMAT + zlib.compress(msgspec.msgpack.encode(bare), _LEVEL)
+    return body, FORMAT + zlib.compress(bytes(columns[1:]), _LEVEL)
 
 
 def unpack(body: bytes, samples: bytes) -> TestResult:
@@ -43,8 +44,8 @@ def unpack(body: bytes, samples: bytes) -> TestResult:
     Raises:
         ValueError: if it is damaged, or packed by a newer program.
     """
+    result = unpack_bare(body)
     try:
-        result = msgspec.msgpack.decode(_inflate(body), type=TestResult)
         columns = iter(_inflate(samples))
         for name in _DIRECTIONS:
             found = _unpack_samples(columns)
@@ -58,8 +59,29 @@ def unpack(body: bytes, samples: bytes) -> TestResult:
     return result
 
 
+def unpack_bare(body: bytes) -> TestResult:
+    """Return the result without its samples.
+
+    Raises:
+        ValueError: if it is damaged, or packed by a newer program.
+    """
+    try:
+        return msgspec.msgpack.decode(_inflate(body), type=TestResult)
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def is_whole(packed: bytes) -> bool:
+    """Return whether packed samples are as they were written; their checksum tells."""
+    try:
+        _inflate(packed)
+    except (ValueError, zlib.error):
+        return False
+    return True
+
+
 def _inflate(packed: bytes) -> bytes:
-    if packed[:1] != _FORMAT:
+    if packed[:1] != FORMAT:
         raise ValueError("It is packed in a way that this version does not know.")
     return zlib.decompress(packed[1:])
 

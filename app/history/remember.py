@@ -51,7 +51,7 @@ def remember_test(result: TestResult, *, path: Path | None = None) -> Remembered
     path = path or default_path()
     try:
         with HistoryStore.open(path) as store:
-            number = _add(store, run)
+            number = store.salvaging(lambda: store.add(run))
             baseline = store.baseline_for(result)
             warning, comparison = "", ""
             if baseline is not None and baseline.id != number:
@@ -61,17 +61,6 @@ def remember_test(result: TestResult, *, path: Path | None = None) -> Remembered
             )
     except AppError as error:
         raise _kept_elsewhere(error, run, path) from error
-
-
-def _add(store: HistoryStore, run: Run) -> int:
-    """Add the run; where the file turned out to be damaged, to the new one that was begun instead."""
-    known = len(store.messages)
-    try:
-        return store.add(run)
-    except AppError:
-        if len(store.messages) == known:
-            raise
-        return store.add(run)
 
 
 def _kept_elsewhere(error: AppError, run: Run, path: Path) -> AppError:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 #: "MWht": tells the history from another program's database (PRAGMA application_id).
 APPLICATION_ID = 0x4D576874
 
@@ -88,3 +95,29 @@ MIGRATIONS: tuple[str, ...] = (
         ON runs (started, id, share, server, host, link, kind, baseline, tags, search);
     """,
 )
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """Undo what the body did if it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # some failures have rolled back already
+            connection.execute("ROLLBACK")
+        raise
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to date in one transaction; of two programs the second finds it done."""
+    if int(connection.execute("PRAGMA user_version").fetchone()[0]) == len(MIGRATIONS):
+        return
+    with transaction(connection):
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        for script in MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

@@ -6,12 +6,12 @@ writes), and raises AppError as app.history.database.Database says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.history.columns import clean_tag, columns_of, joined, search_text
+from app.history.columns import clean_tag, clear_baseline_of, columns_of, insert_run, joined, search_text
 from app.history.database import Database, default_path
 from app.history.experiments import Experiments
 from app.history.learned import Learned
@@ -20,11 +20,13 @@ from app.history.packing import pack, unpack
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from app.bench.result import TestResult
+
+T = TypeVar("T")
 
 _COLUMNS = Row.__struct_fields__
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names are ours
@@ -78,6 +80,20 @@ class HistoryStore(Experiments, Learned):
         """What a person should know of the file, one sentence each: damaged and set aside, or too new."""
         return list(self._database.messages)
 
+    def salvaging(self, work: Callable[[], T]) -> T:
+        """Do something, and once more if the file turned out to be damaged and another has taken its place.
+
+        Raises:
+            AppError: as the work.
+        """
+        known = len(self.messages)
+        try:
+            return work()
+        except AppError:
+            if len(self.messages) == known:
+                raise
+            return work()
+
     # Runs
 
     def add(self, run: Run) -> int:
@@ -94,7 +110,7 @@ class HistoryStore(Experiments, Learned):
         """Keep runs, all or, if one is refused, none; see :meth:`add`."""
         packed = [(run, columns_of(run), pack(run.result)) for run in runs]
         with self._database.writing() as connection:
-            return [_add(connection, run, columns, *parts) for run, columns, parts in packed]
+            return [insert_run(connection, run, columns, *parts) for run, columns, parts in packed]
 
     def find(self, wanted: Filter | None = None) -> list[Row]:
         """Return the rows that the filter lets through, newest first."""
@@ -198,7 +214,7 @@ class HistoryStore(Experiments, Learned):
         """
         with self._database.writing() as connection:
             row = _row_of(connection, number)
-            _clear_baseline(connection, {"share": row.share, "link": row.link, "kind": row.kind})
+            clear_baseline_of(connection, {"share": row.share, "link": row.link, "kind": row.kind})
             connection.execute("UPDATE runs SET baseline = 1 WHERE id = ?", (number,))
 
     def clear_baseline(self, number: int) -> None:
@@ -227,26 +243,6 @@ class HistoryStore(Experiments, Learned):
     def baseline_for(self, result: TestResult) -> Run | None:
         """Return what this test is to be compared with, None if nothing was chosen."""
         return self.baseline(subject(result), result.workload, link_name(result))
-
-
-def _add(
-    connection: sqlite3.Connection, run: Run, columns: dict[str, Any], body: bytes, samples: bytes
-) -> int:
-    known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
-    if known is not None:
-        return int(known[0])
-    if run.baseline:
-        _clear_baseline(connection, columns)
-    free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
-    values = columns | {"id": run.id if free else None}
-    names, marks = ", ".join(values), ", ".join("?" * len(values))
-    found = connection.execute(
-        f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
-        tuple(values.values()),
-    )
-    number = int(found.lastrowid or 0)
-    connection.execute("INSERT INTO bodies VALUES (?, ?, ?)", (number, body, samples))
-    return number
 
 
 def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
@@ -318,11 +314,4 @@ def _update(connection: sqlite3.Connection, row: Row) -> None:
     search = search_text(msgspec.structs.asdict(row) | {"tags": tags})
     connection.execute(
         "UPDATE runs SET tags = ?, note = ?, search = ? WHERE id = ?", (tags, row.note, search, row.id)
-    )
-
-
-def _clear_baseline(connection: sqlite3.Connection, columns: dict[str, Any]) -> None:
-    connection.execute(
-        "UPDATE runs SET baseline = 0 WHERE share = ? AND link = ? AND kind = ? AND baseline",
-        (columns["share"], columns["link"], columns["kind"]),
     )

@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelectionModel
 from PySide6.QtWidgets import QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
 
 from app.history import desk
+from app.history.database import default_path
 from app.history.export import FORMATS
 from app.history.model import Run
 from app.history.store import HistoryStore
@@ -136,6 +137,16 @@ def test_tags_and_a_note(driver: Driver) -> None:
         driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is None)
     remark = "before-upgrade  ·  calm  ·  The new switch."
     driver.wait(lambda: table.model().index(0, REMARKS).data() == remark)
+
+
+def test_what_became_of_a_damaged_history_is_seen(driver: Driver) -> None:
+    path = default_path()
+    path.write_bytes(b"\0" * 4096 + path.read_bytes()[4096:])
+    opened(driver)
+    driver.wait(lambda: driver.sees("history-told"))
+    told = driver.text_of("history-told")
+    assert "All 4 tests that it tells of are recovered." in told
+    assert "history-damaged-" in told
 
 
 def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:

@@ -214,7 +214,7 @@ class HistoryPanel(QWidget):
         self._model.show_rows(looked.rows)
         self._changeable = not looked.read_only
         if looked.messages:
-            self._told.setText(" ".join(looked.messages))
+            self._show_undo(" ".join(looked.messages), self._gone)
         self._count.setText(self._count_text(looked))
         selection = QItemSelection()
         for number in chosen:

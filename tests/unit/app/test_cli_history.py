@@ -12,6 +12,7 @@ from kept_experiment import experiment
 
 from app.cli import main as cli
 from app.cli.history import keep_test
+from app.history.database import default_path
 from app.history.model import Run
 from app.history.store import HistoryStore
 
@@ -170,3 +171,12 @@ def test_a_history_that_cannot_be_used_does_not_spoil_the_test(
     err = capsys.readouterr().err
     assert "The measurement is not lost" in err
     assert len(list(folder.glob("mountwright-unsaved-*.json"))) == 1
+
+
+def test_a_damaged_history_is_listed_with_what_is_left_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    raw = default_path().read_bytes()
+    default_path().write_bytes(raw[:4096] + b"\xa5" * 4096 + raw[8192:])
+    assert cli.main(["history"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["ID", "2", "3", "1"]
+    assert "All 3 tests that it tells of are recovered." in err

@@ -1,6 +1,7 @@
 """A history that is damaged, foreign, too new, busy or full: nothing is overwritten, and a person is told."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,22 @@ def test_damage_in_the_middle_is_found_when_it_is_read(path: Path) -> None:
         (kept,) = aside(path)
         assert str(kept) in caught.value.hint
         assert kept.read_bytes() == raw
-        assert store.add(Run(result=result())) == 1
+        assert store.add(Run(result=result()))
         assert store.count() == 1
+
+
+def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
+    filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
+    raw = bytearray(path.read_bytes())
+    raw[4096 * (root - 1) : 4096 * root] = b"\xa5" * 4096
+    path.write_bytes(raw)
+    with HistoryStore.open(path) as store:
+        assert len(store.salvaging(store.find)) == 30
+        (message,) = store.messages
+        assert "All 30 tests that it tells of are recovered." in message
+        assert store.get(30).result.figures["write"].values == [1e6 + 29]
 
 
 def test_a_newer_one_is_only_read(path: Path) -> None:
