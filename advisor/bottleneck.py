@@ -46,6 +46,9 @@ _LOSS_ROOM = 1.5
 #: Packets that came out of order for each that came: so many are lost or overtaken ones, not chance.
 _DISORDER = 0.005
 
+#: Bytes a second that the lab's one processor carries in any case; from a gigabit on it may be what limits.
+_LAB_CARRIES = 100e6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
@@ -293,10 +296,12 @@ def _long_way(seen: _Seen) -> Bottleneck | None:
     load = seen.load
     if not load.calls or seen.way_s < _MOST * load.trip_s or load.under_way < _MOST:
         return None
+    trip = f"A request took {_time(load.trip_s)}, of which the way there and back takes {_time(seen.way_s)}"
+    if seen.way_s >= load.trip_s:
+        trip = f"A request took {_time(load.trip_s)}, no longer than one that does nothing"
     return _found(
         "round-trips",
-        f"A request took {_time(load.trip_s)}, of which the way there and back takes {_time(seen.way_s)}; "
-        f"{load.calls} requests were made, {load.under_way:.1f} at once.",
+        f"{trip}; {load.calls} requests were made, {load.under_way:.1f} at once.",
         "high" if seen.line else "medium",
     )
 
@@ -349,6 +354,11 @@ def _besides(seen: _Seen, kind: Kind) -> list[str]:
     found: list[str] = []
     if seen.line is not None and load.speed / seen.line < _FULL:
         found.append(f"The test used {_part(load.speed / seen.line)} of what the link can carry.")
+        if link is not None and link.emulated and seen.line > _LAB_CARRIES:
+            found.append(
+                "The lab has one processor for client, server and link together: that, not the link, limits "
+                "what it shows of such a rate."
+            )
     if seen.busy >= _BUSY and kind != "client":
         found.append(_processors(load))
     if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:

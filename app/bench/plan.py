@@ -66,13 +66,13 @@ def plan_test(
             note = _note(rate_bps, free if limited else None)
     if spec.grid is not None:
         return _grid_plan(spec, spec.grid, speed if rate_bps else None, free)
-    took = spec.rounds * _round_s(spec, speed, rtt_s)
+    took = spec.rounds * _round_s(spec, speed, rtt_s) + (spec.size / speed if _written_once(spec) else 0.0)
     if own is not None and spec.seconds is not None:
         took = min(took, max(spec.seconds, 2 * took / spec.rounds))
     return TestPlan(
         spec=spec,
         seconds=took if rate_bps else spec.seconds,
-        bytes=_crossing(spec),
+        bytes=spec.total * _copies(spec),
         free=free,
         note=note,
     )
@@ -80,7 +80,7 @@ def plan_test(
 
 def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSpec, bool]:
     """Return the test of one file with a size that fits the time, and whether the free space limits it."""
-    each_s = (spec.seconds or 0) * (1 - _OVERHEAD) / spec.rounds / _ways(spec)
+    each_s = (spec.seconds or 0) * (1 - _OVERHEAD) / _copies(spec)
     wanted = min(max(int(speed * each_s), _LEAST), _MOST)
     size = wanted if room is None else min(wanted, max(room, _LEAST))
     return msgspec.structs.replace(spec, size=max(size // _GRAIN, 1) * _GRAIN), size < wanted
@@ -111,15 +111,19 @@ def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
     return trips * (rtt_s + _CALL_S) + _ways(spec) * spec.size / speed
 
 
-def _crossing(spec: TestSpec) -> int:
-    if spec.direction == "read" and spec.workload == "file":
-        return spec.total * (spec.rounds + 1)  # written once, to be read
-    return spec.total * spec.rounds * (1 if spec.direction == "write" else 2)
+def _copies(spec: TestSpec) -> int:
+    """Return how often each byte crosses the network in all repeats."""
+    return spec.rounds * _ways(spec) + int(_written_once(spec))
+
+
+def _written_once(spec: TestSpec) -> bool:
+    """Whether the file is written before the first repeat only, so that there is something to read."""
+    return spec.direction == "read" and spec.workload == "file"
 
 
 def _ways(spec: TestSpec) -> int:
     """Return how often each byte crosses the network in a repeat."""
-    return 1 if spec.direction == "write" or (spec.direction == "read" and spec.workload == "file") else 2
+    return 1 if spec.direction == "write" or _written_once(spec) else 2
 
 
 def _grid_plan(spec: TestSpec, grid: Grid, speed: float | None, free: int | None) -> TestPlan:

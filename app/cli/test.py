@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
 from app.bench.grid_model import Grid
+from app.bench.grid_verdict import WAYS
 from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size, format_speed
 
@@ -143,8 +144,10 @@ def _short(found: Bottleneck | None) -> str:
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:
     """Return what held the test back, and why that is known."""
-    what = f"{KINDS[found.kind]} ({found.confidence} confidence)" if found.kind != "unclear" else "not clear"
-    return [f"Held back by: {what}", *(f"  {line}" for line in found.evidence)]
+    what = f"held back by {KINDS[found.kind]} ({found.confidence} confidence)"
+    if found.kind == "unclear":
+        what = "what held it back is not clear"
+    return [f"{WAYS[found.way]}: {what}", *(f"  {line}" for line in found.evidence)]
 
 
 def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:

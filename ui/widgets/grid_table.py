@@ -29,7 +29,8 @@ class GridTable(PlainTable):
             _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"), _tr("Held back by"),
         ]  # fmt: skip
         super().__init__("grid", _tr("Result of the grid"), titles)
-        self.horizontalHeader().setSectionResizeMode(len(titles) - 1, QHeaderView.ResizeMode.ResizeToContents)
+        for words in (0, len(titles) - 1):
+            self.horizontalHeader().setSectionResizeMode(words, QHeaderView.ResizeMode.ResizeToContents)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))

@@ -104,6 +104,24 @@ def test_answers_that_wait_for_each_other_are_not_the_servers_delay() -> None:
     assert find_bottleneck("read", replace(seen, bytes=3 << 20, calls=48), FAST).kind == "server"
 
 
+def test_what_limits_the_labs_quick_links_is_said() -> None:
+    seen = load(bytes=256 << 20, seconds=0.8, calls=264, rtt_s=11.4, cpu=1.0)
+    for link, said in ((LinkFacts(rate_bps=10e9, emulated=True), True), (LinkFacts(rate_bps=10e9), False)):
+        text = " ".join(find_bottleneck("read", seen, link).evidence)
+        assert ("The lab has one processor for client, server and link" in text) is said
+    slow = find_bottleneck("read", load(bytes=8 << 20), replace(FAST, emulated=True))
+    assert not any("The lab" in line for line in slow.evidence)
+
+
+def test_a_request_is_not_said_to_be_shorter_than_its_way() -> None:
+    seen = load(bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.1, network_s=0.0207)
+    assert (
+        find_bottleneck("read", seen, GIGABIT)
+        .evidence[0]
+        .startswith("A request took 18.3 ms, no longer than one that does nothing; 60 requests")
+    )
+
+
 def test_a_short_transfer_says_little() -> None:
     seen = load(
         seconds=0.03, bytes=8 << 20, calls=8, rtt_s=0.03, network_s=0.003, cpu=None, core=None, worker=1.0
@@ -118,6 +136,6 @@ def test_what_else_was_seen_is_said() -> None:
         segments=900, again=3, interfaces={"eth0": Traffic(received=100, sent=100, drops=7)},
     )  # fmt: skip
     text = " ".join(find_bottleneck("write", seen, GIGABIT).evidence)
-    for words in ("20.2 ms, of which", "0.0566 % of what the link", "all together 95 %", "40 ms each before",
+    for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %", "40 ms each before",
                   "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
         assert words in text

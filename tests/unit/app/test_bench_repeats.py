@@ -282,6 +282,17 @@ def test_a_preset_leaves_room_on_the_server() -> None:
     assert plan_test(small, 0, fast).spec.count == 1
 
 
+def test_a_read_leaves_time_for_the_writing_before_it() -> None:
+    spec = TestSpec(path="/m", direction="read")
+    link = LinkFacts(rate_bps=100e6, rtt_s=0.001)
+    plan = plan_test(TestPlanArgs(spec=spec, preset="quick"), None, link)
+    assert plan.seconds is not None
+    assert 13 < plan.seconds <= 15
+    # Written once, read for the warm-up and six times more, at what 100 Mbit/s carry.
+    assert plan.bytes == 8 * plan.spec.size
+    assert plan.bytes / 11.8e6 < 15 * 0.86
+
+
 def test_a_link_that_nobody_knows_is_said() -> None:
     plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, None)
     assert "not known" in plan.note

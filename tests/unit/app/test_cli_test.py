@@ -91,10 +91,10 @@ def figure(values: list[float], **changes: Any) -> Figure:
 def test_what_held_it_back_is_said() -> None:
     found = Bottleneck(kind="round-trips", evidence=["A request took 20 ms.", "It is so."], confidence="high")
     lines = bottleneck_lines(found)
-    assert lines[0] == "Held back by: the round trips to the server (high confidence)"
+    assert lines[0] == "To the server: held back by the round trips to the server (high confidence)"
     assert lines[1:] == ["  A request took 20 ms.", "  It is so."]
     unclear = Bottleneck(kind="unclear", evidence=["Nothing stands out."], confidence="low")
-    assert bottleneck_lines(unclear)[0] == "Held back by: not clear"
+    assert bottleneck_lines(unclear)[0] == "To the server: what held it back is not clear"
 
 
 def test_a_reads_disorder_stands_beside_what_was_sent_again() -> None:
