@@ -12,7 +12,6 @@ from app.cli.apply import add_arguments as add_apply
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
-from app.cli.experiment import LIBRARY
 from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
@@ -260,8 +259,6 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("mount needs SHARE and MOUNTPOINT")
     if args.command == "history" and lab:
         parser.error("history reads what was kept; leave --lab out")
-    if args.command == "experiment" and lab and args.action in LIBRARY:
-        parser.error(f"experiment {args.action} needs no host; leave --lab out")
     if args.command == "lint" and lab:
         parser.error("lint judges options without mounting anything; leave --lab out")
     if args.command == "umount" and not lab and not args.mount_point:

@@ -117,7 +117,9 @@ def check(made: ExperimentPlan, result: ExperimentResult, outcomes: list[Outcome
         assert name not in factors or words in reasons[name]
 
 
-def test_the_best_is_found_within_its_time(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
+def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
+    lab: "Guest", lab_link: Callable[[str], Any]
+) -> None:
     lab_link("rate=100mbit,delay=5ms")
     factors = [Factor(name="rsize", levels=["1024"]), Factor(name="read_ahead_kb", levels=["8192"])]
     args = BestArgs(
@@ -128,17 +130,32 @@ def test_the_best_is_found_within_its_time(lab: "Guest", lab_link: Callable[[str
         size=MIB,
         budget_s=30,
     )
+    plans: list[ExperimentPlan] = []
     outcomes: list[Outcome] = []
+    enough = threading.Event()
 
     def take(event: ExperimentEvent) -> None:
+        if event.plan is not None:
+            plans.append(event.plan)
         if event.outcome is not None:
             outcomes.append(event.outcome)
+        if len(outcomes) == 2 and event.phase == "trial":
+            enough.set()
 
-    result: BestResult = lab.client.submit("experiment.best", args, take).result(110)
+    call = lab.client.submit("experiment.best", args, take)
+    assert enough.wait(60)
+    call.cancel()
+    with pytest.raises(AppError) as caught:
+        call.result(30)
+    assert caught.value.kind is ErrorKind.CANCELLED
+    rest = ExperimentRunArgs(plan=plans[0], done=outcomes.copy())
+    result: BestResult = lab.client.submit("experiment.search", rest, take).result(110)
     answer = result.answer
+    assert [outcome.order for outcome in outcomes] == list(range(answer.trials))
+    assert outcomes[-1].left_s == 0
     assert answer.candidates == len(result.plan.sets) == 4
-    assert answer.trials == len(outcomes) > 0
     assert {outcome.state for outcome in outcomes} <= {"ok", "skipped"}
+    assert result.struck == []
     assert answer.current is None or answer.current.levels["rsize"] == "1024"
     assert answer.winner.levels["rsize"] == "default"
     assert result.options == "vers=4.2"
