@@ -136,6 +136,6 @@ def test_what_else_was_seen_is_said() -> None:
         segments=900, again=3, interfaces={"eth0": Traffic(received=100, sent=100, drops=7)},
     )  # fmt: skip
     text = " ".join(find_bottleneck("write", seen, GIGABIT).evidence)
-    for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %", "40 ms each before",
-                  "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
+    for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %",
+                  "40 ms each before", "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
         assert words in text
