@@ -72,7 +72,7 @@ def lab_fault(lab: Guest) -> Iterator[Callable[..., None]]:
 def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
     """Boots a guest whose PID 1 does one job (inside_guest.py) and returns its answer."""
 
-    def carry_out(job: dict[str, Any]) -> dict[str, Any]:
+    def carry_out(job: dict[str, Any], timeout_s: float = 280) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("guest")
         file, launcher = folder / "job.json", folder / "init"
         file.write_text(json.dumps(job))
@@ -83,7 +83,7 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         done = subprocess.run(
             supervisor._command(folder, launcher, "512M"),
             env={"HOME": str(folder), "PATH": os.environ["PATH"]},
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=280, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False,
         )  # fmt: skip
         lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
         assert lines, done.stdout[-2000:] + done.stderr[-2000:]

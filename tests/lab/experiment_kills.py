@@ -44,7 +44,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
     outcomes: dict[int, Outcome] = {}
     story: list[str] = []
     stray: list[str] = []
-    end = time.monotonic() + 100 + 45 * kills
+    end = time.monotonic() + 200 + 120 * kills
     while (len(outcomes) < plan.trials or len(story) < kills) and time.monotonic() < end:
         if len(outcomes) == plan.trials:
             outcomes.clear()  # it was quicker than the killer: once more
@@ -87,7 +87,7 @@ def _run_and_kill(
         over.wait(moment_s)
         _kill(agent, target)
     with contextlib.suppress(AppError):
-        call.result(120)
+        call.result(300)
 
 
 def _kill(agent: LocalAgent, target: str) -> None:

@@ -296,13 +296,13 @@ def test_a_server_that_dies_in_a_trial_fails_it_and_the_run_goes_on(
 
 @pytest.mark.long
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("part", range(17))
+@pytest.mark.parametrize("part", range(5))
 def test_an_experiment_outlives_kills_at_random_moments(
     guest_job: Callable[..., dict[str, Any]], part: int
 ) -> None:
-    """Three kills a guest, fifty-one in all: of the agent, the helper, the worker and the window."""
-    found = guest_job({"kills": {"kills": 3, "seed": part}})
-    assert len(found["story"]) == 3
+    """Ten kills a guest, fifty in all: of the agent, the helper, the workers and the window."""
+    found = guest_job({"kills": {"kills": 10, "seed": part}}, timeout_s=2000)
+    assert len(found["story"]) == 10
     assert found["done"] == list(range(found["planned"])), found["story"]
     assert found["stray"] == [], found["story"]
     assert found["left"] == {"processes": [], "mounts": [], "clients": [], "files": []}, found
