@@ -65,20 +65,25 @@ class Keeper:
         self._off = off
 
     def begin(self, plan: ExperimentPlan) -> None:
-        """Begin to keep an experiment."""
+        """Begin to keep an experiment; that it cannot be kept is told."""
         if not self._off:
-            self.number = begin(plan)
+            try:
+                self.number = begin(plan)
+            except AppError as error:
+                self._give_up(error)
 
     def keep(self, outcome: Outcome) -> None:
         """Keep a finished trial; the first that cannot be kept is told."""
-        if self._off:
-            return
-        try:
-            keep(self.number, outcome)
-        except AppError as error:
-            self._off = True
-            self.line.clear()
-            print(f"mountwright: The trials are not kept: {error.message}", file=sys.stderr, flush=True)
+        if not self._off:
+            try:
+                keep(self.number, outcome)
+            except AppError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: AppError) -> None:
+        self._off = True
+        self.line.clear()
+        print(f"mountwright: The trials are not kept: {error.message}", file=sys.stderr, flush=True)
 
 
 class BestReport(msgspec.Struct, frozen=True, kw_only=True):
