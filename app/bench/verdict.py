@@ -8,13 +8,33 @@ from app.bench.result import CacheReport
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
-    from app.bench.result import CacheMethod, Transfer
+    from app.bench.result import CacheMethod, TestResult, Transfer
 
 _METHODS: dict[CacheMethod, str] = {
     "fadvise": "The client's cache was told to drop the file before the read.",
     "direct": "The file was read past the client's cache (O_DIRECT).",
     "fresh-mount": "The read relies on the file system having been mounted afresh.",
 }
+
+_FLUSHED = (
+    "The time to the server ends when the server says that it has the data (fsync). One that exports “async” "
+    "says so before they are on its disk."
+)
+_FROM_MEMORY = (
+    "What was read had been written just before, so the server will have answered from its memory and not "
+    "from its disk, which may be slower. Files larger than its memory show the disk."
+)
+
+
+def beyond_the_figures(result: TestResult) -> list[str]:
+    """Return what the figures of a test on NFS do not say about the server's disk, in sentences."""
+    found: list[str] = []
+    ways = {cell.way for cell in result.grid}
+    if result.nfs and (result.write is not None or "write" in ways):
+        found.append(_FLUSHED)
+    if result.nfs and ((result.read is not None and not result.read.cached) or "read" in ways):
+        found.append(_FROM_MEMORY)
+    return found
 
 
 def flag_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:
@@ -46,7 +66,10 @@ def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None
     if cached:
         note = f"{_METHODS[method]} {why}"
     elif checked:
-        note = f"{_METHODS[method]} The server's byte counter confirms that it sent the whole file."
+        note = (
+            f"{_METHODS[method]} This computer's byte counter of the mount says that as much as was read "
+            "came from the server; what other programs read on that mount meanwhile would count, too."
+        )
     else:
         note = f"{_METHODS[method]} This is not NFS, so there is no counter that could confirm it."
     return CacheReport(method=method, checked=checked, cached=cached or transfer.cached, note=note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from app.bench.verdict import beyond_the_figures
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
 from app.units import format_duration, format_rate, format_size, format_speed
 
@@ -133,7 +134,7 @@ def test_text(result: TestResult) -> str:
         lines.append(f"Link: {link_text(result.link)}")
     if result.grid:
         lines += ["", table(grid_rows(result.grid)), "", *_meaning_lines(result)]
-        return "\n".join([*lines, *result.notes])
+        return "\n".join([*lines, *beyond_the_figures(result), *result.notes])
     rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "SENT AGAIN", "OUT OF ORDER"]]
     if result.write is not None:
         rows.append(["write", *_transfer_cells(result.write), "—"])
@@ -146,7 +147,7 @@ def test_text(result: TestResult) -> str:
     lines += _meaning_lines(result)
     if result.cache is not None:
         lines.append(result.cache.note)
-    return "\n".join([*lines, *result.notes])
+    return "\n".join([*lines, *beyond_the_figures(result), *result.notes])
 
 
 def _meaning_lines(result: TestResult) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from advisor.analysis import ENOUGH
 from app.history.model import Filter
 from app.history.store import HistoryStore
 
@@ -12,18 +13,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.bench.result import TestSpec
+    from app.history.model import Row
 
 log = logging.getLogger("history")
 
 #: Older ones have probably seen another network.
 _NEWEST = 500
+#: A file of half to twice the size is the same to a link; a much smaller one is over before it has begun.
+_SIZES = 2
 
 
 def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None = None) -> dict[str, float]:
     """Return the best medians of tests that did the same, by direction ("write", "read"); bytes a second.
 
+    A median counts if it is of enough repeats that are not far apart: the best of many single looks would be
+    the luckiest one.
+
     Args:
-        spec: small files are compared with files of the same size, a file with files of any size.
+        spec: compared with tests that moved half to twice as much, small files with files of the same size.
         share: server:/export.
         link: name of the lab's link, "" on a real one.
         path: of the history; the person's own if None.
@@ -33,13 +40,30 @@ def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None
     """
     wanted = Filter(share=share, link=link, kind=spec.workload, limit=_NEWEST)
     with HistoryStore.open(path) as store:
-        rows = [row for row in store.find(wanted) if row.link == link]
+        rows = [row for row in store.find(wanted) if row.link == link and _is_like(row, spec)]
         for message in store.messages:
             log.warning("%s", message)
-    if spec.workload == "files":
-        rows = [row for row in rows if row.size == row.count * spec.size]
-    speeds = {
-        "write": [row.write for row in rows if row.write is not None],
-        "read": [row.read for row in rows if row.read is not None and not row.read_cached],
-    }
-    return {way: max(values) for way, values in speeds.items() if values}
+        speeds = {
+            "write": [(row.write, row.id) for row in rows if row.write is not None],
+            "read": [(row.read, row.id) for row in rows if row.read is not None and not row.read_cached],
+        }
+        found = {
+            way: next((speed for speed, number in sorted(medians, reverse=True)
+                       if _counts(store, number, way, spec)), None)
+            for way, medians in speeds.items()
+        }  # fmt: skip
+    return {way: speed for way, speed in found.items() if speed is not None}
+
+
+def _is_like(row: Row, spec: TestSpec) -> bool:
+    """Return whether a test moved about as much, often enough."""
+    if row.repeats < ENOUGH or not spec.total <= row.size * _SIZES <= spec.total * _SIZES**2:
+        return False
+    return spec.workload != "files" or row.size == row.count * spec.size
+
+
+def _counts(store: HistoryStore, number: int, way: str, spec: TestSpec) -> bool:
+    """Return whether a test's median can be concluded from, and its file was opened alike."""
+    result = store.get(number).result
+    figure = result.figures.get(way)
+    return result.sync == spec.sync and figure is not None and not figure.wide

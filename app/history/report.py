@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
+from app.bench.verdict import beyond_the_figures
 from app.errors import AppError
 from app.history.comparing import compare_runs, speed_text
 from app.history.drawing import Series, Strip, curves, strips
@@ -141,6 +142,7 @@ def _details(run: Run) -> str:
         else "",
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
+        *(f"<p>{escape(text)}</p>" for text in beyond_the_figures(result)),
         f"<p>In use: <code>{escape(option_string(result.effective) or '—')}</code></p>",
         f"<p>{escape(environment_line(result.environment))}</p>",
     ]

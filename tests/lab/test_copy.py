@@ -205,6 +205,18 @@ def test_direct_reads_come_from_the_server(
     assert transfers(result)[1].server_bytes == 4 * MIB
 
 
+def test_random_records_are_asked_of_the_server_one_by_one(
+    lab: "Guest", link: Callable[[str], None], mount: Callable[[str], None]
+) -> None:
+    link("fast-ethernet")
+    mount("3")
+    read = transfers(copy(lab, workload="random", size=2 * MIB, block_size=16 * 1024))[1]
+    assert read.server_bytes == 2 * MIB
+    assert read.load is not None
+    # What the kernel reads ahead would bring many with one request.
+    assert read.load.calls >= 128
+
+
 @versions
 @pytest.mark.parametrize("phase", ["fsync", "read"])
 def test_cancel_leaves_no_file(

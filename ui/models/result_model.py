@@ -57,8 +57,11 @@ class ResultModel(QAbstractTableModel):
                   [format_size(column.bytes) for column, _ in columns])  # fmt: skip
         self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
                   [format_duration(column.transfer_s) for column, _ in columns])  # fmt: skip
-        self._add(self.tr("Flushing (fsync)"), self.tr("Time until the server had every byte."),
-                  [_time(column.fsync_s) for column, _ in columns])  # fmt: skip
+        flushed = self.tr(
+            "Time until the server said that it has every byte; one that exports “async” says so before they are "
+            "on its disk."
+        )
+        self._add(self.tr("Flushing (fsync)"), flushed, [_time(column.fsync_s) for column, _ in columns])
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
                   [_time(column.close_s) for column, _ in columns])  # fmt: skip
         if result.nfs:

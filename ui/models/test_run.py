@@ -10,8 +10,6 @@ from PySide6.QtCore import QCoreApplication
 from app.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from app.bench.result import TestResult, TestSpec
     from app.history.remember import Remembered
     from ui.bridge import BridgeCall
@@ -41,11 +39,6 @@ class TestRun:
     result: TestResult | None = None
     kept: Remembered | None = None
     stopping: bool = False
-
-    def add_best(self, best: Mapping[Way, float]) -> None:
-        """Compare it with these, too."""
-        for way, speed in best.items():
-            self.best[way] = max(speed, self.best.get(way, 0.0))
 
     def progress_text(self) -> str:
         """Return what it does now."""
@@ -86,34 +79,6 @@ class TestRun:
                 doing=text, moved=format_size(curve.moved), all=format_size(self.spec.total)
             )
         return words.get(timeline.phase or "prepare", words["prepare"])
-
-
-class Bests:
-    """The best speeds that tests of this session reached, kept apart by what was done and where."""
-
-    def __init__(self) -> None:
-        self._speeds: dict[object, dict[Way, float]] = {}
-
-    def of(self, place: object, spec: TestSpec) -> dict[Way, float]:
-        """Return the best speeds of tests like this one, of this mount."""
-        return dict(self._speeds.get(_kind(place, spec), {}))
-
-    def take(self, place: object, spec: TestSpec, result: TestResult) -> None:
-        """Add a result; a read from the cache is none."""
-        best = self._speeds.setdefault(_kind(place, spec), {})
-        cached = result.cache is not None and result.cache.cached
-        for way, speed in _speeds(result).items():
-            if way == "write" or not cached:
-                best[way] = max(speed, best.get(way, 0.0))
-
-
-def _kind(place: object, spec: TestSpec) -> object:
-    return place, spec.workload, spec.size if spec.workload == "files" else 0, spec.sync
-
-
-def _speeds(result: TestResult) -> Mapping[Way, float]:
-    ways: tuple[Way, ...] = ("write", "read")
-    return {way: result.figures[way].median for way in ways if way in result.figures}
 
 
 def _tr(text: str) -> str:

@@ -13,7 +13,7 @@ from app.errors import AppError, ErrorKind
 from app.history.best import best_speeds
 from app.history.remember import remember_test
 from ui.models.plan_text import plan_text, what_text
-from ui.models.test_run import Bests, TestRun
+from ui.models.test_run import TestRun
 from ui.models.test_target import target_of
 from ui.models.timeline import Timeline
 from ui.panels.quick_test_controls import QuickTestControls
@@ -68,7 +68,6 @@ class QuickTestPanel(QWidget):
         self._wish: Wish | None = None
         self._facts: Facts | None = None
         self._runs: dict[Key, TestRun] = {}
-        self._bests = Bests()
         self._active: tuple[Key, TestRun] | None = None
         #: Start was pressed before the plan was there.
         self._waiting = False
@@ -138,7 +137,6 @@ class QuickTestPanel(QWidget):
     def forget(self) -> None:
         """Drop every test: another host is shown now."""
         self._runs.clear()
-        self._bests = Bests()
         self._active = None
         self._planner.want(None)
         self._wish = None
@@ -157,9 +155,7 @@ class QuickTestPanel(QWidget):
         if target is None or self._active is not None or not _fits(spec, target):
             return False
         key = target.key
-        run = TestRun(
-            spec, Timeline(warm_up=spec.repeats > 1 and spec.grid is None), self._bests.of(key, spec)
-        )
+        run = TestRun(spec, Timeline(warm_up=spec.repeats > 1 and spec.grid is None))
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
@@ -169,7 +165,7 @@ class QuickTestPanel(QWidget):
         self._runs[key] = run
         self._active = (key, run)
         call.progressed.connect(partial(self._on_event, run))
-        call.succeeded.connect(partial(self._on_result, key, run))
+        call.succeeded.connect(partial(self._on_result, run))
         call.failed.connect(partial(self._on_failed, key, run))
         self._show_run()
         self.running_changed.emit(True)  # noqa: FBT003
@@ -185,7 +181,7 @@ class QuickTestPanel(QWidget):
         call.succeeded.connect(partial(self._on_recalled, run))
 
     def _on_recalled(self, run: TestRun, best: dict[Way, float]) -> None:
-        run.add_best(best)
+        run.best = best
         self._plot.show_references(run)
 
     def stop(self) -> None:
@@ -228,9 +224,8 @@ class QuickTestPanel(QWidget):
     def _on_event(self, run: TestRun, event: TestEvent) -> None:
         run.timeline.take(event)
 
-    def _on_result(self, key: Key, run: TestRun, result: TestResult) -> None:
+    def _on_result(self, run: TestRun, result: TestResult) -> None:
         run.result = result
-        self._bests.take(key, run.spec, result)
         call = self._run_blocking("history-keep", lambda: remember_test(result))
         call.succeeded.connect(partial(self._on_kept, run))
         call.failed.connect(self.failed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.bench.verdict import beyond_the_figures
 from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.grid_table import GridTable
@@ -91,7 +92,11 @@ class QuickTestResult(QWidget):
         self._rates.show_sentences(rates_texts(result))
         self._enough.show_sentences(result.enough)
         cache_note = [result.cache.note] if result.cache is not None else []
-        notes = [*cache_note, *(note for note in result.notes if note not in cache_note)]
+        notes = [
+            *cache_note,
+            *beyond_the_figures(result),
+            *(note for note in result.notes if note not in cache_note),
+        ]
         self._notes.setText("\n".join(notes))
 
     def show_kept(self, kept: Remembered | None) -> None:

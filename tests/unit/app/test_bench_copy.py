@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import history_world
 import msgspec
 import pytest
 from hypothesis import given
@@ -18,11 +19,12 @@ from app.bench import probe as probe_module
 from app.bench.copy import Copier, read_blocks, write_blocks
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory
+from app.bench.grid_model import GridCell
 from app.bench.meter import Meter, Progress
 from app.bench.probe import Look, Probe
 from app.bench.problems import explain
 from app.bench.result import TestSpec, Transfer
-from app.bench.verdict import cache_report, flag_cached
+from app.bench.verdict import beyond_the_figures, cache_report, flag_cached
 from app.bench.where import Where, find_mount, find_row
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
@@ -286,12 +288,12 @@ FAST_ETHERNET = LinkFacts(rate_bps=100e6)
 @pytest.mark.parametrize(
     ("read", "link", "cached", "words"),
     [
-        (transfer(1000), FAST_ETHERNET, False, "confirms"),
-        (transfer(1000), None, False, "confirms"),
+        (transfer(1000), FAST_ETHERNET, False, "byte counter of the mount"),
+        (transfer(1000), None, False, "byte counter of the mount"),
         (transfer(400), FAST_ETHERNET, True, "only 40 %"),
         (transfer(0), None, True, "only 0 %"),
         (transfer(1000, 20e6), FAST_ETHERNET, True, "faster than the link"),
-        (transfer(1000, 20e6), LinkFacts(), False, "confirms"),
+        (transfer(1000, 20e6), LinkFacts(), False, "byte counter of the mount"),
         (transfer(None, 20e6), FAST_ETHERNET, False, "not NFS"),
     ],
 )
@@ -324,6 +326,19 @@ def test_each_errno_has_its_message(number: int, kind: ErrorKind) -> None:
     assert "/mnt/a" in error.message
     assert error.hint
     assert "writing" in error.detail
+
+
+def test_what_the_figures_do_not_say_of_the_servers_disk() -> None:
+    result = history_world.result()
+    flushed, from_memory = beyond_the_figures(result)
+    assert "async" in flushed
+    assert "memory" in from_memory
+    assert beyond_the_figures(msgspec.structs.replace(result, read=None)) == [flushed]
+    assert beyond_the_figures(history_world.result(cached=True)) == [flushed]
+    assert beyond_the_figures(msgspec.structs.replace(result, nfs=False)) == []
+    cell = GridCell(pattern="randread", record=4096, depth=1, jobs=1)
+    grid = msgspec.structs.replace(result, write=None, read=None, grid=[cell])
+    assert beyond_the_figures(grid) == [from_memory]
 
 
 def test_root_is_told_of_root_squash(monkeypatch: pytest.MonkeyPatch) -> None:
