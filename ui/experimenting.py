@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from advisor.trials import Outcome
     from app.agent.protocol import HelloResult
     from app.bench.experiment.keeping import KeptExperiment
-    from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult
+    from app.bench.experiment.model import (
+        BestResult,
+        ExperimentEvent,
+        ExperimentPlan,
+        ExperimentResult,
+        Struck,
+    )
     from app.bench.experiment.recipe import Recipe, Size
     from ui.bridge import BridgeCall
     from ui.dialogs.copy_as import Run
@@ -57,7 +63,7 @@ class Experimenting(QObject):
         self.timeline = Timeline()
         self.stopping = False
         self._trial: tuple[str, int] = ("", 0)
-        self._start_planned = False
+        self._seen: list[Struck] | None = None
 
     @property
     def busy(self) -> bool:
@@ -81,7 +87,13 @@ class Experimenting(QObject):
         return self.plan is not None and self.plan.experiment.recipe == SEARCH
 
     def make_plan(
-        self, recipe: Recipe, share: str, size: Size, budget_s: float | None, *, start: bool = False
+        self,
+        recipe: Recipe,
+        share: str,
+        size: Size,
+        budget_s: float | None,
+        *,
+        seen: list[Struck] | None = None,
     ) -> None:
         """Have every option set tried on the share.
 
@@ -90,12 +102,12 @@ class Experimenting(QObject):
             share: server:/export.
             size: of the recipe.
             budget_s: seconds that it may take, None for no limit.
-            start: run it at once, if nothing has to be struck out.
+            seen: run it at once, if no more than this has to be struck out; None to wait for a start.
         """
         if self.busy:
             return
         self._clear()
-        self._start_planned = start
+        self._seen = seen
         self.share = share
         experiment = recipe.experiment(share, size, seed=secrets.randbelow(2**31))
         self._begin(
@@ -190,7 +202,8 @@ class Experimenting(QObject):
 
     def _on_planned(self, plan: ExperimentPlan) -> None:
         self.plan = plan
-        if self._start_planned and not plan.struck:
+        seen = self._seen
+        if seen is not None and all(one.levels in [known.levels for known in seen] for one in plan.struck):
             self.start()
 
     def _on_hello(self, hello: HelloResult) -> None:

@@ -75,11 +75,11 @@ class RecipeDialog(QDialog):
 
     Signals:
         saved: the Recipe.
-        run_wanted: the Recipe, and its size.
+        run_wanted: the Recipe, its size, and what was seen to be struck out (a list of Struck).
     """
 
     saved = Signal(object)
-    run_wanted = Signal(object, str)
+    run_wanted = Signal(object, str, object)
 
     def __init__(self, parent: QWidget, draft: Draft, estimating: Estimating, run: Run) -> None:
         super().__init__(parent)
@@ -89,6 +89,7 @@ class RecipeDialog(QDialog):
         self._run = run
         self._estimating = estimating
         estimating.setParent(self)
+        self._seen: list[Struck] = []
         #: What is edited, None while it is not a recipe.
         self._recipe: Recipe | None = None
         self._problem = ""
@@ -126,7 +127,9 @@ class RecipeDialog(QDialog):
         self._save.setObjectName("recipe-save")
         self._start = QPushButton(self.tr("&Run"))
         self._start.setObjectName("recipe-run")
-        self._start.setToolTip(self.tr("Tries every option set, and starts if all of them can be measured."))
+        self._start.setToolTip(
+            self.tr("Tries every option set, and starts unless something more has to be struck out.")
+        )
         self._lay_out(parent.window().size())
         self._form.set_recipe(draft.recipe)
         self._text.setPlainText(draft.text or recipe_toml(draft.recipe))
@@ -258,6 +261,7 @@ class RecipeDialog(QDialog):
                 text = self.tr("If every set can be mounted: {text}").format(text=text)
             self._told.setText(" ".join([text, *plan.notes]))
             struck += plan.struck
+            self._seen = plan.struck
             self._show_struck([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
         self._form.show_struck(struck)
 
@@ -296,7 +300,7 @@ class RecipeDialog(QDialog):
         recipe = self._recipe
         if self._leaving and recipe is not None:
             self._leaving = False
-            self.run_wanted.emit(recipe, self._extent())
+            self.run_wanted.emit(recipe, self._extent(), self._seen)
             self.accept()
 
     # Qt overrides

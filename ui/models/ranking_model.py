@@ -53,6 +53,8 @@ class RankingModel(QAbstractTableModel):
             return f"{standing.place}{tie}"
         if column == _MEDIAN:
             return written(figure, standing.median)
+        if column == _INTERVAL and len(standing.values) < 2:
+            return "—"
         if column == _INTERVAL:
             return f"{written(figure, standing.low)} – {written(figure, standing.high)}"  # noqa: RUF001
         if column == _TIMEOUTS:

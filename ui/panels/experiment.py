@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from app.bench.experiment.keeping import ExperimentLine
+    from app.bench.experiment.model import Struck
     from app.bench.experiment.recipe import Size, Study
     from app.history.export import Format
     from ui.bridge import BridgeCall
@@ -255,8 +256,8 @@ class ExperimentPanel(QWidget):
         dialog.run_wanted.connect(self._on_run)
         dialog.open()
 
-    def _on_run(self, recipe: Recipe, size: Size) -> None:
-        self._experimenting.make_plan(recipe, self._share, size, self._setup.budget_s, start=True)
+    def _on_run(self, recipe: Recipe, size: Size, seen: list[Struck]) -> None:
+        self._experimenting.make_plan(recipe, self._share, size, self._setup.budget_s, seen=seen)
 
     def _on_saved(self, recipe: Recipe) -> None:
         found = self._run("recipes", recipes)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.experiment_values import key_of
+from app.bench.experiment.factors import label
 from app.bench.experiment.findings import (
     answer_said,
     figure_label,
@@ -32,6 +33,7 @@ from app.bench.experiment.findings import (
 from app.bench.experiment.model import Struck
 from app.bench.experiment.so_far import best_so_far
 from ui.dialogs.buttons import show_outline
+from ui.models.experiment_words import in_words, setting_text
 from ui.models.figure_words import written
 from ui.models.ranking_model import RankingModel
 from ui.speed_units import SPEED_UNITS
@@ -45,6 +47,7 @@ from ui.widgets.study_view import StudyView
 from ui.widgets.surface_view import SurfaceView
 
 if TYPE_CHECKING:
+    from advisor.trials import Outcome
     from app.bench.experiment.findings import Findings
     from app.bench.experiment.model import BestResult, ExperimentPlan, PlannedSet
     from app.bench.experiment.recipe import Study
@@ -218,7 +221,7 @@ class ExperimentResults(QWidget):
     def _find(self) -> None:
         """Have the findings made on a thread; while one is at work, the next waits."""
         now = self._experimenting
-        plan, outcomes = now.plan, list(now.outcomes.values())
+        plan, outcomes = now.plan, self._in_order()
         workload, figure = self._work.currentData(), self._figure.currentData()
         if plan is None or not outcomes or not figure:
             return
@@ -239,6 +242,14 @@ class ExperimentResults(QWidget):
         call.succeeded.connect(partial(self._on_found, plan))
         call.failed.connect(self._on_failed)
         call.finished.connect(self._on_finished)
+
+    def _in_order(self) -> list[Outcome]:
+        """Return the outcomes in the order of the plan's sets, for words come in no order of their own."""
+        plan = self._experimenting.plan
+        sets = plan.sets if plan is not None else []
+        places = {key_of(one.levels): place for place, one in enumerate(sets)}
+        outcomes = self._experimenting.outcomes.values()
+        return sorted(outcomes, key=lambda one: places.get(key_of(one.levels), len(places)))
 
     def _on_failed(self, error: AppError) -> None:
         self._said["warn"].show_sentences([error.message])
@@ -263,13 +274,16 @@ class ExperimentResults(QWidget):
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
         said = found.said
+        if self._experimenting.busy:
+            # What a few trials say of single factors may be gone with the next ones.
+            said = [one for one in said if one[0] != "info"]
         if self._experimenting.searches:
             # Few trials of few of its sets: what sets have in common is not said of them.
             said = [one for one in found.said if one[0] == "warn"]
             said = [*(answer_said(best, written) if best is not None else []), *said]
         self._answer.show_answer(best.answer if best is not None else None)
         for tone, sentences in self._said.items():
-            sentences.show_sentences([text for one, text in said if one == tone])
+            sentences.show_sentences([in_words(text) for one, text in said if one == tone])
         if not self._experimenting.busy and not self._experimenting.searches:
             self._show_pictures(found)
         self._on_selection()
@@ -289,10 +303,10 @@ class ExperimentResults(QWidget):
             for curve in found.curves:
                 plot: Any = CurvePlot()
                 plot.draw(curve)
-                self._add(heading(curve.factor, scale=1.0), plot)
+                self._add(heading(label(curve.factor), scale=1.0), plot)
         for matrix in found.matrices:
-            fixed = ", ".join(f"{name}={level}" for name, level in matrix.fixed.items())
-            title = f"{matrix.row_factor} × {matrix.column_factor}"  # noqa: RUF001 - the sign
+            fixed = ", ".join(f"{label(name)} {level}" for name, level in matrix.fixed.items())
+            title = f"{label(matrix.row_factor)} ↓  {label(matrix.column_factor)} →"
             heat = HeatMap()
             heat.show_matrix(matrix)
             self._add(heading(f"{title}, {fixed}" if fixed else title, scale=1.0), heat)
@@ -327,7 +341,7 @@ class ExperimentResults(QWidget):
         self._chosen = set_of(levels, plan.sets) if levels is not None and plan is not None else None
         self._export.setEnabled(bool(self._experimenting.number) and not self._experimenting.busy)
         self._use.setEnabled(self._chosen is not None and not self._experimenting.busy)
-        self._used.setText(self._chosen.options if self._chosen is not None else "")
+        self._used.setText(setting_text(self._chosen) if self._chosen is not None else "")
 
     def _on_use(self) -> None:
         plan, found = self._experimenting.plan, self._found

@@ -51,7 +51,7 @@ class FactorPicker(QWidget):
                 Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
             )
             item.setCheckState(Qt.CheckState.Unchecked)
-            item.setToolTip(choice.name)
+            item.setToolTip(f"{choice.label} ({choice.name})")
             item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, choice.help)
             self._list.addItem(item)
         self._help = MutedLabel(wrap=True)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.experiment_values import lower_is_better
+from app.bench.experiment.factors import label
 from ui import theme
 from ui.models.figure_words import written
 
@@ -50,10 +51,14 @@ class HeatMap(QTableWidget):
     def show_matrix(self, matrix: Matrix) -> None:
         """Show this one."""
         self._matrix = matrix
+        down, across = label(matrix.row_factor), label(matrix.column_factor)
+        self.setAccessibleDescription(
+            self.tr("{down} down, {across} across").format(down=down, across=across)
+        )
         self.setRowCount(len(matrix.rows))
         self.setColumnCount(len(matrix.columns))
-        self.setVerticalHeaderLabels([f"{matrix.row_factor} {level}" for level in matrix.rows])
-        self.setHorizontalHeaderLabels([f"{matrix.column_factor} {level}" for level in matrix.columns])
+        self.setVerticalHeaderLabels(matrix.rows)
+        self.setHorizontalHeaderLabels(matrix.columns)
         known = [cell for row in matrix.cells for cell in row if cell is not None]
         best = (min if lower_is_better(matrix.figure) else max)(known, default=None)
         for row, cells in enumerate(matrix.cells):

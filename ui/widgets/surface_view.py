@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.bench.experiment.factors import label
 from ui import theme
 from ui.models.figure_words import written
 
@@ -107,10 +108,16 @@ class SurfaceView(QWidget):
             (level, self._place(row_edge, column, 0.0))
             for level, column in zip(matrix.columns, axes[1], strict=True)
         ]
+        middle = self._place(0.5, 0.5, 0.0).x()
         for text, point in places:
-            painter.drawText(point + QPointF(-metrics.horizontalAdvance(text) / 2, metrics.ascent()), text)
+            # Outwards, so that the last of both axes do not meet.
+            width = metrics.horizontalAdvance(text)
+            shift = -width if point.x() < middle else 0
+            painter.drawText(point + QPointF(shift, metrics.ascent()), text)
         text = self.tr("{rows} × {columns}; highest point {top}").format(  # noqa: RUF001 - the sign
-            rows=matrix.row_factor, columns=matrix.column_factor, top=written(matrix.figure, top)
+            rows=label(matrix.row_factor),
+            columns=label(matrix.column_factor),
+            top=written(matrix.figure, top),
         )
         painter.drawText(QPointF(8, metrics.height()), text)
 

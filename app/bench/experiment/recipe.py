@@ -135,7 +135,7 @@ def _work(work: RecipeWork, *, quick: bool) -> Work:
     count = (work.quick_count if quick else 0) or work.count
     # Its name is the study's, which says how much was copied then.
     cut = (
-        f", cut to {count} x {format_size(size)}"
+        f", cut to {f'{count} x ' if work.count > 1 else ''}{format_size(size)}"
         if (size, count) != (parse_size(work.size), work.count)
         else ""
     )
