@@ -58,8 +58,8 @@ class ResultModel(QAbstractTableModel):
         self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
                   [format_duration(column.transfer_s) for column, _ in columns])  # fmt: skip
         flushed = self.tr(
-            "Time until the server said that it has every byte; one that exports “async” says so before they are "
-            "on its disk."
+            "Time until the server said that it has every byte; one that exports “async” says so before "
+            "they are on its disk."
         )
         self._add(self.tr("Flushing (fsync)"), flushed, [_time(column.fsync_s) for column, _ in columns])
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
