@@ -17,6 +17,7 @@ from app.bench.experiment.factors import (
     STREAMS,
     TRANSFER_SIZE,
 )
+from app.bench.experiment.model import SEARCH
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 def size_sentence(plan: ExperimentPlan) -> str:
     """Return how much a plan is, in trials, time and bytes."""
     experiment = plan.experiment
+    if experiment.recipe == SEARCH:
+        return _tr(
+            "{sets} option sets to choose among. Trials for {time} at most, each with {space} on the server."
+        ).format(sets=len(plan.sets), time=format_duration(plan.seconds), space=format_size(plan.space))
     parts = [
         _count(len(plan.sets), _tr("1 option set"), _tr("{count} option sets")),
         _count(len(experiment.workloads), _tr("1 workload"), _tr("{count} workloads")),

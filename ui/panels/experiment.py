@@ -185,7 +185,7 @@ class ExperimentPanel(QWidget):
             possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
         )  # fmt: skip
         self._about.setVisible(now.plan is None and not now.busy)
-        self._plan.show_plan(now.plan)
+        self._plan.show_plan(now.plan, ahead=not now.busy and not now.outcomes)
         self._progress.refresh()
         self._results.show_study(self._study())
         self._results.refresh()

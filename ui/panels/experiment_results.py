@@ -114,6 +114,14 @@ class ExperimentResults(QWidget):
         self._pictures = QVBoxLayout()
         self._answer = SearchAnswer()
         self._answer.chosen.connect(self._choose)
+        self._alone = MutedLabel(
+            self.tr(
+                "Each set by its own trials alone, which may be few; what stands above weighs all of them "
+                "together."
+            ),
+            wrap=True,
+        )
+        self._alone.hide()
         self._dropped = StruckList()
         self._dropped_fold = Fold("experiment-dropped", [self._dropped])
         self._study = StudyView("experiment-then")
@@ -171,6 +179,7 @@ class ExperimentResults(QWidget):
         layout.addWidget(self._answer)
         layout.addWidget(self._said["ok"])
         layout.addWidget(self._said["warn"])
+        layout.addWidget(self._alone)
         layout.addWidget(self._table)
         layout.addLayout(use)
         layout.addWidget(self._said["info"])
@@ -281,7 +290,8 @@ class ExperimentResults(QWidget):
             # Few trials of few of its sets: what sets have in common is not said of them.
             said = [one for one in found.said if one[0] == "warn"]
             said = [*(answer_said(best, written) if best is not None else []), *said]
-        self._answer.show_answer(best.answer if best is not None else None)
+        self._answer.show_answer(best.answer if best is not None else None, plan.sets)
+        self._alone.setVisible(best is not None)
         for tone, sentences in self._said.items():
             sentences.show_sentences([in_words(text) for one, text in said if one == tone])
         if not self._experimenting.busy and not self._experimenting.searches:

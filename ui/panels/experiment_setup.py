@@ -149,6 +149,7 @@ class ExperimentSetup(QWidget):
 
     def show_recipes(self, recipes: list[Recipe], name: str = "") -> None:
         """Offer these, and choose the one of this name."""
+        searched = self.searches and not name
         kept = name or (self.recipe.name if self.recipe is not None else "")
         self._recipe.blockSignals(True)  # noqa: FBT003
         self._recipe.clear()
@@ -158,7 +159,8 @@ class ExperimentSetup(QWidget):
             self._recipe.addItem(own if recipe.own else recipe.title)
         self._recipe.addItem(self.tr("Find the best setting within a time"))
         names = [recipe.name for recipe in recipes]
-        self._recipe.setCurrentIndex(names.index(kept) if kept in names else 0)
+        place = len(names) if searched else 0
+        self._recipe.setCurrentIndex(names.index(kept) if kept in names else place)
         self._recipe.blockSignals(False)  # noqa: FBT003
         self._on_chosen()
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.bench.experiment.factors import label
 from ui.models.experiment_words import size_sentence
+from ui.widgets.fold import Fold
 from ui.widgets.labels import heading, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.struck_list import StruckList
@@ -34,19 +35,28 @@ class ExperimentPlanView(QWidget):
         self._grid.setVerticalSpacing(3)
         self._grid.setColumnStretch(1, 1)
         self._struck = StruckList()
+        self._fold = Fold("experiment-varied", [self._levels, self._struck])
+        self._open: bool | None = None
         self._notes = Sentences("", "info")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._title)
         layout.addWidget(self._text)
-        layout.addWidget(self._levels)
-        layout.addWidget(self._struck)
+        layout.addWidget(self._fold)
         layout.addWidget(self._notes)
         self.hide()
 
-    def show_plan(self, plan: ExperimentPlan | None) -> None:
-        """Show this plan."""
+    def show_plan(self, plan: ExperimentPlan | None, *, ahead: bool) -> None:
+        """Show this plan.
+
+        Args:
+            plan: None for none.
+            ahead: whether it is still to be run; afterwards what it found is of more interest.
+        """
         self.setVisible(plan is not None)
+        if ahead != self._open or plan is not self._plan:
+            self._open = ahead
+            self._fold.set_open(on=ahead)
         if plan is self._plan:
             return
         self._plan = plan
@@ -55,6 +65,9 @@ class ExperimentPlanView(QWidget):
         title = plan.experiment.title
         self._title.setText(self.tr("Plan: {title}").format(title=title) if title else self.tr("Plan"))
         self._text.setText(size_sentence(plan))
+        varied = self.tr("What is varied")
+        struck = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
+        self._fold.set_title(struck if plan.struck else varied)
         self._show_levels(plan)
         self._notes.show_sentences(plan.notes)
 

@@ -23,7 +23,6 @@ class Fold(QWidget):
         self._title = ""
         self._button = QPushButton()
         self._button.setObjectName(name)
-        self._button.setCheckable(True)
         self._button.setFlat(True)
         self._body = QWidget()
         body = QVBoxLayout(self._body)
@@ -38,14 +37,23 @@ class Fold(QWidget):
         layout.setSpacing(2)
         layout.addLayout(top)
         layout.addWidget(self._body)
-        self._button.toggled.connect(self._show)
-        self._show(on=False)
+        self._button.clicked.connect(self._on_clicked)
+        self._open = False
+        self._show()
 
     def set_title(self, title: str) -> None:
         """Say what it holds."""
         self._title = title
-        self._show(on=self._button.isChecked())
+        self._show()
 
-    def _show(self, on: bool) -> None:  # noqa: FBT001 - a slot
-        self._button.setText(f"{'▾' if on else '▸'} {self._title}")
-        self._body.setVisible(on)
+    def set_open(self, *, on: bool) -> None:
+        """Open or close it."""
+        self._open = on
+        self._show()
+
+    def _on_clicked(self) -> None:
+        self.set_open(on=not self._open)
+
+    def _show(self) -> None:
+        self._button.setText(f"{'▾' if self._open else '▸'} {self._title}")
+        self._body.setVisible(self._open)

@@ -13,7 +13,10 @@ from ui.models.figure_words import written
 from ui.widgets.plain_table import PlainTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.search import Answer, Found
+    from app.bench.experiment.model import PlannedSet
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -42,15 +45,23 @@ class SearchAnswer(PlainTable):
         header.setStretchLastSection(True)
         self._answer: Answer | None = None
         self._rows: list[dict[str, str]] = []
+        self._varied: set[str] = set()
         self.itemSelectionChanged.connect(self._on_selection)
         self.hide()
 
-    def show_answer(self, answer: Answer | None) -> None:
-        """Show this one, or none; its best is chosen."""
+    def show_answer(self, answer: Answer | None, sets: Sequence[PlannedSet]) -> None:
+        """Show this one, or none; its best is chosen.
+
+        Args:
+            answer: of the search.
+            sets: its candidates; what is the same in all of them is not said.
+        """
         self.setVisible(answer is not None)
         if answer is None or answer is self._answer:
             return
         self._answer = answer
+        first = sets[0].levels
+        self._varied = {name for one in sets for name, level in one.levels.items() if level != first[name]}
         rows = [
             (self.tr("Best"), answer.winner), (self.tr("Next"), answer.runner_up),
             (self.tr("Kernel's default"), answer.default), (self.tr("As it is now"), answer.current),
@@ -67,7 +78,8 @@ class SearchAnswer(PlainTable):
 
     def _fill(self, row: int, name: str, found: Found) -> None:
         between = f"{written(WRITE, found.low)} – {written(WRITE, found.high)}"  # noqa: RUF001
-        setting = ", ".join(f"{label(factor)} {level}" for factor, level in found.levels.items())
+        levels = {name: level for name, level in found.levels.items() if name in self._varied}
+        setting = ", ".join(f"{label(factor)} {level}" for factor, level in levels.items())
         texts = [name, written(WRITE, found.median), between, str(len(found.values)), setting]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)
