@@ -34,7 +34,7 @@ from app.cli.test import plan_text, planned, test_spec
 from app.cli.text import facts_text, mounts_text, report_text, test_text
 from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
-from app.cli.watch import WatchText
+from app.cli.watch import WatchText, lab_at_work
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError
 from app.units import format_size
@@ -189,6 +189,14 @@ def _tunables(host: Host, args: argparse.Namespace) -> str:
 
 
 def _watch(host: Host, args: argparse.Namespace) -> str:
+    if args.lab is None:
+        return _watch_mount(host, args)
+    args.mount_point = args.mount_point or LAB_MOUNT_POINT
+    with lab_at_work(host, _lab_share(host), args.mount_point):
+        return _watch_mount(host, args)
+
+
+def _watch_mount(host: Host, args: argparse.Namespace) -> str:
     """Print lines until Ctrl-C, or as many as asked for; nothing is left to print at the end."""
     text = WatchText(operations=args.operations)
     printed = 0

@@ -263,6 +263,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("lint judges options without mounting anything; leave --lab out")
     if args.command == "umount" and not lab and not args.mount_point:
         parser.error("umount needs MOUNTPOINT")
+    if args.command == "watch" and not args.mount_point and args.lab is None:
+        parser.error("watch needs MOUNTPOINT (or --lab LINK)")
     if args.command == "test":
         _check_test(parser, args, lab=lab)
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import threading
 from typing import TYPE_CHECKING
 
+from app.agent.protocol import MountArgs
+from app.bench.result import TestSpec
+from app.errors import AppError
 from app.stats.watch import MIN_INTERVAL_S
-from app.units import format_duration, format_speed
+from app.units import format_duration, format_size, format_speed
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from app.agent.client import Host
     from app.agent.protocol import StatsSample
 
 #: The header is repeated after so many lines: that many fit on a small terminal.
 _HEADER_EVERY = 20
 #: Nobody waits longer for a line.
 _LONGEST_S = 86_400
+#: What is copied in the lab meanwhile, more often than anybody looks.
+_LAB_SIZE, _LAB_REPEATS = 16 * 2**20, 1000
+_LAB_WAIT_S = 30.0
 _COLUMNS = (
     ("TIME", 7), ("READ", 10), ("WRITE", 10), ("OPS/S", 8), ("ROUND TRIP", 10), ("QUEUE", 9),
     ("TIME-OUTS", 9), ("RPC AGAIN", 9), ("TCP AGAIN", 9), ("DISORDER", 8), ("ERRORS", 6), ("BUSIEST", 0),
@@ -23,12 +34,43 @@ _COLUMNS = (
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of watch."""
-    command.add_argument("mount_point", metavar="MOUNTPOINT")
+    command.add_argument(
+        "mount_point",
+        metavar="MOUNTPOINT",
+        nargs="?",
+        default="",
+        help="needed unless --lab: the lab's share is mounted, and copied to and from meanwhile",
+    )
     command.add_argument(
         "--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two lines (default 1)"
     )
     command.add_argument("--count", type=_count, default=0, help="end after so many lines")
     command.add_argument("--operations", action="store_true", help="a table of all operations each time")
+
+
+@contextlib.contextmanager
+def lab_at_work(host: Host, share: str, mount_point: str) -> Generator[None]:
+    """Mount the lab's share, of which a new guest has no mount, and copy to it and back all the time.
+
+    Args:
+        host: the lab.
+        share: what it exports.
+        mount_point: where it is to be mounted.
+
+    Raises:
+        AppError: if it cannot be mounted.
+    """
+    host.submit("mounts.mount", MountArgs(share=share, mount_point=mount_point)).result()
+    spec = TestSpec(path=mount_point, size=_LAB_SIZE, repeats=_LAB_REPEATS)
+    began = threading.Event()
+    work = host.submit("test.run", spec, lambda event: began.set() if event.sample is not None else None)
+    try:
+        began.wait(_LAB_WAIT_S)
+        yield
+    finally:
+        work.cancel()
+        with contextlib.suppress(AppError, TimeoutError):
+            work.result(_LAB_WAIT_S)
 
 
 class WatchText:
@@ -79,6 +121,8 @@ class WatchText:
                 f"  connection {number} ({transport.kind}): {transport.sends_per_s:.0f} sent, "
                 f"{transport.receives_per_s:.0f} answered a second{waiting}"
             )
+        if sample.read_ahead_kb is not None:
+            rows.append(f"  readahead {format_size(sample.read_ahead_kb * 1024)}")
         return [*rows, ""]
 
 

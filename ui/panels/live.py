@@ -92,27 +92,29 @@ class LivePanel(QWidget):
         rows = [
             ("rtt", self.tr("Round trip"),
              self.tr("Network and server together. A few milliseconds are usual on a local network; if it "
-                     "grows while the link is not full, the server's disks are busy.")),
+                     "grows while the link is not full, the server's disks are busy: see what uses them.")),
             ("queue", self.tr("Waiting to be sent"),
              self.tr("Near zero is usual. More than the round trip means that more is asked for than may be "
                      "under way at once: more connections (nconnect) or slots can help.")),
             ("execute", self.tr("From the call to its end"),
              self.tr("Waiting and round trip together, and what the client itself takes. Much more than "
-                     "these two means that this computer is busy.")),
+                     "these two means that this computer is busy: see which programs are.")),
             ("timeouts", self.tr("Time-outs"),
-             self.tr("None is usual. Otherwise the server or the network was away for longer than timeo.")),
+             self.tr("None is usual. Otherwise the server or the network was away for longer than timeo: "
+                     "look at both; on a way that is only slow, a longer timeo helps.")),
             ("retransmissions", self.tr("Requests sent again"),
              self.tr("None is usual over TCP, where a request is made again only after its connection broke. "
-                     "Over UDP each one is a lost request.")),
+                     "Over UDP each one is a lost request: TCP spares them.")),
             ("segments", self.tr("TCP segments sent again"),
              self.tr("Lost on the way from this computer, on the connections to this server, which all its "
                      "mounts share. A few are usual; one in a hundred makes a long way slow: look for a bad "
                      "cable, a weak radio, or a link that is full.")),
             ("disordered", self.tr("TCP segments out of order"),
              self.tr("What the server had to send again comes out of order, so this is how loss on the way "
-                     "from it shows. A few are usual.")),
+                     "from it shows. A few are usual; many are lost on the way as above.")),
             ("errors", self.tr("Answers with an error"),
-             self.tr("Look-ups of files that do not exist count too, so a few are usual.")),
+             self.tr("Look-ups of files that do not exist count too, so a few are usual. If there are many, "
+                     "the table below says of what: of OPEN or ACCESS, look at the rights.")),
             ("readahead", self.tr("Readahead"),
              self.tr("What the kernel reads ahead of a program that goes through a file. 128 KiB is the "
                      "kernel's choice; a long or fast link wants more.")),

@@ -32,7 +32,8 @@ def test_a_line_a_sample_under_a_heading() -> None:
 
 
 def test_operations_and_connections() -> None:
-    lines = WatchText(operations=True).lines(_SAMPLE)
+    lines = WatchText(operations=True).lines(msgspec.structs.replace(_SAMPLE, read_ahead_kb=15360))
+    assert "  readahead 15 MiB" in lines
     assert any(line.startswith("  READ ") for line in lines)
     assert any("1.5 requests waiting for a slot" in line for line in lines)
 
@@ -47,6 +48,13 @@ def test_what_cannot_be_watched_by_is_refused(words: list[str], capsys: pytest.C
         main(["watch", "/nowhere", *words])
     assert caught.value.code == 2
     assert f"“{words[1]}” is not a number" in capsys.readouterr().err
+
+
+def test_a_mount_is_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["watch"])
+    assert caught.value.code == 2
+    assert "watch needs MOUNTPOINT (or --lab LINK)" in capsys.readouterr().err
 
 
 def test_no_mount_there(capsys: pytest.CaptureFixture[str]) -> None:
