@@ -14,10 +14,10 @@ import msgspec
 from app.cli.consent import get_consent
 from app.cli.text import shown, table, test_text
 from app.errors import AppError, ErrorKind
-from app.history.comparing import compare_runs, speed_text
+from app.history.comparing import compare_runs, environment_facts, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in
 from app.history.export import FORMATS, experiment_file, runs_file
-from app.history.model import Filter, Run
+from app.history.model import Filter, Run, option_string
 from app.history.remember import remember_test
 from app.history.store import HistoryStore
 from app.save import save_file
@@ -200,12 +200,17 @@ def run_text(run: Run) -> str:
     head += [f"Imported from {run.origin}"] if run.origin else []
     head += [f"Tags: {', '.join(run.tags)}"] if run.tags else []
     head += [f"Note: {run.note}"] if run.note else []
-    rows = [["ENVIRONMENT", ""]]
-    if run.result.environment is not None:
-        for name, value in msgspec.structs.asdict(run.result.environment).items():
-            if value is not None:
-                rows.append([name.replace("_", " "), str(value)])
-    return "\n".join([*head, "", test_text(run.result), "", table(rows)])
+    result = run.result
+    options = [
+        f"{name}: {option_string(values)}"
+        for name, values in (("Asked for", result.requested), ("In use", result.effective))
+        if values
+    ]
+    facts = [
+        ["ENVIRONMENT", ""],
+        *([name, value] for name, value in environment_facts(result.environment).items()),
+    ]
+    return "\n".join([*head, "", test_text(result), "", *options, "", table(facts)])
 
 
 def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunsCompared:

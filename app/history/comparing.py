@@ -13,17 +13,28 @@ from app.history.model import read_is_cached
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from app.bench.environment import Environment
     from app.bench.result import TestResult
     from app.history.model import Run
 
 #: What makes it another test, with the words for it.
 _TEST = {"size": "file size", "count": "number of files", "block size": "block size", "sync": "O_SYNC",
          "cache": "cache method"}  # fmt: skip
-_FORMS = {"rate_bps": format_rate, "memory_bytes": format_size, "rtt_s": format_duration}
+_NAMES = {
+    "nfs_utils": "nfs-utils", "program": "Mountwright", "memory_bytes": "memory", "rate_bps": "line rate",
+    "mtu": "MTU", "rtt_s": "round trip", "emulated_link": "link of the lab", "nfs_version": "NFS version",
+    "server_implementation": "server calls itself", "read_ahead_kb": "readahead",
+}  # fmt: skip
+_FORMS: dict[str, Callable[[float], str]] = {
+    "rate_bps": format_rate,
+    "memory_bytes": format_size,
+    "rtt_s": format_duration,
+    "read_ahead_kb": lambda kib: format_size(1024 * kib),
+}
 #: It differs between any two tests: it is told, but never as what made them differ.
-_NOISE = frozenset({"rtt_s"})
+_NOISE = frozenset({_NAMES["rtt_s"]})
 
 
 class Differing(NamedTuple):
@@ -120,12 +131,20 @@ def _test(result: TestResult) -> dict[str, str]:
 def settings_of(result: TestResult) -> dict[str, str]:
     """Return options and environment, as a person reads them; what is not known is left out."""
     found = {name: value or "yes" for name, value in result.effective.items()}
-    if result.environment is not None:
-        values = msgspec.structs.asdict(result.environment)
-        for name, value in values.items():
-            if value is not None and not (name == "nfs_version" and "vers" in found):
-                found[name] = _FORMS[name](value) if name in _FORMS else str(value)
-    return found
+    facts = environment_facts(result.environment)
+    if "vers" in found:
+        facts.pop(_NAMES["nfs_version"], None)
+    return found | facts
+
+
+def environment_facts(environment: Environment | None) -> dict[str, str]:
+    """Return where a test ran, as a person reads it; what is not known is left out."""
+    values = msgspec.structs.asdict(environment) if environment is not None else {}
+    return {
+        _NAMES.get(name, name.replace("_", " ")): _FORMS[name](value) if name in _FORMS else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _differing(old: Sequence[dict[str, str]], new: Sequence[dict[str, str]]) -> list[Differing]:

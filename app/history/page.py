@@ -5,20 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from app.units import format_duration, format_rate, format_size
+from app.history.comparing import environment_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from app.bench.environment import Environment
 
-_FORMS: dict[str, Callable[[float], str]] = {
-    "rate_bps": format_rate,
-    "memory_bytes": format_size,
-    "rtt_s": format_duration,
-}
 _POLICY = "default-src 'none';style-src 'unsafe-inline'"
 _STYLE = """
 :root{color-scheme:light dark;--back:#ffffff;--text:#1c2127;--muted:#59626e;--border:#d3d8df;--raised:#f4f5f7;
@@ -85,18 +78,5 @@ def html_table(
 
 def environment_line(environment: Environment | None) -> str:
     """Return what is known of where a test ran, as text in one line."""
-    if environment is None:
-        return "Where it ran is not known."
-    found: list[str] = []
-    for name, value in msgspec.structs.asdict(environment).items():
-        if value is not None:
-            text = _FORMS[name](value) if name in _FORMS else str(value)
-            found.append(f"{_plain(name)} {text}")
-    return "; ".join(found)
-
-
-def _plain(name: str) -> str:
-    """Return a field's name without its unit: the value is shown with one."""
-    for unit in ("_bps", "_bytes", "_s"):
-        name = name.removesuffix(unit)
-    return name.replace("_", " ")
+    facts = environment_facts(environment)
+    return "; ".join(f"{name} {value}" for name, value in facts.items()) or "Where it ran is not known."

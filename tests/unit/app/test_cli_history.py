@@ -10,6 +10,7 @@ import pytest
 from history_world import result
 from kept_experiment import experiment
 
+from app.bench.environment import Environment
 from app.cli import main as cli
 from app.cli.history import keep_test
 from app.history.database import default_path
@@ -23,7 +24,8 @@ SLOW = [60e6, 61e6, 59e6, 60.5e6, 58e6, 62e6]
 @pytest.fixture(autouse=True)
 def three(own_home: Path) -> None:
     with HistoryStore.open() as store:
-        store.add(Run(result=result(FAST, FAST), tags=("old",)))
+        environment = Environment(host="desk", rtt_s=0.0004)
+        store.add(Run(result=result(FAST, FAST, environment=environment), tags=("old",)))
         store.add(
             Run(result=result(SLOW, FAST, started_at="2026-03-02T10:00:00+00:00"), note="New \x1b[31mcable")
         )
@@ -68,6 +70,8 @@ def test_filters(capsys: pytest.CaptureFixture[str], words: list[str], numbers: 
 def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
     assert "host" in (text := said(capsys, "show", "1"))
     assert "Tags: old" in text
+    assert "Asked for: rsize=65536\nIn use: vers=4.2,rsize=65536,hard" in text
+    assert "round trip  400 µs" in text
     assert json.loads(said(capsys, "--json", "show", "1"))["result"]["share"] == "nas:/home"
     text = said(capsys, "compare", "1", "2")
     assert "To the server 40 % slower" in text

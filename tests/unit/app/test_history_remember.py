@@ -123,7 +123,7 @@ def test_runs_beside_each_other_say_what_else_differs() -> None:
     found = compare_runs([one], [other])
     assert [item.verdict for item in found.comparisons] == ["same", "slower"]
     assert found.differing == [
-        ("rsize", "65536", "1048576"), ("hard", "yes", "—"), ("soft", "—", "yes"), ("rtt_s", "—", "2 ms"),
+        ("rsize", "65536", "1048576"), ("hard", "yes", "—"), ("soft", "—", "yes"), ("round trip", "—", "2 ms"),
     ]  # fmt: skip
     assert found.notes == [
         "The file size is not the same: 64 MiB and 1 GiB.",
