@@ -257,8 +257,9 @@ _NOTHING = ExperimentResult(done=0, planned=0, failed=0, mismatched=0)
 
 
 def _resume(ask: Ask, args: argparse.Namespace, line: ProgressLine) -> str:
-    kept = load(args.number or _unfinished())
-    _check_link(ask, kept)
+    link = _link(ask)
+    kept = load(args.number) if args.number else _unfinished(link)
+    _check_link(link, kept)
     experiment = kept.plan.experiment
     search = experiment.recipe == SEARCH
     print(
@@ -295,12 +296,20 @@ def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: Ke
     return _told(text, result.stopped, report.id)
 
 
-def _check_link(ask: Ask, kept: KeptExperiment) -> None:
-    """See that what is left is measured over the link that the rest was."""
+def _link(ask: Ask) -> str | None:
+    """Return the lab's link, None on any other host."""
     hello: HelloResult = ask("hello", None, lambda _event: None)
-    now = hello.link.name if hello.link is not None else None
+    return hello.link.name if hello.link is not None else None
+
+
+def _begun_over(kept: KeptExperiment) -> str | None:
     environment = kept.plan.environment
-    begun = environment.emulated_link if environment is not None else None
+    return environment.emulated_link if environment is not None else None
+
+
+def _check_link(now: str | None, kept: KeptExperiment) -> None:
+    """See that what is left is measured over the link that the rest was."""
+    begun = _begun_over(kept)
     if now != begun:
         raise AppError(
             ErrorKind.USAGE,
@@ -309,13 +318,19 @@ def _check_link(ask: Ask, kept: KeptExperiment) -> None:
         )
 
 
-def _unfinished() -> int:
+def _unfinished(link: str | None) -> KeptExperiment:
+    """Return the latest that is not at its end, if there is one over this link."""
     with HistoryStore.open() as store:
         numbers = [row.id for row in store.experiments()]
+    other: KeptExperiment | None = None
     for number in numbers:
         with contextlib.suppress(AppError):  # one of another version of the program
-            if load(number).resumable:
-                return number
+            kept = load(number)
+            if kept.resumable and _begun_over(kept) == link:
+                return kept
+            other = other or (kept if kept.resumable else None)
+    if other is not None:
+        return other
     raise AppError(
         ErrorKind.USAGE,
         "No experiment is unfinished.",
