@@ -161,6 +161,40 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
     assert result.options == "vers=4.2"
 
 
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_clear_losers_are_dropped_on_the_way(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
+    """On a long way small requests take five times as long: those that are given up do not copy all."""
+    lab_link("rate=100mbit,delay=20ms")
+    factors = [
+        Factor(name="rsize", levels=["1024", "2048"]),
+        Factor(name="read_ahead_kb", levels=["2048", "4096", "8192", "16384"]),
+    ]
+    args = BestArgs(
+        share=lab.share, options="vers=4.2", factors=factors, direction="read", size=8 * MIB, budget_s=250
+    )
+    outcomes: list[Outcome] = []
+    sent: dict[int, int] = {}
+
+    def take(event: ExperimentEvent) -> None:
+        if event.outcome is not None:
+            outcomes.append(event.outcome)
+        test = event.test
+        if test is not None and test.direction == "read" and test.sample is not None:
+            sent[event.number - 1] = test.sample.server_bytes
+
+    result: BestResult = lab.client.submit("experiment.best", args, take).result(350)
+    dropped = [outcome for outcome in outcomes if outcome.state == "skipped"]
+    assert dropped
+    winner = result.answer.winner
+    assert winner.levels["rsize"] == "default"
+    for outcome in dropped:
+        assert outcome.levels["rsize"] != "default"
+        assert outcome.figures["reached"] < winner.median / 1.3
+        assert sent[outcome.order] < 8 * MIB
+    nothing_left(lab)
+
+
 def test_a_long_request_arrives_whole(lab: "Guest") -> None:
     """A plan of hundreds of sets, and the outcomes so far, are sent to be resumed."""
     with pytest.raises(AppError) as caught:
