@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from advisor.analysis import CONFIDENCE, ENOUGH, interval, median
+from advisor.difference import ENOUGH_EACH, difference
 from advisor.experiment_noise import Noise, noise_of
 from advisor.experiment_values import counts, key_of, lower_is_better, timeouts, value, values_by_set
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 #: How an interval was made: the exact one of the sign test; by bootstrap of what chance does to all sets; or
 #: it is the range of the values, which covers less.
 Method = Literal["sign test", "bootstrap", "range"]
-#: A change of the baseline below this is not worth a word, however sure it is.
-WORTH = 0.03
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +64,10 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         standings: the option sets.
         scatter: by which factor a single trial differs from another one of its set in 95 of 100 cases at
             most, less one; None if too few were repeated.
-        left_out: trials that failed, were given up, or ran with other values than planned.
+        shows: the smallest difference between the best and the worst of as many equal sets that would have
+            been more than chance, as a fraction; None likewise.
+        left_out: trials that failed, were given up, ran with other values than planned, or have no such
+            figure, as when a read came from this computer's memory.
     """
 
     figure: str
@@ -73,6 +75,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     standings: list[Standing]
     scatter: float | None
+    shows: float | None
     left_out: int
 
     def group(self, number: int) -> list[Standing]:
@@ -91,15 +94,15 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
         figure: name of the figure.
         workload: that it is of.
         values: in the order of time.
-        change: from the first half's median to the second half's, as a fraction.
-        notable: more than the trials of each half differ among themselves, and enough to matter.
+        change: from the first half to the second half (advisor.difference), as a fraction.
+        notable: more than chance, and enough to matter; None if there are too few to tell.
     """
 
     figure: str
     workload: str
     values: list[float]
     change: float
-    notable: bool
+    notable: bool | None
 
 
 def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted: bool = False) -> Ranking:
@@ -135,12 +138,13 @@ def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted
         workload=next((outcome.workload for outcome in outcomes), ""),
         standings=standings,
         scatter=None if noise is None else exp(noise.half_width(1)) - 1,
-        left_out=sum(outcome.state != "ok" for outcome in outcomes),
+        shows=_shows(list(sets.values()), noise),
+        left_out=sum(_is_left_out(outcome, figure) for outcome in outcomes),
     )
 
 
 def drifts(outcomes: Iterable[Outcome], figures: Iterable[str]) -> list[Drift]:
-    """Return how each figure of the baseline moved, for each workload where it ran four times or more."""
+    """Return how each figure of the baseline moved, for each workload where it ran twice or more."""
     ran = sorted(
         (each for each in outcomes if each.baseline and each.state == "ok"), key=lambda each: each.order
     )
@@ -149,20 +153,16 @@ def drifts(outcomes: Iterable[Outcome], figures: Iterable[str]) -> list[Drift]:
         for figure in figures:
             values = [value(outcome, figure) for outcome in ran if outcome.workload == workload]
             known = [each for each in values if each is not None and each > 0]
-            if len(known) >= 4:
+            if len(known) >= 2:
                 found.append(_drift(figure, workload, known))
     return found
 
 
 def _drift(figure: str, workload: str, values: list[float]) -> Drift:
     half = len(values) // 2
-    early, late = values[:half], values[-half:]
-    change = median(late) / median(early) - 1
-    apart = min(late) > max(early) or max(late) < min(early)
-    return Drift(
-        figure=figure, workload=workload, values=values, change=change,
-        notable=apart and abs(change) >= WORTH,
-    )  # fmt: skip
+    moved = difference(values[:half], values[-half:])
+    notable = None if half < ENOUGH_EACH else moved.verdict != "same"
+    return Drift(figure=figure, workload=workload, values=values, change=moved.ratio - 1, notable=notable)
 
 
 def _baselines(outcomes: Iterable[Outcome], figure: str, *, counted: bool) -> dict[Key, list[float]]:
@@ -173,6 +173,16 @@ def _baselines(outcomes: Iterable[Outcome], figure: str, *, counted: bool) -> di
         if outcome.baseline and outcome.state == "ok" and number is not None:
             found.setdefault(key_of(outcome.levels), []).append(number)
     return found
+
+
+def _is_left_out(outcome: Outcome, figure: str) -> bool:
+    return outcome.state != "ok" or (not outcome.baseline and value(outcome, figure) is None)
+
+
+def _shows(sets: Sequence[Sequence[float]], noise: Noise | None) -> float | None:
+    if noise is None or not sets:
+        return None
+    return exp(noise.limit(min(len(values) for values in sets), len(sets))) - 1
 
 
 def _groups(sets: Sequence[Sequence[float]], noise: Noise | None) -> list[int]:

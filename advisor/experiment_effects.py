@@ -7,18 +7,20 @@ an interaction which levels do not do together what they do alone. All on logari
 from __future__ import annotations
 
 import itertools
-from math import exp, log
+from math import exp, log, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import interval, median
+from advisor.analysis import CONFIDENCE, interval, median
 from advisor.experiment_noise import noise_of
 from advisor.experiment_values import counts, levels_of, lower_is_better, value, values_by_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from advisor.experiment_noise import Noise
     from advisor.experiment_values import Chance, Key
     from advisor.trials import Outcome
 
@@ -51,11 +53,13 @@ class PlaceSums(msgspec.Struct, frozen=True, kw_only=True):
         factor: its name.
         levels: sizes and numbers from small to large, then words.
         best: the level with the lowest average place.
+        notable: whether the places differ by more than chance alone does (the test of Kruskal and Wallis).
     """
 
     factor: str
     levels: list[LevelPlaces]
     best: str
+    notable: bool
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
             much time again the other way round.
         share: of all differences between the option sets (the variance of the logarithms), what the factor
             explains alone.
+        notable: whether the best and the worst level differ by more than chance makes any factor's differ in
+            95 of 100 experiments; None if too few trials were repeated to say.
     """
 
     factor: str
@@ -95,6 +101,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     best: str
     gain: float
     share: float
+    notable: bool | None
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +113,8 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
         columns: levels of the second.
         cells: by row and column: the figure over what both levels alone would give.
         share: of all differences between the option sets.
-        notable: more than chance gives in 95 of 100 cases; None if too few trials were repeated to say.
+        notable: more than chance gives any two factors in 95 of 100 experiments; None if too few trials were
+            repeated to say.
     """
 
     factors: tuple[str, str]
@@ -135,20 +143,34 @@ def place_sums(outcomes: Sequence[Outcome], figure: str, *, counted: bool = Fals
     for place, (_, outcome) in zip(_places([pair[0] for pair in known]), known, strict=True):
         for named in outcome.levels.items():
             sums.setdefault(named, []).append(place)
-    return [_place_sum(factor, levels, sums) for factor, levels in levels_of(o for _, o in known).items()]
+    ties = _ties([pair[0] for pair in known])
+    return [
+        _place_sum(factor, levels, sums, ties) for factor, levels in levels_of(o for _, o in known).items()
+    ]
 
 
-def effects(outcomes: Iterable[Outcome], figure: str, *, counted: bool = False) -> list[Effect]:
+def effects(
+    outcomes: Iterable[Outcome], figure: str, *, chance: Chance, counted: bool = False
+) -> list[Effect]:
     """Return what each factor does to a figure, the strongest first.
 
     A level is compared with the others only where all other factors are the same, so that a set that failed
     or was struck out does not shift the balance.
     """
     outcomes = list(outcomes)
-    logs = _logs(values_by_set(outcomes, figure, counted=counted))
+    sets = values_by_set(outcomes, figure, counted=counted)
+    logs = _logs(sets)
     better = -1.0 if lower_is_better(figure) else 1.0
-    found = [_effect(factor, levels, logs, better) for factor, levels in levels_of(outcomes).items()]
-    return sorted((each for each in found if each is not None), key=lambda each: -each.share)
+    noise = noise_of(sets.values(), chance)
+    repeats = min((len(values) for values in sets.values()), default=1)
+    varied = levels_of(outcomes)
+    found: list[Effect] = []
+    for factor, levels in varied.items():
+        effect = _effect(factor, levels, logs, better)
+        if effect is not None:
+            notable = _is_notable(effect, noise, repeats, len(varied))
+            found.append(msgspec.structs.replace(effect, notable=notable))
+    return sorted(found, key=lambda each: -each.share)
 
 
 def interactions(
@@ -163,8 +185,41 @@ def interactions(
     # The median's variance is about pi / 2 times the mean's.
     variance = None if noise is None else noise.variance() / repeats * (1.57 if repeats > 2 else 1.0)
     varied = levels_of(outcomes)
-    found = [_interaction(pair, varied, logs, variance) for pair in itertools.combinations(varied, 2)]
-    return sorted((each for each in found if each is not None), key=lambda each: -each.share)
+    pairs = list(itertools.combinations(varied, 2))
+    found: list[Interaction] = []
+    for pair in pairs:
+        known = _beyond(pair, varied, logs)
+        if known is None:
+            continue
+        beyond, freedom = known
+        squares = sum(count * away**2 for away, count in beyond.values())
+        notable = None
+        if noise is not None and variance is not None:
+            ratio = squares / freedom / variance if variance else 0.0
+            notable = _exceeds(ratio, freedom, noise.freedom, _of_several(len(pairs)))
+        rows, columns = varied[pair[0]], varied[pair[1]]
+        found.append(
+            Interaction(
+                factors=pair, rows=rows, columns=columns,
+                cells=[[_ratio(beyond.get((row, column))) for column in columns] for row in rows],
+                share=_share(beyond, logs), notable=notable,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda each: -each.share)
+
+
+def _is_notable(effect: Effect, noise: Noise | None, repeats: int, factors: int) -> bool | None:
+    if noise is None:
+        return None
+    # Fewer contexts than of a level: the comparison is as uncertain as its weakest part.
+    contexts = min(level.contexts for level in effect.levels)
+    limit = noise.limit(repeats, len(effect.levels), contexts=contexts, confidence=_of_several(factors))
+    return log(1 + effect.gain) > limit
+
+
+def _of_several(questions: int) -> float:
+    """Return how sure each answer must be, for all of several to be right in 95 of 100 cases (Bonferroni)."""
+    return 1 - (1 - CONFIDENCE) / max(1, questions)
 
 
 def _places(values: Sequence[float]) -> list[float]:
@@ -176,12 +231,35 @@ def _places(values: Sequence[float]) -> list[float]:
     return found
 
 
-def _place_sum(factor: str, levels: Sequence[str], sums: Mapping[tuple[str, str], list[float]]) -> PlaceSums:
+def _ties(values: Sequence[float]) -> float:
+    """Return by what equal values of a sorted row narrow the spread of places: 1 if there are none."""
+    count = len(values)
+    shared = sum(n**3 - n for n in (len(list(same)) for _, same in itertools.groupby(values)))
+    return 1 - shared / (count**3 - count) if count > 1 else 0.0
+
+
+def _place_sum(
+    factor: str, levels: Sequence[str], sums: Mapping[tuple[str, str], list[float]], ties: float
+) -> PlaceSums:
     rows = [
         LevelPlaces(level=level, sum=sum(sums[factor, level]), trials=len(sums[factor, level]))
         for level in levels
     ]
-    return PlaceSums(factor=factor, levels=rows, best=min(rows, key=lambda row: row.mean).level)
+    best = min(rows, key=lambda row: row.mean).level
+    return PlaceSums(factor=factor, levels=rows, best=best, notable=_places_differ(rows, ties))
+
+
+def _places_differ(rows: Sequence[LevelPlaces], ties: float) -> bool:
+    """Return the verdict of the test of Kruskal and Wallis.
+
+    Source: Use of Ranks in One-Criterion Variance Analysis (1952).
+    """
+    count = sum(row.trials for row in rows)
+    if count <= len(rows) or not ties:
+        return False
+    middle = (count + 1) / 2
+    away = sum(row.trials * (row.mean - middle) ** 2 for row in rows)
+    return 12 * away / (count * (count + 1)) / ties > _chi_square(len(rows) - 1)
 
 
 def _logs(sets: Mapping[Key, Sequence[float]]) -> _Logs:
@@ -207,8 +285,9 @@ def _effect(factor: str, levels: Sequence[str], logs: _Logs, better: float) -> E
     worst = min(rows, key=lambda row: better * log(row.ratio))
     gain = (best.ratio / worst.ratio) ** better - 1
     return Effect(
-        factor=factor, levels=rows, best=best.level, gain=gain, share=_share(_margins((factor,), logs), logs)
-    )
+        factor=factor, levels=rows, best=best.level, gain=gain,
+        share=_share(_margins((factor,), logs), logs), notable=None,
+    )  # fmt: skip
 
 
 def _deviations(factor: str, levels: Sequence[str], logs: _Logs) -> dict[str, list[float]]:
@@ -247,27 +326,19 @@ def _share(margins: Mapping[tuple[str, ...], tuple[float, int]], logs: _Logs) ->
     return min(1.0, sum(count * away**2 for away, count in margins.values()) / total) if total else 0.0
 
 
-def _interaction(
-    pair: tuple[str, str], varied: Mapping[str, list[str]], logs: _Logs, variance: float | None
-) -> Interaction | None:
+def _beyond(
+    pair: tuple[str, str], varied: Mapping[str, list[str]], logs: _Logs
+) -> tuple[dict[tuple[str, ...], tuple[float, int]], int] | None:
+    """Return each cell's distance from what both levels alone would give, and the degrees of freedom."""
     if not logs:
         return None
     first, second = _margins((pair[0],), logs), _margins((pair[1],), logs)
     beyond: dict[tuple[str, ...], tuple[float, int]] = {}
     for (row, column), (away, count) in _margins(pair, logs).items():
         beyond[row, column] = (away - first[(row,)][0] - second[(column,)][0], count)
-    rows, columns = varied[pair[0]], varied[pair[1]]
     # No more cells than both alone explain, as when one factor at a time is varied: nothing was combined.
-    if len(beyond) < len(rows) + len(columns):
-        return None
-    squares = sum(count * away**2 for away, count in beyond.values())
-    freedom = len(beyond) - len(rows) - len(columns) + 1
-    return Interaction(
-        factors=pair, rows=rows, columns=columns,
-        cells=[[_ratio(beyond.get((row, column))) for column in columns] for row in rows],
-        share=_share(beyond, logs),
-        notable=None if variance is None else squares > variance * _chi_square(freedom),
-    )  # fmt: skip
+    freedom = len(beyond) - len(varied[pair[0]]) - len(varied[pair[1]]) + 1
+    return (beyond, freedom) if freedom > 0 else None
 
 
 def _ratio(cell: tuple[float, int] | None) -> float | None:
@@ -278,3 +349,20 @@ def _chi_square(freedom: int) -> float:
     """Return what a sum of squares of so many normal values exceeds in 5 of 100 cases (Wilson, Hilferty)."""
     part = 2 / (9 * freedom)
     return float(freedom * (1 - part + 1.645 * part**0.5) ** 3)
+
+
+def _exceeds(ratio: float, freedom: int, below: int, confidence: float) -> bool:
+    """Return whether a ratio of variances is more than chance gives.
+
+    Args:
+        ratio: of the variances, F.
+        freedom: degrees of freedom of the upper one.
+        below: of the lower one.
+        confidence: in so many cases chance gives less.
+
+    Source: Paulson, An Approximate Normalization of the Analysis of Variance Distribution (1942).
+    """
+    upper, lower = 2 / (9 * freedom), 2 / (9 * below)
+    root = float(ratio ** (1 / 3))
+    away = ((1 - lower) * root - (1 - upper)) / sqrt(lower * root**2 + upper)
+    return away > NormalDist().inv_cdf(confidence)

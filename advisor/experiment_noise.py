@@ -8,7 +8,9 @@ acts on every set by about the same factor, and upwards as downwards.
 from __future__ import annotations
 
 import itertools
-from math import log, sqrt
+from bisect import bisect
+from math import log, pi, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from advisor.analysis import CONFIDENCE, median
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 #: With fewer degrees of freedom (repeats beyond the first of each set) the spread of chance is not known.
 _FEWEST = 4
+_NORMAL = NormalDist()
 #: Medians that are drawn for each number of repeats.
 _DRAWS = 2000
 #: Up to so many sets, all are drawn for a range.
@@ -29,20 +32,32 @@ _FEW = 20
 class Noise:
     """What chance does to the logarithm of a value, and to a median of several."""
 
-    def __init__(self, differences: Sequence[float], freedom: int, chance: Chance) -> None:
+    def __init__(self, sets: Sequence[Sequence[float]], chance: Chance) -> None:
         """Take what chance does from repeats.
 
         Args:
-            differences: of the logarithms of two repeats of the same set, each divided by the root of 2.
-            freedom: degrees of freedom: how many repeats there are beyond the first of each set.
+            sets: the logarithms of the values of each option set, two or more of each.
             chance: for the bootstrap.
         """
-        self._differences = differences
+        #: Degrees of freedom: how many repeats there are beyond the first of each set.
+        self.freedom = sum(len(values) - 1 for values in sets)
         self._chance = chance
-        # Student's t against the normal distribution (Cornish and Fisher): few repeats know the spread badly.
-        self._widened = 1 + 1.21 / freedom + 1.44 / freedom**2
+        self._differences: list[float] = []
+        # A set has more pairs than degrees of freedom: one that was repeated often would drown the others.
+        weights: list[float] = []
+        for values in sets:
+            for first, second in itertools.combinations(values, 2):
+                self._differences.append((second - first) / sqrt(2))
+                weights.append(2 / len(values))
+        self._sums = list(itertools.accumulate(weights))
+        # A few differences have no tails: drawn from as they are, the luckiest of many sets would come out
+        # too tame. Smoothed by a normal kernel of the usual width (Silverman, Density Estimation, 3.4 and
+        # 6.4), and narrowed again to the same variance.
+        width = 1.06 * self.freedom**-0.2 if self._sums else 0.0
+        self._blur = width * sqrt(self.variance()) if self._sums else 0.0
+        self._narrowed = 1 / sqrt(1 + width**2)
         self._drawn: dict[int, list[float]] = {}
-        self._limits: dict[tuple[int, int], float] = {}
+        self._limits: dict[tuple[int, int], list[float]] = {}
 
     def half_width(self, repeats: int) -> float:
         """Return how far the median of so many repeats is from the true one, in 95 of 100 cases at most.
@@ -50,9 +65,9 @@ class Noise:
         It is a difference of logarithms, as the other figures here.
         """
         wide = sorted(abs(drawn) for drawn in self._medians(repeats))
-        return wide[int(CONFIDENCE * len(wide))] * self._widened
+        return wide[int(CONFIDENCE * len(wide))] * self._widened(_NORMAL.inv_cdf((1 + CONFIDENCE) / 2))
 
-    def limit(self, repeats: int, sets: int) -> float:
+    def limit(self, repeats: int, sets: int, *, contexts: int = 1, confidence: float = CONFIDENCE) -> float:
         """Return how far apart the best and the worst of several equal sets are seen, in 95 of 100 cases.
 
         Among many sets some are lucky and some are not: this is the limit for comparing each with each
@@ -61,17 +76,39 @@ class Noise:
         Args:
             repeats: of each set, or of the one with the fewest.
             sets: how many are compared.
+            contexts: what is compared is the median of so many medians, each of so many repeats.
+            confidence: instead of 95 of 100, such as where several such questions are asked at once.
         """
-        known = self._limits.get((repeats, sets))
-        if known is None:
+        if (repeats, sets) not in self._limits:
             medians = self._medians(repeats)
-            ranges = sorted(self._range(medians, sets) for _ in range(_DRAWS))
-            known = self._limits[repeats, sets] = ranges[int(CONFIDENCE * len(ranges))] * self._widened
-        return known
+            self._limits[repeats, sets] = sorted(self._range(medians, sets) for _ in range(_DRAWS))
+        ranges = self._limits[repeats, sets]
+        found = ranges[min(int(confidence * len(ranges)), len(ranges) - 1)]
+        medians = self._medians(repeats)
+        spread = sqrt(2 * sum(each * each for each in medians) / len(medians))
+        # The median's variance is about pi / 2 times the mean's, and that of two values is their mean.
+        narrower = sqrt((pi / 2 if contexts > 2 else 1) / contexts)
+        return found * narrower * self._widened(found / spread) if spread else found
 
     def variance(self) -> float:
         """Return the variance of a single value's logarithm."""
-        return sum(each * each for each in self._differences) / len(self._differences)
+        before, total = 0.0, 0.0
+        for upto, each in zip(self._sums, self._differences, strict=True):
+            total += (upto - before) * each * each
+            before = upto
+        return total / before
+
+    def _widened(self, deviations: float) -> float:
+        """Return Student's t against the normal distribution (Cornish and Fisher).
+
+        Few repeats know the spread badly, and the farther out, the more that matters.
+
+        Args:
+            deviations: how far out, in standard deviations.
+        """
+        square = deviations**2
+        part = (5 * square**2 + 16 * square + 3) / 96
+        return 1 + (square + 1) / 4 / self.freedom + part / self.freedom**2
 
     def _range(self, medians: list[float], sets: int) -> float:
         if sets <= _FEW:
@@ -91,8 +128,13 @@ class Noise:
         return found
 
     def _draw(self) -> float:
-        chosen = self._differences[int(self._chance.random() * len(self._differences))]
-        return chosen if self._chance.random() < 0.5 else -chosen
+        place = bisect(self._sums, self._chance.random() * self._sums[-1])
+        chosen = self._differences[min(place, len(self._differences) - 1)]
+        even = self._chance.random()
+        moved = (
+            chosen + self._blur * _NORMAL.inv_cdf(min(max(even, 1e-9), 1 - 1e-9)) if self._blur else chosen
+        )
+        return moved * self._narrowed if self._chance.random() < 0.5 else -moved * self._narrowed
 
 
 def noise_of(sets: Iterable[Sequence[float]], chance: Chance) -> Noise | None:
@@ -102,11 +144,6 @@ def noise_of(sets: Iterable[Sequence[float]], chance: Chance) -> Noise | None:
         sets: the values of each option set; also of the baseline, as often as it ran.
         chance: for the bootstrap.
     """
-    differences: list[float] = []
-    freedom = 0
-    for values in sets:
-        if len(values) > 1 and min(values) > 0:
-            freedom += len(values) - 1
-            logs = [log(each) for each in values]
-            differences += [(second - first) / sqrt(2) for first, second in itertools.combinations(logs, 2)]
-    return Noise(differences, freedom, chance) if freedom >= _FEWEST else None
+    repeated = [[log(each) for each in values] for values in sets if len(values) > 1 and min(values) > 0]
+    noise = Noise(repeated, chance)
+    return noise if noise.freedom >= _FEWEST else None

@@ -35,6 +35,10 @@ _COUNTS = (
 )
 #: Differences below this are not worth a word.
 _WORTH = 0.03
+#: Where a difference of this size would have been seen and was not, none matters much.
+_SMALL = 0.1
+#: So many trials of a search tell what chance does, also where none was repeated.
+_MANY = 12
 
 
 def set_text(levels: Mapping[str, str], besides: Mapping[str, str] | None = None) -> str:
@@ -68,7 +72,7 @@ def winner_text(ranking: Ranking, written: Format) -> str:
     if len(together) == len(ranking.standings):
         return (
             f"All {_count(len(together))} sets cannot be told apart: their differences are within what "
-            f"single trials vary by chance{_scatter(ranking)}. It makes no difference which you choose."
+            f"chance gives. {_shown(ranking)}"
         )
     return (
         f"These {_count(len(together))} of {len(ranking.standings)} sets cannot be told apart; first among "
@@ -99,6 +103,36 @@ def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: F
     return f"{name} is in place {standing.place} with {figure}; the best is {ahead}."
 
 
+def is_shown(answer: Answer) -> bool:
+    """Return whether a search has shown its winner to be better than what it would replace.
+
+    Enough was tried to know what chance does, and the kernel's default and the present setting, as far as
+    they are others, are surely below it. Without that the first place may be luck.
+    """
+    winner, before = answer.winner, [found for found in (answer.default, answer.current) if found is not None]
+    others = [found for found in before if found.levels != winner.levels]
+    return bool(before) and not _is_short(answer) and all(found.high < winner.low for found in others)
+
+
+def _is_short(answer: Answer) -> bool:
+    return len(answer.winner.values) < 2 and answer.trials < _MANY
+
+
+def best_line(answer: Answer, options: str) -> str:
+    """Return what to do after a search, in one sentence.
+
+    Args:
+        answer: of the search.
+        options: the winner's, as a person would write them.
+    """
+    if is_shown(answer):
+        return f"Best: {options}."
+    kept = "the kernel's defaults" if answer.current is None else "the present setting"
+    if _is_short(answer):
+        return f"Too few trials to tell: keep {kept}, or allow more time. First so far: {options}."
+    return f"Nothing was shown to be better than {kept}. First, by what chance may make: {options}."
+
+
 def answer_text(answer: Answer, figure: str, written: Format) -> list[str]:
     """Return what a search for the best setting found, sentence by sentence.
 
@@ -108,7 +142,7 @@ def answer_text(answer: Answer, figure: str, written: Format) -> list[str]:
         written: writes a figure with its unit.
     """
     winner = answer.winner
-    counted = f"Best of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
+    counted = f"First of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
     said = [f"{counted}: {set_text(winner.levels)}, {_between(winner, figure, written)}."]
     if answer.runner_up is not None:
         apart = answer.runner_up.high < winner.low
@@ -119,17 +153,20 @@ def answer_text(answer: Answer, figure: str, written: Format) -> list[str]:
         )
     named = (("The kernel's default", answer.default), ("The present setting", answer.current))
     said += [_beside(name, found, winner, figure, written) for name, found in named if found is not None]
-    said.append(
-        "No other set is likely to be better by more than 5 %."
-        if answer.decided
-        else "Others may still be better by more than 5 %; more time would tell."
-    )
+    said.append(sure_text(answer))
     return said
+
+
+def sure_text(answer: Answer) -> str:
+    """Return whether a set that was not found may be better."""
+    if answer.decided:
+        return "No other set is likely to be better by more than 5 %."
+    return "Others may still be better by more than 5 %; more time would tell."
 
 
 def _between(found: Found, figure: str, written: Format) -> str:
     low, high = written(figure, found.low), written(figure, found.high)
-    return f"{written(figure, found.median)} ({low} to {high})"
+    return f"about {written(figure, found.median)} ({low} to {high})"
 
 
 def _beside(name: str, found: Found, winner: Found, figure: str, written: Format) -> str:
@@ -173,8 +210,10 @@ def counted_text(name: str, figure: str, alone: float, counted: float, written: 
 def drift_text(drift: Drift) -> str:
     """Return whether the baseline moved during the run."""
     label = _label(drift.figure)
+    if drift.notable is None:
+        return f"The baseline ran too seldom to tell whether its {label} drifted during the run."
     if not drift.notable:
-        return f"The baseline's {label} did not drift notably during the run."
+        return f"No drift of the baseline's {label} was found during the run."
     way = "rose" if drift.change > 0 else "fell"
     return (
         f"The baseline's {label} {way} by {_percent(abs(drift.change))} during the run. The random order "
@@ -186,8 +225,8 @@ def place_text(sums: PlaceSums) -> str:
     """Return which level of a factor is usually ahead."""
     ordered = sorted(sums.levels, key=lambda level: level.mean)
     best, worst = ordered[0], ordered[-1]
-    if worst.mean / best.mean - 1 < _WORTH:
-        return f"{sums.factor}: the average places differ by less than 3 %; {best.level} is a little ahead."
+    if not sums.notable:
+        return f"{sums.factor}: its levels' average places differ no more than by chance."
     return (
         f"{sums.factor}: {best.level} is usually ahead (average place {best.mean:.0f}), {worst.level} "
         f"usually last ({worst.mean:.0f})."
@@ -196,9 +235,10 @@ def place_text(sums: PlaceSums) -> str:
 
 def effect_text(effect: Effect) -> str:
     """Return what a factor does."""
-    best = next(level for level in effect.levels if level.level == effect.best)
-    if effect.gain < _WORTH or (best.contexts > 1 and best.low <= 1 <= best.high):
-        return f"{effect.factor}: no difference that counts."
+    if effect.notable is None:
+        return f"{effect.factor}: too few trials were repeated to tell its effect from chance."
+    if not effect.notable or effect.gain < _WORTH:
+        return f"{effect.factor}: no difference that counts was found."
     return (
         f"{effect.factor}: {effect.best} is best, {_percent(effect.gain)} ahead of the worst level; alone it "
         f"explains {_percent(effect.share)} of all differences."
@@ -211,7 +251,7 @@ def interaction_text(interaction: Interaction) -> str:
     if interaction.notable is None:
         return f"{first} and {second}: too few trials were repeated to say whether they act on each other."
     if not interaction.notable or interaction.share < _WORTH:
-        return f"{first} and {second} can be chosen one without the other."
+        return f"{first} and {second}: nothing was found that says they have to be chosen together."
     return (
         f"{first} and {second} have to be chosen together: what they do in combination explains "
         f"{_percent(interaction.share)} of all differences."
@@ -255,7 +295,7 @@ def _by(figure: str, standing: Standing, first: Standing) -> str:
         return "ahead by more than chance"
     if lower_is_better(figure):
         return f"{_percent(1 - first.median / standing.median)} less"
-    return f"{_percent(first.median / standing.median - 1)} more"
+    return f"{_percent(first.median / standing.median - 1)} faster"
 
 
 def _what(ranking: Ranking) -> str:
@@ -267,8 +307,18 @@ def _label(figure: str) -> str:
     return figure if quantity is None else quantity.label
 
 
-def _scatter(ranking: Ranking) -> str:
-    return "" if ranking.scatter is None else f" (up to {_percent(ranking.scatter)})"
+def _shown(ranking: Ranking) -> str:
+    """Return what may be concluded where no difference was found."""
+    if ranking.shows is None:
+        return ""
+    if ranking.shows <= _SMALL:
+        return (
+            f"One of {_percent(ranking.shows)} would have shown: it makes little difference which you choose."
+        )
+    return (
+        f"Only one above {_percent(ranking.shows)} would have shown: more repeats, or a quieter link, would "
+        "tell more."
+    )
 
 
 def _percent(part: float) -> str:

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from advisor.experiment_analysis import drifts, ranking
-from advisor.experiment_text import drift_text, winner_text
+from advisor.experiment_text import best_line, drift_text, sure_text, winner_text
 from advisor.experiment_values import of_workload, value
 from advisor.trials import QUANTITIES, READ, WRITE
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import FILE_SIZE, label
 from app.bench.experiment.sift import levels_text
 from app.cli.text import table
 from app.units import format_duration, format_figure, format_size, format_speed
@@ -54,8 +54,10 @@ def recipe_text(recipe: Recipe) -> str:
         lines.append(f"  {label(factor.name)} ({factor.name}): {', '.join(factor.levels)}{base}{quick}")
     lines.append(f"Workloads, {recipe.full.repeats} times each (quick: {recipe.quick.repeats}):")
     full, quick_size = recipe.experiment("", "full"), recipe.experiment("", "quick")
+    varied = any(factor.name == FILE_SIZE for factor in recipe.factor)
     for work, small in zip(full.workloads, quick_size.workloads, strict=True):
-        lines.append(f"  {work.name}: {_amount(work)} (quick: {_amount(small)}), {work.direction}")
+        amount = "of the file sizes above" if varied else f"{_amount(work)} (quick: {_amount(small)})"
+        lines.append(f"  {work.name}: {amount}, {work.direction}")
     study = recipe.study
     if study is not None:
         lines += ["", f"{study.name}. {study.by}.", "Measured then:"]
@@ -121,21 +123,17 @@ def best_text(result: BestResult, number: int) -> str:
         number: of its trials in the history, 0 if they are not kept.
     """
     answer = result.answer
-    rows = [["", "MEDIAN", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
-    for name, found in (("best", answer.winner), ("next", answer.runner_up), ("default", answer.default),
+    rows = [["", "ABOUT", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
+    for name, found in (("first", answer.winner), ("next", answer.runner_up), ("default", answer.default),
                         ("now", answer.current)):  # fmt: skip
         if found is not None:
             between = f"{format_speed(found.low)} and {format_speed(found.high)}"
             levels = ", ".join(f"{factor}={level}" for factor, level in found.levels.items())
             rows.append([name, format_speed(found.median), between, str(len(found.values)), levels])
     ahead = "" if result.read_ahead_kb is None else f", readahead {result.read_ahead_kb} KiB"
-    sure = (
-        "No other set is likely to be better by more than 5 %."
-        if answer.decided
-        else "Others may be as good: allow more time to be surer."
-    )
     kept = f" They are in the history as experiment {number}." if number else ""
-    lines = [table(rows), "", f"Best: {result.options or 'the default options'}{ahead}. {sure}"]
+    line = best_line(answer, f"{result.options or 'the default options'}{ahead}")
+    lines = [table(rows), "", f"{line} {sure_text(answer)}"]
     lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
     lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
     return "\n".join([*lines, *([result.stopped] if result.stopped else [])])

@@ -20,6 +20,8 @@ class Learned:
     def learn(self, share: str, link: str, findings: Iterable[Measured]) -> None:
         """Keep findings of a share; of each option the newest counts.
 
+        What was not decided takes nothing back that was.
+
         Args:
             share: server:/export.
             link: name of the lab's link, "" on a real one.
@@ -30,7 +32,12 @@ class Learned:
         """
         rows = [(share, link, one.option, one.value, one.status, one.text) for one in findings]
         with self._database.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany(
+                "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+                " SET value = excluded.value, status = excluded.status, text = excluded.text"
+                " WHERE excluded.status != 'untested' OR findings.status = 'untested'",
+                rows,
+            )
 
     def learned(self, share: str, link: str) -> tuple[Measured, ...]:
         """Return the findings of a share over a link.

@@ -104,7 +104,9 @@ class FakeExperiments:
             kept = msgspec.structs.replace(outcome, left_s=left)
             context.emit(ExperimentEvent(phase="done", workload=outcome.workload, outcome=kept, **place))
         one = SETS[4]
-        found = Found(levels=one.levels, values=[110e6], median=110e6, low=105e6, high=115e6, method="model")
+        found = Found(
+            levels=one.levels, values=[110e6, 110e6], median=110e6, low=105e6, high=115e6, method="model"
+        )
         answer = Answer(winner=found, runner_up=None, default=found, current=None, decided=True, trials=18,
                         tried=6, candidates=6)  # fmt: skip
         struck = [Struck(levels=SETS[0].levels, reason="In use it is the same as another.")]

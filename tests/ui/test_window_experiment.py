@@ -206,7 +206,8 @@ def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
     driver.wait(lambda: earlier.count() == 2)
     earlier.setCurrentIndex(1)
     earlier.activated.emit(1)
-    driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-ok")))
+    driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-warn")))
+    assert any(text.startswith("Too few trials to tell") for text in said(driver, "experiment-warn"))
     assert driver.sees("experiment-answer")
     assert driver.sees("experiment-start")  # it can be gone on with
 

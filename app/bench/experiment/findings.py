@@ -12,11 +12,13 @@ from advisor.experiment_tables import comparison, curve, matrices, steadiness
 from advisor.experiment_text import (
     against_text,
     answer_text,
+    best_line,
     comparison_text,
     counted_text,
     drift_text,
     effect_text,
     interaction_text,
+    is_shown,
     place_text,
     row_text,
     steady_text,
@@ -97,7 +99,7 @@ def find(
     chosen = of_workload(outcomes, workload)
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
     ranked = ranking(chosen, figure, chance=chance, counted=counted)
-    effect = effects(chosen, figure, counted=counted)
+    effect = effects(chosen, figure, chance=chance, counted=counted)
     said: list[tuple[Tone, str]] = [("ok", winner_text(ranked, written))]
     said += _infos(against_text(ranked, base, "The baseline", written))
     if counted and ranked.standings:
@@ -143,13 +145,17 @@ def measured(
 ) -> tuple[Measured, ...]:
     """Return what was found of the options in which a set differs from the baseline, for the advisor.
 
-    They were measured together: that one of them alone would do as well is not said.
+    They were measured together: that one of them alone would do as well is not said. Of a speed only: a set
+    that does best by the time of one phase may be the slowest of all.
     """
+    if found.figure not in {WRITE, READ}:
+        return ()
     base = plan.sets[0]
     one, other = found.ranking.of(chosen.levels), found.ranking.of(base.levels)
     if one is None or other is None or chosen is base:
         return ()
-    better = 0 < one.group < other.group
+    # The pair itself: of two neighbouring groups, the last of one may equal the first of the other.
+    better = one.method != "range" and other.method != "range" and one.low > other.high
     text = (
         f"Your experiment: {written(found.figure, one.median)} with these settings, "
         f"{written(found.figure, other.median)} with the baseline ({figure_label(found.figure).lower()}, "
@@ -178,7 +184,7 @@ def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
     first, *others = answer_text(result.answer, WRITE, written)
     *others, sure = others
     return [
-        ("ok", f"Best: {options}{tail}."),
+        ("ok" if is_shown(result.answer) else "warn", best_line(result.answer, f"{options}{tail}")),
         *_infos(first, *others),
         ("info" if result.answer.decided else "warn", sure),
     ]

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     from app.bench.experiment.model import Experiment, ExperimentPlan, Factor
 
-#: The baseline comes again after so many trials at most, and often enough for two values in each half of the
-#: run, unless that is hardly longer.
+#: The baseline comes again after so many trials at most, and often enough for the four values in each half of
+#: the run that tell a drift from chance (advisor.difference), where that makes it longer by a third at most.
 _BETWEEN_BASELINES = 20
-_PARTS = 3
-_SHORT = 8
+_PARTS, _LONG = 8, 24
+_FEW_PARTS, _SHORT = 3, 8
 
 
 class Trial(NamedTuple):
@@ -71,7 +71,8 @@ def schedule(plan: ExperimentPlan) -> list[Trial]:
         source.shuffle(each)
         ordinary += [(block, number, work, False) for number, work in each]
     total = len(ordinary)
-    step = total if total < _SHORT else min(_BETWEEN_BASELINES, -(-total // _PARTS))
+    parts = 1 if total < _SHORT else _FEW_PARTS if total < _LONG else _PARTS
+    step = total if parts == 1 else min(_BETWEEN_BASELINES, -(-total // parts))
     places: list[tuple[int, int, int, bool]] = []
     for place, trial in enumerate(ordinary):
         if place % step == 0:

@@ -9,7 +9,7 @@ import random
 import pytest
 from msgspec import structs
 
-from advisor.experiment_text import answer_text
+from advisor.experiment_text import answer_text, best_line
 from advisor.search import Answer, Racer
 
 _FACTORS = {
@@ -73,8 +73,8 @@ def test_the_answer_names_what_it_is_compared_with() -> None:
 def test_the_answer_in_words() -> None:
     answer, _ = _race(1)
     said = answer_text(answer, "write", lambda _, number: f"{number / 1e6:.2f} MB/s")
-    assert said[0].startswith("Best of 112 sets after 24 trials of ")
-    assert any(each.startswith("The kernel's default gives 1.0") and "faster" in each for each in said)
+    assert said[0].startswith("First of 112 sets after 24 trials of ")
+    assert any(each.startswith("The kernel's default gives about 1.0") and "faster" in each for each in said)
     assert len(said) == 5
     itself = structs.replace(answer, default=answer.winner, current=None, runner_up=None, decided=True)
     words = answer_text(itself, "write", lambda _, number: f"{number:.0f}")
@@ -82,6 +82,25 @@ def test_the_answer_in_words() -> None:
         "The kernel's default is the best itself.",
         "No other set is likely to be better by more than 5 %.",
     ]
+
+
+def test_nothing_is_called_best_that_was_not_shown_to_be_better() -> None:
+    answer, _ = _race(1)
+    assert best_line(answer, "nconnect=8") == "Best: nconnect=8."
+    default = answer.default
+    assert default is not None
+    near = structs.replace(answer, default=structs.replace(default, high=answer.winner.low))
+    assert best_line(near, "nconnect=8").startswith(
+        "Nothing was shown to be better than the present setting."
+    )
+    once = structs.replace(
+        answer, winner=structs.replace(answer.winner, values=[1.0]), trials=5, current=None
+    )
+    assert best_line(once, "nconnect=8").startswith("Too few trials to tell: keep the kernel's defaults")
+    itself = structs.replace(answer, winner=structs.replace(default, values=[1.0]), trials=5, current=None)
+    assert best_line(itself, "defaults").startswith("Too few trials to tell")
+    twice = structs.replace(itself, winner=structs.replace(default, values=[1.0, 1.0]))
+    assert best_line(twice, "defaults") == "Best: defaults."
 
 
 def test_the_same_chance_and_figures_give_the_same_race() -> None:

@@ -204,7 +204,7 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
         mounts=[Mount(mount_point="/x", share="nas:/x", state="mounted", active=active)], warnings=[]
     )
     text = run(ask, "best", "nas:/x", "--budget", "150s", "--seed", "1")
-    assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("best "))
+    assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first "))
     assert "nconnect=2" in next(line for line in text.splitlines() if line.startswith("now "))
     assert "Best: soft," in text
     assert "in the history as experiment 1" in text

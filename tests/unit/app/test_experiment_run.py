@@ -215,7 +215,7 @@ def test_drift_looks_at_the_baseline_alone() -> None:
     world = World()
     slow = iter(range(1, 100))
     world.speed = lambda values: 1e6 / next(slow) if values["rsize"] == "4096" else 1.0
-    result, _ = run(world, planned(world, workloads=[Work(name="1 MB", size=2**20)], repeats=4))
+    result, _ = run(world, planned(world, workloads=[Work(name="1 MB", size=2**20)], repeats=12))
     assert [drift.figure for drift in result.drift] == [trials.WRITE, trials.READ]
-    assert len(result.drift[0].values) == 4
+    assert len(result.drift[0].values) >= 8
     assert result.drift[0].notable
