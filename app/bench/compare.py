@@ -38,7 +38,8 @@ class Comparison:
     """One figure, before and after.
 
     Attributes:
-        figure: write or read (bytes per second), or create, stat or delete (files per second).
+        figure: write or read (bytes per second), create, stat or delete (files per second), or the name of a
+            cell of a grid (requests per second).
         before: median.
         after: likewise.
         change: the difference as a fraction of what it was (advisor.difference says how it is estimated).
@@ -61,7 +62,7 @@ class Comparison:
 
     def text(self) -> str:
         """Return it in words, without a full stop."""
-        name = _NAMES[self.figure]
+        name = _NAMES.get(self.figure, f"{self.figure}:")
         figures = f"{self._form(self.before)} before and {self._form(self.after)} after"
         if self.verdict == "unknown":
             few = min(self.repeats)
@@ -75,7 +76,9 @@ class Comparison:
         return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
 
     def _form(self, value: float) -> str:
-        return format_speed(value) if self.figure in {"write", "read"} else f"{value:.3g} files/s"
+        if self.figure in {"write", "read"}:
+            return format_speed(value)
+        return f"{value:.3g} files/s" if self.figure in _NAMES else f"{value:.4g} requests/s"
 
 
 def compare(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[Comparison]:
@@ -85,7 +88,7 @@ def compare(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[C
     counts once, with its median; if not, their repeats are pooled, and the answer is that of those minutes.
     """
     found: list[Comparison] = []
-    for figure in _NAMES:
+    for figure in (*_NAMES, *dict.fromkeys(name for item in before for name in _cells(item))):
         old, new = [_values(item, figure) for item in before], [_values(item, figure) for item in after]
         if old and new and all(old) and all(new):
             found.append(_compare(figure, old, new))
@@ -134,11 +137,25 @@ def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence
 
 def _values(result: TestResult, figure: str) -> list[float]:
     """Return the repeats of a figure, none if it was not measured or cannot be believed."""
-    if figure == "read" and (
-        (result.read is not None and result.read.cached) or (result.cache is not None and result.cache.cached)
-    ):
+    if figure == "read" and _read_is_cached(result):
         return []
     if figure in result.figures:
         return [value for value in result.figures[figure].values if value > 0]
     transfer = {"write": result.write, "read": result.read}.get(figure)
-    return [transfer.bytes_per_s] if transfer is not None and transfer.bytes_per_s > 0 else []
+    if transfer is not None:
+        return [transfer.bytes_per_s] if transfer.bytes_per_s > 0 else []
+    return _cells(result).get(figure, [])
+
+
+def _read_is_cached(result: TestResult) -> bool:
+    cached = result.cache is not None and result.cache.cached
+    return cached or (result.read is not None and result.read.cached)
+
+
+def _cells(result: TestResult) -> dict[str, list[float]]:
+    """Return the repeats of each cell of a grid, requests a second, by its name."""
+    return {
+        cell.name: [run.iops for run in cell.runs]
+        for cell in result.grid
+        if not (cell.way == "read" and _read_is_cached(result))
+    }

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from advisor.bottleneck import Bottleneck, Load, Way  # noqa: TC001 - msgspec reads the annotations at run time
+from app.units import format_size
 
 Pattern = Literal["seqread", "seqwrite", "randread", "randwrite"]
 PATTERNS: tuple[Pattern, ...] = ("seqwrite", "seqread", "randwrite", "randread")
@@ -108,6 +109,12 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     runs: list[GridRun] = []
     bottleneck: Bottleneck | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of its grid, for a person."""
+        jobs = f"{self.jobs} job" if self.jobs == 1 else f"{self.jobs} jobs"
+        return f"{self.pattern} of {format_size(self.record)}, {jobs}, {self.depth} at once"
 
     @property
     def way(self) -> Way:

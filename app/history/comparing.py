@@ -84,12 +84,17 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
     notes = [f"The {_TEST[item.name]} is not the same: {item.before} and {item.after}." for item in tests]
     if any(read_is_cached(result) for result in (*old, *new)):
         notes.append("A read that came at least partly from the client's cache is left out.")
+    cells = max(len(result.grid) for result in (*old, *new))
+    if cells > 1:
+        notes.append(f"Each of {cells} cells is compared for itself: about one of 20 differs by chance.")
     differing = _differing([settings_of(result) for result in old], [settings_of(result) for result in new])
     return RunsCompared(comparisons=compare(old, new), differing=differing, notes=notes)
 
 
 def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
     """Return a warning if a test is significantly slower than the baseline, and the comparison in any case.
+
+    Of a grid's many cells some differ by chance: they are compared, and warned of is none.
 
     Args:
         baseline: of the same share and kind.
@@ -104,7 +109,7 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
     texts = [f"{item.text()[:1].upper()}{item.text()[1:]}" for item in comparisons]
     compared = f"Compared with the baseline of {when}: {'; '.join(texts)}." if texts else ""
     slow = [item for item in comparisons if item.verdict == "slower"]
-    if not slow:
+    if not slow or result.grid:
         return "", compared
     differing = [
         item

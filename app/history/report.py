@@ -12,7 +12,7 @@ from app.history.comparing import compare_runs, speed_text
 from app.history.drawing import Series, Strip, curves, strips
 from app.history.model import option_string, read_is_cached, subject
 from app.history.page import document, environment_line, html_table
-from app.units import format_size, format_speed
+from app.units import format_duration, format_size, format_speed
 from app.version import VERSION
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def _details(run: Run) -> str:
         html_table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
         if rows
         else "",
+        _grid(result),
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
         *(f"<p>{escape(text)}</p>" for text in beyond_the_figures(result)),
@@ -147,6 +148,20 @@ def _details(run: Run) -> str:
         f"<p>{escape(environment_line(result.environment))}</p>",
     ]
     return f"<details>{''.join(parts)}</details>"
+
+
+def _grid(result: TestResult) -> str:
+    """Return the cells that fio measured, of several repeats the one in the middle."""
+    rows: list[list[str]] = []
+    for cell in result.grid:
+        run = cell.middle
+        if run is not None:
+            times = [format_duration(value) if value else "—" for value in (run.latency_s, run.p99_s)]
+            rows.append(
+                [cell.name, f"{run.iops:.0f}", format_speed(run.bytes_per_s), *times, str(len(cell.runs))]
+            )
+    head = ["Cell", "Requests/s", "Speed", "Mean time", "99 % within", "Repeats"]
+    return html_table(head, rows, numbers=frozenset(range(1, 6))) if rows else ""
 
 
 def _said(run: Run) -> str:
@@ -179,6 +194,8 @@ def _median(result: TestResult, way: str) -> float | None:
 
 
 def _what(result: TestResult) -> str:
+    if result.grid:
+        return f"fio, {_many(len(result.grid), 'cell')}"
     transfer = result.write or result.read
     size = format_size(transfer.bytes / result.count) if transfer is not None else "—"
     return f"{result.count} of {size}" if result.count > 1 else size

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
-from history_world import result
+from history_world import grid, result
 from PySide6.QtCore import QItemSelectionModel
-from PySide6.QtWidgets import QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
+from PySide6.QtWidgets import (
+    QComboBox,
+    QInputDialog,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QTableWidget,
+)
 
 from app.history import desk
 from app.history.database import default_path
@@ -105,6 +114,25 @@ def test_one_two_and_three(driver: Driver) -> None:
     choose(driver, 0, 1, 2)
     driver.wait(lambda: title(driver) == "3 tests over each other")
     driver.window.grab()
+
+
+def test_a_grid_is_a_table_of_its_cells(driver: Driver) -> None:
+    with HistoryStore.open() as store:
+        store.add(Run(result=msgspec.structs.replace(grid(1000), share=SHARE_SHOWN)))
+    driver.open()
+    driver.tab("History")
+    table = view(driver)
+    driver.wait(lambda: table.model().rowCount() == 4)
+    (place,) = [row for row in range(4) if table.model().index(row, WHAT).data() == "grid of fio"]
+    choose(driver, place)
+    driver.wait(lambda: driver.sees("history-grid"))
+    cells = driver.find(QTableWidget, "history-grid")
+    assert isinstance(cells, QTableWidget)
+    assert cells.rowCount() == 2
+    assert not driver.sees("history-results")
+    choose(driver, 0)
+    driver.wait(lambda: driver.sees("history-results"))
+    assert not driver.sees("history-grid")
 
 
 def test_baseline_deletion_and_the_way_back(driver: Driver, stored: list[int]) -> None:

@@ -71,6 +71,8 @@ class HistoryModel(QAbstractTableModel):
         return self.tr("{speed} (cached)").format(speed=speed_text(speed)) if cached else speed_text(speed)
 
     def _what(self, row: Row) -> str:
+        if row.kind == "grid":
+            return self.tr("grid of fio")
         each = format_size(row.size / row.count)
         text = f"{row.count} × {each}" if row.count > 1 else each  # noqa: RUF001 - the sign
         return f"{text}, {row.repeats}×" if row.repeats > 1 else text  # noqa: RUF001 - the sign

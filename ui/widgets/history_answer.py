@@ -11,6 +11,7 @@ from app.history.comparing import settings_of
 from app.history.model import option_string
 from ui.models.history_model import when
 from ui.models.overlay import SERIES, lines_of
+from ui.widgets.grid_table import GridTable
 from ui.widgets.labels import MutedLabel, heading, plain_label
 from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
@@ -42,6 +43,8 @@ class HistoryAnswer(QWidget):
         self._plot_layout.setContentsMargins(1, 1, 1, 1)
         self._result = ResultTable()
         self._result.setObjectName("history-results")
+        self._grid = GridTable()
+        self._grid.setObjectName("history-grid")
         self._said = {
             "ok": Sentences("", "ok"), "warn": Sentences("", "warn"), "info": Sentences("", "info")
         }  # fmt: skip
@@ -61,7 +64,8 @@ class HistoryAnswer(QWidget):
         self._table_layout.setHorizontalSpacing(18)
         self._table_layout.setVerticalSpacing(3)
         for widget in (
-            self._title, *self._said.values(), self._plot_box, self._keys, self._result, self._table
+            self._title, *self._said.values(), self._plot_box, self._keys, self._grid, self._result,
+            self._table,
         ):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
@@ -79,11 +83,15 @@ class HistoryAnswer(QWidget):
             self._plot = OverlayPlot()
             self._plot_layout.addWidget(self._plot)
         results = [run.result for run in laid.runs[: len(SERIES)]]
-        self._plot.draw(lines_of(results))
+        lines = lines_of(results)
+        self._plot.draw(lines)
+        self._plot_box.setVisible(bool(lines))
         self._title.setText(self._title_of(laid))
-        self._show_keys(laid.runs[: len(SERIES)])
-        self._result.setVisible(len(laid.runs) == 1)
-        self._result.show_result(laid.runs[0].result if len(laid.runs) == 1 else None)
+        self._show_keys(laid.runs[: len(SERIES)], drawn=bool(lines))
+        one = results[0] if len(laid.runs) == 1 else None
+        self._grid.show_cells(one.grid if one is not None else [])
+        self._result.setVisible(one is not None and not one.grid)
+        self._result.show_result(one)
         self._show_sentences(laid)
         self._show_table(laid)
 
@@ -100,19 +108,21 @@ class HistoryAnswer(QWidget):
             text += self.tr(" (the {count} oldest are drawn)").format(count=len(SERIES))
         return text
 
-    def _show_keys(self, runs: list[Run]) -> None:
-        """Say which colour is whose; solid is to the server, dashed from it."""
+    def _show_keys(self, runs: list[Run], *, drawn: bool) -> None:
+        """Say which colour is whose if something is drawn; solid is to the server, dashed from it."""
         _clear(self._keys_layout)
         for row, run in enumerate(runs):
-            self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0)
+            if drawn:
+                self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0)
             # With blanks, so that the line can be broken.
             options = option_string(run.result.effective).replace(",", ", ")
             text = f"{when(run.result.started_at)}   {options}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._keys_layout.addWidget(label, row, 1)
-        note = MutedLabel(self.tr("Solid lines: to the server. Dashed lines: from it."))
-        self._keys_layout.addWidget(note, len(runs), 1)
+        if drawn:
+            note = MutedLabel(self.tr("Solid lines: to the server. Dashed lines: from it."))
+            self._keys_layout.addWidget(note, len(runs), 1)
         self._keys_layout.setColumnStretch(1, 1)
 
     def _show_sentences(self, laid: Laid) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from history_world import result
+from history_world import grid, result
 
 from app.bench.environment import Environment
 from app.errors import AppError, ErrorKind
 from app.history import database
-from app.history.comparing import compare_runs
+from app.history.comparing import compare_runs, slower_than
 from app.history.exchange import from_json
 from app.history.model import Run
 from app.history.remember import remember_test
@@ -123,8 +123,11 @@ def test_runs_beside_each_other_say_what_else_differs() -> None:
     found = compare_runs([one], [other])
     assert [item.verdict for item in found.comparisons] == ["same", "slower"]
     assert found.differing == [
-        ("rsize", "65536", "1048576"), ("hard", "yes", "—"), ("soft", "—", "yes"), ("round trip", "—", "2 ms"),
-    ]  # fmt: skip
+        ("rsize", "65536", "1048576"),
+        ("hard", "yes", "—"),
+        ("soft", "—", "yes"),
+        ("round trip", "—", "2 ms"),
+    ]
     assert found.notes == [
         "The file size is not the same: 64 MiB and 1 GiB.",
         "The block size is not the same: 1 MiB and 64 KiB.",
@@ -136,3 +139,21 @@ def test_runs_beside_each_other_say_what_else_differs() -> None:
         with pytest.raises(AppError) as caught:
             compare_runs([one], wrong)
         assert caught.value.kind is ErrorKind.USAGE
+
+
+def test_the_cells_of_grids_are_compared_one_by_one() -> None:
+    found = compare_runs([Run(result=grid(1000))], [Run(result=grid(1500))])
+    assert [(item.figure, item.verdict) for item in found.comparisons] == [
+        ("randread of 4 KiB, 1 job, 4 at once", "faster"),
+        ("seqwrite of 4 KiB, 1 job, 4 at once", "faster"),
+    ]
+    assert found.comparisons[0].text() == (
+        "randread of 4 KiB, 1 job, 4 at once: 50 % faster (1002 requests/s before and 1502 requests/s after; "
+        "96 % interval +50 to +50 %)"
+    )
+    assert found.notes == ["Each of 2 cells is compared for itself: about one of 20 differs by chance."]
+    cached = compare_runs([Run(result=grid(1000))], [Run(result=grid(1500, cached=True))])
+    assert [item.figure for item in cached.comparisons] == ["seqwrite of 4 KiB, 1 job, 4 at once"]
+    warning, comparison = slower_than(Run(result=grid(1000)), grid(500))
+    assert warning == ""
+    assert "Seqwrite of 4 KiB, 1 job, 4 at once: 50 % slower" in comparison

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import pytest
-from history_world import result
+from history_world import grid, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,3 +132,9 @@ def test_ticks_are_round() -> None:
 @pytest.mark.parametrize("drawing", [curves("t", "s", "MB/s", []), strips("t", "MB/s", [])])
 def test_nothing_to_draw(drawing: str) -> None:
     assert drawing == ""
+
+
+def test_a_grid_is_described_by_its_cells() -> None:
+    text = text_of(to_html([Run(result=grid(1000), id=1)]))
+    assert "fio, 2 cells" in text
+    assert "randread of 4 KiB, 1 job, 4 at once 1002 4.1 MB/s 1 ms — 6" in text
