@@ -20,6 +20,7 @@ from app.bench.experiment.recipe_toml import recipe_toml
 from app.cli.experiment_own import add_own_arguments, add_vary, own_recipe
 from app.cli.experiment_text import recipe_text, recipes_text
 from app.errors import AppError, ErrorKind
+from app.units import parse_size
 
 if TYPE_CHECKING:
     import argparse
@@ -98,7 +99,11 @@ def _add_best(action: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     action.add_argument("--direction", choices=("both", "write", "read"), default="both")
     add_vary(action, "what may be changed, by default what does most")
-    _add_budget(action, "default 5min")
+    _add_budget(action, "default 5min, or with --bytes as long as it takes")
+    action.add_argument(
+        "--bytes", type=_amount, default=None, metavar="SIZE",
+        help="at most so much over the network, both ways together, such as 10G",
+    )  # fmt: skip
     action.add_argument("--seed", type=int, default=None, help="of what is left to chance")
     action.add_argument("--no-history", action="store_true", help="do not keep the trials")
 
@@ -107,6 +112,13 @@ def _add_budget(action: argparse.ArgumentParser, text: str) -> None:
     action.add_argument(
         "--budget", type=_duration, default=None, metavar="TIME", help=f"90s, 5min or 2h; {text}"
     )
+
+
+def _amount(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _duration(text: str) -> float:

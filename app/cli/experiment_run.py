@@ -15,6 +15,7 @@ from app.bench.experiment.cookbook import find_recipe
 from app.bench.experiment.keeping import begin, keep, load
 from app.bench.experiment.model import (
     SEARCH,
+    UNLIMITED_S,
     BestArgs,
     BestResult,
     ExperimentArgs,
@@ -182,7 +183,10 @@ def _share(share: str) -> str:
 def _best(ask: Ask, args: argparse.Namespace, line: ProgressLine, query: BestArgs) -> str:
     """Search, keeping each outcome as soon as it is told."""
     options = args.options if args.options is not None else _mounted_with(ask, query.share)
-    query = msgspec.structs.replace(query, options=options, budget_s=args.budget or query.budget_s)
+    usual_s = query.budget_s if args.bytes is None else UNLIMITED_S
+    query = msgspec.structs.replace(
+        query, options=options, budget_s=args.budget or usual_s, budget_bytes=args.bytes
+    )
     return _search(ask, args, ("experiment.best", query), Keeper(line, off=args.no_history))
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from advisor.trials import REACHED, TRIAL_S, Outcome
 from app.bench.experiment.candidates import plan_search
+from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.model import SEARCH, BestResult, ExperimentEvent
 from app.bench.experiment.race import Race
 from app.bench.experiment.run import FAILED_IN_A_ROW
@@ -103,6 +104,8 @@ class _Search:
             self._race.next()  # so that it draws from chance as if it had chosen it
             self._race.take(outcome)
         self._number = done[-1].order + 1 if done else 0
+        #: Trials that the bytes allow, the one that warms up not among them; 0 for no limit.
+        self._most = max(plan.bytes // largest_crossing(plan) - 1, 1) if plan.bytes else 0
 
     def result(self) -> BestResult:
         stopped = ""
@@ -136,9 +139,9 @@ class _Search:
             self._longest_s = max(self._longest_s, outcome.figures[TRIAL_S])
             self._last = outcome.note
             self._race.take(outcome)
+            self._number += 1
             left_s = self._left_s() if self._goes_on() else 0.0
             self._tell("done", outcome.levels, outcome=msgspec.structs.replace(outcome, left_s=left_s))
-            self._number += 1
             failed = failed + 1 if outcome.state == "failed" else 0
             if failed == FAILED_IN_A_ROW:
                 return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
@@ -173,15 +176,23 @@ class _Search:
     ) -> None:
         self._emit(
             ExperimentEvent(
-                phase=phase, number=self._number + (phase != "warm-up"), total=0,
-                eta_s=max(self._left_s(), 0.0), levels=levels, workload=self._work.name, test=test,
+                phase=phase, number=self._number + (phase == "trial"), total=self._most,
+                eta_s=self._eta_s(), levels=levels, workload=self._work.name, test=test,
                 outcome=outcome,
             )
         )  # fmt: skip
 
     def _goes_on(self) -> bool:
-        """Whether there is time for another trial, and something to find out."""
+        """Whether time and bytes are left for another trial, and something to find out."""
+        if self._most and self._number >= self._most:
+            return False
         return not self._race.done and self._left_s() > self._longest_s
+
+    def _eta_s(self) -> float:
+        """Return the seconds until time or bytes are spent, at most."""
+        left_s = max(self._left_s(), 0.0)
+        each_s = self._longest_s or self._plan.sets[0].seconds[0]
+        return min(left_s, each_s * (self._most - self._number)) if self._most else left_s
 
     def _left_s(self) -> float:
         return self._allowed_s - (self._hands.now() - self._began)

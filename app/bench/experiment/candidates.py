@@ -98,7 +98,7 @@ def plan_search(
     more = _pairs(base, levels)
     if all(level in levels[name] for name, level in current.items()):
         more.insert(0, current)
-    more = _affordable(experiment, more, prober, _PROBING * args.budget_s)
+    more = _affordable(experiment, more, prober, _PROBING * _seconds(args, hands))
     probed = prober.probe(experiment, _each_once([*(one.levels for one in possible.planned), *more]))
     current = _measured_as(current, probed.struck)
     plan = sized(ExperimentArgs(experiment=experiment), possible, hands, prober)
@@ -122,7 +122,7 @@ def plan_search(
         struck=[*struck, *possible.struck, *(one for one in probed.struck if one not in possible.struck)],
         trials=0,
         seconds=max(args.budget_s - (hands.now() - began), 1.0),
-        bytes=0,
+        bytes=args.budget_bytes or 0,
         current=current if any(one.levels == current for one in sets) else {},
     )
 
@@ -246,9 +246,24 @@ def _with(factor: Factor, level: str) -> Factor:
 
 def _size(args: BestArgs, hands: Hands) -> int:
     """Return a file's size that a good setting copies in a small part of the time."""
+    seconds = min(max(args.budget_s / _PART, _SHORTEST_S), _LONGEST_S)
+    moved = _speed(args, hands) * seconds
+    if args.budget_bytes is not None:
+        moved = min(moved, args.budget_bytes / _PART)
+    ways = 1 if args.direction == "write" else 2  # what is read is written before
+    return max(int(moved / ways) // _GRAIN * _GRAIN, _LEAST_SIZE)
+
+
+def _seconds(args: BestArgs, hands: Hands) -> float:
+    """Return how long it will take about, where its bytes may be spent before its time."""
+    if args.budget_bytes is None:
+        return args.budget_s
+    # Mounting and unmounting take about as long again.
+    return min(args.budget_s, 2 * args.budget_bytes / _speed(args, hands))
+
+
+def _speed(args: BestArgs, hands: Hands) -> float:
+    """Return the bytes a second that the link carries at most."""
     link = hands.facts.link
     rate = link.slowest_of(args.direction) if link is not None else None
-    speed = payload_rate_bps(rate or _GUESS_BPS) / 8
-    seconds = min(max(args.budget_s / _PART, _SHORTEST_S), _LONGEST_S)
-    ways = 1 if args.direction == "write" else 2  # what is read is written before
-    return max(int(speed * seconds / ways) // _GRAIN * _GRAIN, _LEAST_SIZE)
+    return payload_rate_bps(rate or _GUESS_BPS) / 8

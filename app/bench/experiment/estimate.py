@@ -58,6 +58,13 @@ def total_bytes(plan: ExperimentPlan) -> int:
     return sum(moved[0]) + sum(moved[trial.set][trial.work] for trial in schedule(plan))
 
 
+def largest_crossing(plan: ExperimentPlan) -> int:
+    """Return the bytes that the largest of all trials moves in both directions together."""
+    return max(
+        _crossing(spec_of(work, one.levels)) for one in plan.sets for work in plan.experiment.workloads
+    )
+
+
 def space_needed(experiment: Experiment, levels: Sequence[dict[str, str]]) -> int:
     """Return the bytes that the largest trial needs."""
     return max(spec_of(work, one).total for one in levels for work in experiment.workloads)

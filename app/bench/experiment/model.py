@@ -19,6 +19,8 @@ from app.bench.result import (
 
 #: What a search for the best setting has in the place of a recipe's name.
 SEARCH = "best"
+#: The time of a search whose bytes are limited and whose time is not: a day.
+UNLIMITED_S = 86400.0
 #: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
 Strategy = Literal["full", "one-at-a-time", "rows"]
 #: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.
@@ -136,7 +138,7 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
         struck: what is not measured, and why.
         trials: number of all trials, those of the baseline and the warm-up among them.
         seconds: what they will take, about.
-        bytes: what will cross the network in both directions together.
+        bytes: what will cross the network in both directions together; of a search what may, 0 for no limit.
         space: bytes that the largest trial needs on the server.
         notes: sentences for a person.
         environment: of the host that will run it.
@@ -242,6 +244,7 @@ class BestArgs(msgspec.Struct, frozen=True, kw_only=True):
         direction: whose speed counts; of both, bytes over the time of both.
         size: bytes of the file that is copied, None to choose it.
         budget_s: seconds that it may take.
+        budget_bytes: what may cross the network in both directions together, None for no limit.
         seed: of what is left to chance.
     """
 
@@ -251,6 +254,7 @@ class BestArgs(msgspec.Struct, frozen=True, kw_only=True):
     direction: Direction = "both"
     size: int | None = None
     budget_s: float = 300.0
+    budget_bytes: int | None = None
     seed: int = 0
 
 

@@ -10,6 +10,7 @@ import msgspec
 from advisor.experiment_values import key_of
 from advisor.search import Racer
 from advisor.trials import MOUNT_S, REACHED, READ, TRIAL_S, WRITE
+from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import Struck
 from app.bench.experiment.probe import Tried, same_text, signature
@@ -50,6 +51,8 @@ class Race:
             default=plan.sets[0].levels,
             current=plan.current or None,
         )
+        #: Of the time, what each trial costs at least where bytes are limited, too.
+        self._least_s = max(budget_s, 1.0) * largest_crossing(plan) / plan.bytes if plan.bytes else 0.0
         self._trials = 0
         self._fastest: dict[str, float] = {}
         #: What is in use to the candidate that was the first to have it.
@@ -68,7 +71,7 @@ class Race:
     def take(self, outcome: Outcome) -> None:
         """Take in how a trial ended."""
         one = self._sets[key_of(outcome.levels)]
-        cost = outcome.figures.get(TRIAL_S, 0.0)
+        cost = max(outcome.figures.get(TRIAL_S, 0.0), self._least_s)
         self._trials += 1
         if (struck := self._no_candidate(one, outcome)) is not None:
             self.struck[key_of(one.levels)] = struck

@@ -9,6 +9,7 @@ from experiment_world import Mount, World, experiment
 
 from advisor.trials import REACHED
 from app.bench.experiment.best import find_best, go_on
+from app.bench.experiment.findings import answer_said
 from app.bench.experiment.keeping import unfinished
 from app.bench.experiment.model import (
     BestArgs,
@@ -21,6 +22,7 @@ from app.bench.experiment.model import (
 from app.bench.result import Sample, TestEvent
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
+from app.units import format_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +72,20 @@ def test_it_finds_the_best_and_tells_what_it_beats(direction: str) -> None:
     # 1048576 comes out as the server's 262144, as the default does.
     assert plan.struck[0].same_as == {"transfer_size": "default"}
     assert len(plan.sets) == 3 * 4 * 3
+
+
+@pytest.mark.parametrize("direction", ["both", "read"])
+def test_it_ends_when_its_bytes_are_spent(direction: str) -> None:
+    here = world()
+    result, events = search(here, direction=direction, budget_s=86400.0, budget_bytes=60 * 2**20)
+    each = 2 * result.plan.experiment.workloads[0].size  # what is only read is written before
+    assert each * len(here.specs) == 60 * 2**20
+    outcomes = [event.outcome for event in events if event.outcome is not None]
+    assert len(outcomes) == len(here.specs) - 1  # one warms up
+    assert outcomes[-1].left_s == 0
+    assert not unfinished(result.plan, outcomes)
+    assert {event.total for event in events if event.phase == "trial"} == {len(outcomes)}
+    assert result.answer.winner.levels["nconnect"] == "8"
 
 
 def test_the_current_setting_is_measured_as_what_comes_out_the_same() -> None:
@@ -237,6 +253,8 @@ def test_what_was_not_tried_before_is_seen_when_its_turn_comes(
     levels = result.answer.winner.levels
     assert (levels["nconnect"], levels["transfer_size"]) != ("8", "131072")
     assert result.answer.candidates == 36 - len(marked)
+    said = [text for _tone, text in answer_said(result, format_figure)]
+    assert any(text.startswith("No candidate: ") and words in text for text in said)
 
 
 def test_two_that_come_out_the_same_are_counted_once() -> None:
