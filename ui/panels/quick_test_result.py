@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.bench.verdict import beyond_the_figures
@@ -26,6 +26,10 @@ class QuickTestResult(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._shown: TestResult | None = None
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._fill)
         self._table = ResultTable()
         self._cached = Sentences("", "warn")
         self._cached.setObjectName("cached-warning")
@@ -76,10 +80,18 @@ class QuickTestResult(QWidget):
         if result is not None and result is self._shown:
             return
         self._shown = result
-        self.setVisible(result is not None)
-        self._show_tables()
+        self.hide()
+        if result is None:
+            self._later.stop()
+        else:
+            # In a turn of its own: with the end of the test, which is shown at once, it would be a long one.
+            self._later.start()
+
+    def _fill(self) -> None:
+        result = self._shown
         if result is None:
             return
+        self._show_tables()
         cached = result.read is not None and result.read.cached
         warning = self.tr("This read did not come from the server alone.")
         self._cached.show_sentences([warning] if cached else [])
@@ -98,6 +110,8 @@ class QuickTestResult(QWidget):
             *(note for note in result.notes if note not in cache_note),
         ]
         self._notes.setText("\n".join(notes))
+        # Last: each part that is shown among visible ones lays out the whole page, and the plot, once more.
+        self.show()
 
     def show_kept(self, kept: Remembered | None) -> None:
         """Show what the history says of the result, nothing until it has it."""
