@@ -28,6 +28,7 @@ from advisor.experiment_values import levels_of, of_workload, value
 from advisor.options import MountOptions
 from advisor.recommend import Measured
 from advisor.trials import QUANTITIES, READ, WRITE
+from app.bench.experiment.sift import levels_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +179,7 @@ def _values(one: PlannedSet) -> dict[str, str]:
 
 
 def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
-    """Return what a search found: the winner first, and how sure that is last."""
+    """Return what a search found: the winner first, then how sure that is, and what was no candidate."""
     options, ahead = result.options or "the default options", result.read_ahead_kb
     tail = "" if ahead is None else f", readahead {ahead} KiB"
     first, *others = answer_text(result.answer, WRITE, written)
@@ -187,6 +188,7 @@ def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
         ("ok" if is_shown(result.answer) else "warn", best_line(result.answer, f"{options}{tail}")),
         *_infos(first, *others),
         ("info" if result.answer.decided else "warn", sure),
+        *_infos(*(f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck)),
     ]
 
 
