@@ -79,8 +79,9 @@ class HelperClient:
 
     @property
     def running(self) -> bool:
-        """Whether the helper of the last call still runs, as far as is known."""
-        return self._connection is not None
+        """Whether the helper of the last call still runs."""
+        connection = self._connection
+        return connection is not None and connection.alive
 
     def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
         """Have the helper carry out a verb.
@@ -190,6 +191,11 @@ class _Connection:
                 stopping = True
                 end = time.monotonic() + _STOP_S
                 self._send({"id": secrets.token_hex(16), "verb": "cancel", "args": {"id": request_id}})
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._child.poll() is None
 
     def hang_up(self) -> None:
         """Close the helper's input, which ends it; a pkexec that still waits is ended itself."""

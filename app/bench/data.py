@@ -2,7 +2,8 @@
 
 Everything comes from one pool of random bytes. Each block is a window into it that starts somewhere else,
 so nothing is computed or copied between two write calls, and neither a compressing nor a deduplicating
-server finds the same aligned piece again before several gigabytes.
+server finds the same aligned piece again before several gigabytes. The pool is made once in a process; a run
+has its own way through it, so that a file of another run is not taken for its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,30 @@ _GRAIN = 8
 _STRIDE = 190_027 * _GRAIN
 
 
+_CHUNK = 2**20
+
+
+def _random_bytes(size: int) -> memoryview:
+    """Return as many random bytes, or more; they are the same in every process."""
+    if len(_made[-1]) < size:
+        # Private: a copy of this process has its pages, too, and need not ask the kernel for each.
+        made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        source = random.Random("mountwright")  # noqa: S311 - no secret: bytes that do not compress
+        for start in range(0, size, _CHUNK):
+            made[start : start + _CHUNK] = source.randbytes(_CHUNK)[: size - start]
+        _made.append(memoryview(made).toreadonly())
+        del _made[0]
+    return _made[-1]
+
+
+_made = [memoryview(b"")]
+
+
+def make_ready(block_size: int) -> None:
+    """Make the random bytes for blocks of this size, so that the first run need not wait for them."""
+    _random_bytes(block_size + WANDER)
+
+
 class DataPool:
     """Random bytes for one file.
 
@@ -28,16 +53,12 @@ class DataPool:
 
     def __init__(self, block_size: int, run: str) -> None:
         self.block_size = block_size
-        self._map = mmap.mmap(-1, block_size + WANDER)
-        self._view = memoryview(self._map)
-        chunk = 2**20
-        source = random.Random(run)  # noqa: S311 - no secret: bytes that do not compress
-        for start in range(0, len(self._map), chunk):
-            self._view[start : start + chunk] = source.randbytes(min(chunk, len(self._map) - start))
+        self._view = _random_bytes(block_size + WANDER)[:]
+        self._first = random.Random(run).randrange(WANDER // _GRAIN) * _GRAIN  # noqa: S311
 
     def start(self, index: int) -> int:
         """Return where in the pool the block of this number begins."""
-        return index * _STRIDE % WANDER
+        return (self._first + index * _STRIDE) % WANDER
 
     def block(self, index: int, size: int | None = None) -> memoryview:
         """Return a block without copying it.
@@ -46,7 +67,7 @@ class DataPool:
             index: number of the block in the file, from 0.
             size: bytes, at most the block size, which is the default.
         """
-        start = index * _STRIDE % WANDER  # as start(), without the call: this is the inner loop
+        start = (self._first + index * _STRIDE) % WANDER  # start(), without a call: the inner loop
         return self._view[start : start + (size or self.block_size)]
 
     def matches(self, index: int, offset: int, data: memoryview | bytes) -> bool:
@@ -55,6 +76,5 @@ class DataPool:
         return self._view[start : start + len(data)] == data
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Let go of it; the bytes stay for the next run."""
         self._view.release()
-        self._map.close()

@@ -214,9 +214,9 @@ class PrivateMount:
         wait_for_cleanups(timeout_s / 2)
         left_s = timeout_s - (time.monotonic() - began)
         with self._asking:
-            if self._active is None:
+            active, self._active = self._active, None
+            if active is None or not self.session.running:
                 return Closing(None, None, gone=True)
-            self._active = None
             answer = self.session.close_mount(left_s, left_s + _GRACE_S)
         sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
         return Closing(

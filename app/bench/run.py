@@ -23,7 +23,7 @@ from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, Wor
 from app.bench.problems import not_responding
 from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
-from app.bench.rounds import another_fits, counted, cut_note
+from app.bench.rounds import another_fits, counted, cut_note, sized_by, smaller_note
 from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
 from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
@@ -101,6 +101,7 @@ def run_test(
         notes.append(cache.note)
     write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
+    done = result.spec or spec
     cells = judged_cells(result.grid, link)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
@@ -118,11 +119,11 @@ def run_test(
         sync=spec.sync,
         notes=notes,
         workload=spec.workload,
-        count=result.own.files if result.own is not None else spec.count,
+        count=done.count,
         source=spec.source,
         grid=cells,
         figures=found,
-        enough=uses(spec, found, own=result.own, cached=cache is not None and cache.cached)
+        enough=uses(done, found, own=result.own, cached=cache is not None and cache.cached)
         + grid_uses(cells),
         bottleneck=bottleneck(write, read, link) or grid_bottleneck(cells),
     )
@@ -156,14 +157,19 @@ def _staged_rounds(
 ) -> WorkerResult:
     """Repeat a test whose file system is mounted afresh in each round."""
     done: list[WorkerResult] = []
-    began = time.monotonic()
-    while not done or another_fits(spec, len(done), time.monotonic() - began):
+    times_s: list[float] = []
+    planned = spec
+    while not done or another_fits(spec, times_s):
+        began = time.monotonic()
         done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount, launch))
+        times_s.append(time.monotonic() - began)
+        if len(done) == 1:
+            spec = sized_by(planned, times_s[0])
     notes = [note for result in done for note in result.notes]
     return msgspec.structs.replace(
         done[-1],
         rounds=counted(spec, [item for result in done for item in result.rounds]),
-        notes=[*dict.fromkeys(notes), *cut_note(spec, len(done))],
+        notes=[*dict.fromkeys(notes), *smaller_note(planned, spec), *cut_note(spec, len(done))],
     )
 
 
@@ -295,8 +301,9 @@ class _Run:
         in_background("bench-clean", self._reap if self._tidy else self._clean, self._path)
 
     def _reap(self) -> None:
-        wait(self._child, _REAP_S)
-        kill_group(self._child)
+        # One that runs for several tests goes on.
+        if wait(self._child, _REAP_S) is None:
+            kill_group(self._child)
 
     def _clean(self) -> None:
         # Until the killed worker is really gone, it may still make or hold files.

@@ -1,7 +1,8 @@
 """A bench session: the helper that opens private mounts, and the processes that it starts in them.
 
 The person is asked once for all mounts of a session. Their tests run in copies of a standing worker, which
-is started where it is needed first and lives in the namespace of the mounts; see :mod:`app.bench.standing`.
+is started where it is needed first and lives in the namespace of the mounts; a copy that has done its test
+well does the next one, too. See :mod:`app.bench.standing`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 #: For a worker to connect or to copy itself.
 _CONNECT_S = 15.0
 _MAX_WORDS = 8192
+#: For a worker whose test is over to say so.
+_FREE_S = 0.5
+#: So often who waits looks whether the worker has another test by now.
+_LOOK_S = 0.1
 
 
 class BenchSession:
@@ -43,6 +49,7 @@ class BenchSession:
         self._helper = helper or HelperClient("bench")
         self._lock = threading.Lock()
         self._standing: Worker | None = None
+        self._copy: Worker | None = None
 
     @property
     def running(self) -> bool:
@@ -83,20 +90,26 @@ class BenchSession:
             return Worker(_peer(talk)[0], talk, errors)
 
     def start(self, program: Program) -> Worker:
-        """Start a program of a test where the mount is, as a copy of the standing worker.
+        """Start a program of a test where the mount is: in a copy of the standing worker.
 
         Raises:
             AppError: if it cannot be started.
         """
         with self._lock:
+            if program == "worker" and self._copy is not None:
+                with contextlib.suppress(OSError, TimeoutExpired):
+                    self._copy.wait(_FREE_S)
+                    if self._copy.is_free():
+                        self._copy = self._copy.again()
+                        return self._copy
             if self._standing is not None:
                 with contextlib.suppress(OSError, ValueError):
-                    return _copy(self._standing, program)
+                    return self._fork(self._standing, program)
                 # It was killed, or went with its namespace.
                 self._dismiss()
             self._standing = self.launch([sys.executable, "-P", "-m", "app.bench.standing"])
             try:
-                return _copy(self._standing, program)
+                return self._fork(self._standing, program)
             except (OSError, ValueError) as error:
                 detail = f"{error}\n{_last_words(self._standing)}"
                 self._dismiss()
@@ -108,14 +121,26 @@ class BenchSession:
         with self._lock:
             self._dismiss()
 
+    def _fork(self, standing: Worker, program: Program) -> Worker:
+        made = standing.fork(program)
+        if program == "worker":
+            if self._copy is not None:
+                self._copy.hang_up()
+            self._copy = made
+        return made
+
     def _dismiss(self) -> None:
-        standing, self._standing = self._standing, None
+        copy, standing, self._copy, self._standing = self._copy, self._standing, None, None
+        if copy is not None:
+            copy.hang_up()
         if standing is not None:
             standing.close()
 
 
 class Worker:
     """A process in a private mount. It is nobody's child here: its end is watched, its status is not known.
+
+    To who waits for it, one that can take another test has ended when it has done its own.
 
     Attributes:
         pid: its process number as seen here; it leads a group of its own.
@@ -124,9 +149,18 @@ class Worker:
         stderr: likewise.
     """
 
-    def __init__(self, pid: int, talk: socket.socket, errors: socket.socket) -> None:
+    def __init__(
+        self,
+        pid: int,
+        talk: socket.socket,
+        errors: socket.socket,
+        more: socket.socket | None = None,
+    ) -> None:
         self.pid = pid
-        self.talk = talk
+        self._talk = talk
+        self._more = more
+        #: Its process is somebody else's business by now.
+        self._over = False
         self.stdin = _Input(talk)
         self.stdout = talk.makefile("rb", buffering=0)
         self.stderr = errors.makefile("rb", buffering=0)
@@ -141,20 +175,97 @@ class Worker:
         Raises:
             TimeoutExpired: if it still runs after so many seconds.
         """
-        if self._pidfd is not None:
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        while not self.is_free() and not self._over and self._pidfd is not None:
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutExpired(str(self.pid), timeout or 0)
             poll = select.poll()
             poll.register(self._pidfd, select.POLLIN)
-            if not poll.poll(None if timeout is None else timeout * 1000):
-                raise TimeoutExpired(str(self.pid), timeout or 0)
-            self._forget()
+            if self._more is not None:
+                poll.register(self._more, select.POLLIN)
+            poll.poll(min(left_s, _LOOK_S) * 1000)
         return 0
+
+    def is_free(self) -> bool:
+        """Whether it has done its test and waits for another."""
+        if self._pidfd is None or self._over:
+            return False
+        if select.select([self._pidfd], [], [], 0)[0]:
+            self._forget()
+            return False
+        try:
+            return self._more is not None and bool(self._more.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except OSError:
+            return False
+
+    def fork(self, program: Program) -> Worker:
+        """Have the standing worker, which this is, make a copy of itself.
+
+        Raises:
+            OSError: if it does not answer.
+            ValueError: if it answers something else, or has gone.
+        """
+        ends = [socket.socketpair() for _ in range(3)]
+        try:
+            self._talk.settimeout(_CONNECT_S)
+            socket.send_fds(self._talk, [f"{program}\n".encode()], [end.fileno() for _, end in ends])
+            pid = int(self._talk.recv(32))
+            (talk, _), (errors, _), (more, _) = ends
+            if program == "worker":
+                return Worker(pid, talk, errors, more)
+            more.close()
+            return Worker(pid, talk, errors)
+        except BaseException:
+            for ours, _ in ends:
+                ours.close()
+            raise
+        finally:
+            for _, theirs in ends:
+                theirs.close()
+
+    def again(self) -> Worker:
+        """Have it take another test, as which it is returned anew.
+
+        Raises:
+            OSError: if it has gone.
+        """
+        talk, its_talk = socket.socketpair()
+        errors, its_errors = socket.socketpair()
+        more = self._more
+        try:
+            with its_talk, its_errors:
+                if more is None:
+                    raise BrokenPipeError
+                self._over = True
+                more.recv(1)
+                socket.send_fds(more, [b"."], [its_talk.fileno(), its_errors.fileno()])
+                more.settimeout(_CONNECT_S)
+                if not more.recv(1):
+                    raise BrokenPipeError
+                more.settimeout(None)
+        except OSError:
+            talk.close()
+            errors.close()
+            raise
+        self._more = None
+        self._forget()
+        return Worker(self.pid, talk, errors, more)
+
+    def hang_up(self) -> None:
+        """Let its process end when it has done its test; nobody waits for that any more."""
+        self._over = True
+        if self._more is not None:
+            self._more.close()
+            self._more = None
+        self._forget()
 
     def close(self) -> None:
         """Let it go: it gets the end of its input, and nobody waits for it."""
         self.stdin.close()
         self.stdout.close()
         self.stderr.close()
-        self._forget()
+        self.hang_up()
 
     def _forget(self) -> None:
         if self._pidfd is not None:
@@ -174,29 +285,6 @@ class _Input:
         with contextlib.suppress(OSError):
             self._talk.shutdown(socket.SHUT_WR)
         self._talk.close()
-
-
-def _copy(standing: Worker, program: Program) -> Worker:
-    """Have the standing worker copy itself.
-
-    Raises:
-        OSError: if it does not answer.
-        ValueError: if it answers something else, or has gone.
-    """
-    talk, its_talk = socket.socketpair()
-    errors, its_errors = socket.socketpair()
-    try:
-        with its_talk, its_errors:
-            standing.talk.settimeout(_CONNECT_S)
-            socket.send_fds(
-                standing.talk, [f"{program}\n".encode()], [its_talk.fileno(), its_errors.fileno()]
-            )
-            pid = int(standing.talk.recv(32))
-        return Worker(pid, talk, errors)
-    except BaseException:
-        talk.close()
-        errors.close()
-        raise
 
 
 def _last_words(standing: Worker) -> str:

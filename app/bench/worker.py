@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -26,7 +26,7 @@ from app.bench.own import OwnFiles
 from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.records import RandomRecords
-from app.bench.rounds import counted, cut_note, run_rounds
+from app.bench.rounds import counted, cut_note, run_rounds, smaller_note
 from app.bench.small import MAX_COUNT, SmallFiles
 from app.bench.source import MAX_FILES, look_through
 from app.bench.streams import MAX_STREAMS, Streams
@@ -46,6 +46,7 @@ _LAST_BREATH_S = 20.0
 MIN_BLOCK_SIZE = 512
 MAX_BLOCK_SIZE = 256 * 2**20
 MAX_REPEATS = 1000
+MAX_PASSES = 100
 _KINDS: dict[str, type[Copier | SmallFiles | Streams]] = {
     "files": SmallFiles,
     "random": RandomRecords,
@@ -56,6 +57,11 @@ _MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS, "own": MAX_FILES}
 
 def main() -> int:
     """Run the test that standard input names; return the exit status, 0 if all files are removed."""
+    return 2 if do_test() == "not understood" else 0
+
+
+def do_test() -> Literal["done", "broken off", "not understood"]:
+    """Run the test that standard input names, and return how it ended."""
     output = _Output()
     progress = Progress()
 
@@ -72,8 +78,10 @@ def main() -> int:
                 AppError(ErrorKind.USAGE, "The test is not described as it should be.", detail=str(error))
             )
         )
-        return 2
-    threading.Thread(target=_watch_input, args=(progress,), name="bench-input", daemon=True).start()
+        return "not understood"
+    over = threading.Event()
+    threading.Thread(target=_watch_input, args=(progress, over), name="bench-input", daemon=True).start()
+    ending: Literal["done", "broken off"] = "broken off"
     try:
         result = run(job, progress, output.send)
     except StoppedError:
@@ -82,8 +90,10 @@ def main() -> int:
     except AppError as error:
         output.send(_failure(error, left=_left(job)))
     else:
+        ending = "done"
         output.send(WorkerMessage(ok=result))
-    return 0
+    over.set()
+    return ending
 
 
 def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None]) -> WorkerResult:
@@ -147,6 +157,10 @@ def check_spec(job: WorkerJob) -> None:
         raise AppError(ErrorKind.USAGE, f"The number of files must be between 1 and {most} for this test.")
     if not 1 <= spec.repeats <= MAX_REPEATS:
         raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
+    if not 1 <= spec.passes <= (MAX_PASSES if spec.workload == "file" else 1):
+        raise AppError(
+            ErrorKind.USAGE, f"Only one file can be read several times over, at most {MAX_PASSES} times."
+        )
     if spec.workload == "grid":
         problem = spec.grid.problem(spec.size) if spec.grid is not None else "The test has no grid."
         if problem or job.stage not in {"whole", "look"}:
@@ -183,13 +197,14 @@ def _copy(
         meter.stop()
     notes = workload.notes
     if job.stage == "whole":
-        notes += cut_note(spec, len(rounds))
+        notes += [*smaller_note(spec, workload.spec), *cut_note(spec, len(rounds))]
         rounds = counted(spec, rounds)
     return WorkerResult(
         path=str(Path(directory.path).parent),
         where=where,
         rounds=rounds,
         notes=notes,
+        spec=workload.spec,
         own=source.size if source is not None else None,
     )
 
@@ -234,12 +249,12 @@ def _read_line() -> bytes:
     return line
 
 
-def _watch_input(progress: Progress) -> None:
+def _watch_input(progress: Progress, over: threading.Event) -> None:
     while os.read(0, 65536):
         pass
     progress.stopped = True
-    threading.Event().wait(_LAST_BREATH_S)
-    os.kill(os.getpid(), signal.SIGKILL)
+    if not over.wait(_LAST_BREATH_S):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

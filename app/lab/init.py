@@ -82,6 +82,8 @@ def _file_systems() -> None:
     modules.parent.mkdir(parents=True)
     modules.symlink_to(_UML_MODULES / release)
     run_program("modprobe", "-a", "-d", "/run/kmod", *_MODULES)
+    # A kernel that looks for more (a mount of version 4 asks for Kerberos) would start modprobe in vain.
+    Path("/proc/sys/kernel/modprobe").write_text("\n")
     root = Path("/run/o/root")
     for name in ("upper", "work", "root"):
         (root.parent / name).mkdir(parents=True)

@@ -195,3 +195,43 @@ def test_bad_words_reach_no_helper(share: str, options: str, kind: ErrorKind) ->
     with pytest.raises(AppError) as caught:
         PrivateMount.open(share, options, token=CancelToken())
     assert caught.value.kind is kind
+
+
+def test_one_process_does_one_test_after_the_other_until_it_is_killed(world: World) -> None:
+    """Those of the stand-in's mounts are started once; what was killed or cancelled is not used again."""
+    pids: list[int] = []
+
+    def ran_by(event: TestEvent) -> None:
+        copy = world.sessions[0]._copy
+        if event.phase == "clean-up" and copy is not None:
+            pids.append(copy.pid)
+
+    def once_more(mount: PrivateMount) -> None:
+        for _ in range(2):
+            mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ran_by)
+
+    with world.open() as mount:
+        once_more(mount)
+    with world.open_in(world.sessions[0], "vers=4.2") as mount:
+        once_more(mount)
+        os.kill(pids[-1], signal.SIGKILL)
+        once_more(mount)
+        with pytest.raises(AppError) as caught:
+            mount.run_test(TestSpec(path="missing", size=MIB), CancelToken(), ignore)
+        assert caught.value.kind is ErrorKind.PATH_MISSING
+        once_more(mount)
+    first, second, third = pids[0], pids[4], pids[6]
+    assert pids == [first] * 4 + [second] * 2 + [third] * 2
+    assert len({first, second, third}) == 3
+    assert world.told().count("run") == 1
+
+
+def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
+    with world.open() as mount:
+        mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore)
+        connection = world.helpers[0]._connection
+        assert connection is not None
+        os.kill(connection._child.pid, signal.SIGKILL)
+        connection._child.wait()
+        assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["hello", "open", "run"]
