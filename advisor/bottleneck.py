@@ -36,7 +36,7 @@ _BUSY = 0.9
 #: Most of the time, or of a round trip: more than everything else together.
 _MOST = 0.5
 #: The processors' time is counted in hundredths of a second (proc(5), USER_HZ): below this it says nothing.
-_SHORTEST_S = 0.2
+SHORTEST_S = 0.2
 #: A way quicker than this is a local network's: there packets wait for processors, not the other way round.
 _FAR_S = 2e-3
 #: A queue on the way at least doubles the round trip, and by more than a busy computer's jitter.
@@ -160,7 +160,7 @@ def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
     for look in (_full_link, _busy_client, _losses, _slow_disk, _long_way, _slow_server, _slow_wire, _queue):
         found = look(seen)
         if found is not None:
-            confidence = found.confidence if load.seconds >= _SHORTEST_S else "low"
+            confidence = found.confidence if load.seconds >= SHORTEST_S else "low"
             evidence = [*found.evidence, *_besides(seen, found.kind)]
             return replace(found, evidence=evidence, confidence=confidence, way=way)
     return Bottleneck(
@@ -201,7 +201,7 @@ class _Seen:
     def busy(self) -> float:
         """Return the part of the time that this computer, or one processor that it needed, worked."""
         load = self.load
-        if load.seconds < _SHORTEST_S:
+        if load.seconds < SHORTEST_S:
             return 0.0
         return max(load.cpu or 0.0, load.worker or 0.0, load.core or 0.0)
 

@@ -17,7 +17,7 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from app.bench.data import DataPool
     from app.bench.meter import Progress
-    from app.bench.result import Transfer
+    from app.bench.result import TestSpec, Transfer
 
 #: Of the blocks read, each one of this many is looked at, and this many bytes of it.
 _CHECK_EVERY = 16
@@ -33,7 +33,7 @@ class Copier(Workload):
         """Write the file and measure it; see the base class for the errors."""
         fd = self._open_to_write(os.O_SYNC if self._spec.sync else 0)
         try:
-            t0 = self._meter.begin("write", "write")
+            t0 = self._begin("write")
             self._put(fd)
             t1 = time.monotonic()
             self._meter.phase("write", "fsync")
@@ -70,12 +70,19 @@ class Copier(Workload):
         if self._spec.direction != "read":
             self._directory.unlink()
 
+    def resize(self, spec: TestSpec) -> None:
+        """Go on with a smaller file; the one that is there is removed."""
+        if self._there and spec.size != self._spec.size:
+            self._directory.unlink()
+            self._there = False
+        super().resize(spec)
+
     def _read_once(self, flags: int) -> Transfer:
         fd = self._directory.open(flags)
         buffer = mmap.mmap(-1, self._spec.block_size)  # page-aligned, as O_DIRECT wants it
         try:
             buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
-            t0 = self._meter.begin("read", "read")
+            t0 = self._begin("read")
             with memoryview(buffer) as view:
                 self._get(fd, view)
             t1 = time.monotonic()
@@ -96,7 +103,13 @@ class Copier(Workload):
         write_blocks(fd, self._pool, self._spec.size, self._progress)
 
     def _get(self, fd: int, view: memoryview) -> None:
-        read_blocks(fd, self._pool, self._spec.size, view, self._progress)
+        size = self._spec.size
+        for number in range(self._spec.passes):
+            if number:
+                # The whole of it comes from the server again.
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.lseek(fd, 0, os.SEEK_SET)
+            read_blocks(fd, self._pool, size, view, self._progress, before=number * size)
 
     def _drop_cache(self) -> None:
         fd = self._directory.open()

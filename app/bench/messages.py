@@ -73,6 +73,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
         path: the directory, resolved.
         where: the mount that it is on, None if the kernel does not tell.
         rounds: the repeats that count.
+        spec: the test as they were done; None if nothing was.
         notes: sentences for a person.
         free: bytes that the file system has free, None if it does not tell.
         own: how much the person's own files are, if they are what is copied.
@@ -86,6 +87,7 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     free: int | None = None
     own: OwnSize | None = None
     grid: list[GridCell] = []
+    spec: TestSpec | None = None
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):

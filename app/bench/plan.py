@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 #: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
 _PRESETS: dict[Preset, tuple[float, int]] = {"quick": (15, 6), "normal": (60, 6), "thorough": (240, 12)}
-#: What starting, making, dropping and removing take of a repeat, beside the copying.
-_OVERHEAD = 0.15
+#: What starting, making, dropping and removing take of a repeat beside the copying, and what a copy lacks of
+#: the link's payload rate at its beginning and its end.
+_OVERHEAD = 0.25
+#: A way from the server that is so many times as quick as the one to it is read through as often.
+_MOST_PASSES = 50
 #: Taken for a link whose rate nobody tells; the time limit of the test holds if it is slower.
 _GUESS_BPS = 1e9
 #: A test must leave others their room: it takes this part of the free space at most.
@@ -62,6 +65,7 @@ def plan_test(
             spec, limited = _choose_count(spec, speed, rtt_s, room)
         elif own is None:
             spec, limited = _choose_size(spec, speed, room)
+            spec = msgspec.structs.replace(spec, passes=_passes(spec, link))
         if own is None:
             note = _note(rate_bps, free if limited else None)
     if spec.grid is not None:
@@ -72,7 +76,7 @@ def plan_test(
     return TestPlan(
         spec=spec,
         seconds=took if rate_bps else spec.seconds,
-        bytes=spec.total * _copies(spec),
+        bytes=spec.total * (_copies(spec) + spec.rounds * (spec.passes - 1)),
         free=free,
         note=note,
     )
@@ -84,6 +88,14 @@ def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSp
     wanted = min(max(int(speed * each_s), _LEAST), _MOST)
     size = wanted if room is None else min(wanted, max(room, _LEAST))
     return msgspec.structs.replace(spec, size=max(size // _GRAIN, 1) * _GRAIN), size < wanted
+
+
+def _passes(spec: TestSpec, link: LinkFacts | None) -> int:
+    """Return how often a file that crosses the slower way is read, to last as long on the quicker one."""
+    rates = (link.rate_of("read"), link.rate_of("write")) if link is not None else (None, None)
+    if spec.direction != "both" or spec.workload != "file" or not rates[0] or not rates[1]:
+        return 1
+    return min(max(int(rates[0] / rates[1]), 1), _MOST_PASSES)
 
 
 def _choose_count(spec: TestSpec, speed: float, rtt_s: float, room: int | None) -> tuple[TestSpec, bool]:

@@ -48,6 +48,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         source: the person's own file or folder, for the workload "own"; it is only read. Number and size of
             the files are those found in it.
         grid: the cells of the workload "grid", which fio measures in one file of this size.
+        passes: how often one file is read through in each repeat, each time from the server: where the way
+            from it is the quicker one, once would be over before it had begun.
     """
 
     __test__ = False  # not a pytest class
@@ -66,6 +68,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     options: str = ""
     source: str = ""
     grid: Grid | None = None
+    passes: int = 1
 
     @property
     def total(self) -> int:
@@ -107,6 +110,7 @@ class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
         phase: what it does.
         sample: one moment of the transfer, or None.
         round: which repeat it is, from 0; of several the first is the warm-up.
+        total: bytes that the transfer which begins will move, else 0.
     """
 
     __test__ = False
@@ -115,13 +119,14 @@ class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     sample: Sample | None = None
     round: int = 0
+    total: int = 0
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one direction.
 
     Attributes:
-        bytes: file bytes moved.
+        bytes: file bytes moved: of a read that went through the file several times, all of them.
         bytes_per_s: bytes over the whole time: transfer, fsync and close.
         transfer_s: the read or write calls.
         fsync_s: fsync alone; 0 for a read.

@@ -7,28 +7,80 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.analysis import ENOUGH
 from app.bench.messages import Round
 from app.bench.verdict import cache_report
+from app.units import format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.bench.messages import Stage
     from app.bench.meter import Meter, Way
     from app.bench.result import TestSpec
     from app.bench.workload import Workload
 
+#: A 95 % interval is worth this much more than the time that was left for the repeats.
+_LATE = 1.5
+#: The plan is believed up to this many times its time; beyond, the repeats are made smaller.
+_SLOWER = 1.25
+#: After a warm-up that took all the time, the repeats get this part of it once more.
+_AT_LEAST = 0.5
+#: No file is made smaller than this, and no fewer small files are copied.
+_GRAIN, _FEWEST = 64 * 1024, 20
 
-def another_fits(spec: TestSpec, done: int, elapsed_s: float) -> bool:
+
+def another_fits(spec: TestSpec, times_s: Sequence[float]) -> bool:
     """Return whether another round is to begin.
 
     Args:
         spec: the test.
-        done: rounds done, the warm-up among them.
-        elapsed_s: seconds that they took.
+        times_s: seconds that each round so far took, the warm-up first.
     """
+    done = len(times_s)
     if done >= spec.rounds:
         return False
-    # A warm-up alone would be no result.
-    return spec.seconds is None or done < 2 or elapsed_s * (done + 1) / done <= spec.seconds
+    if spec.seconds is None or done < 2:  # a warm-up alone would be no result
+        return True
+    late = _LATE if done <= ENOUGH else 1.0
+    return sum(times_s[1:]) * done / (done - 1) <= _left_s(spec.seconds, times_s[0]) * late
+
+
+def sized_by(spec: TestSpec, warm_up_s: float) -> TestSpec:
+    """Return what the repeats are to copy: less than was planned, if that would take too long.
+
+    Not every link carries what it is sold for, and an interval of many small copies says more than one large
+    copy.
+
+    Args:
+        spec: the test as it was planned.
+        warm_up_s: seconds that its warm-up took.
+    """
+    if spec.seconds is None or spec.repeats < 2 or spec.workload not in {"file", "files"}:
+        return spec
+    wanted, left = warm_up_s * spec.repeats, _left_s(spec.seconds, warm_up_s)
+    if wanted <= left * _SLOWER:
+        return spec
+    part = left / wanted
+    if spec.workload == "files":
+        count = min(spec.count, max(int(spec.count * part), _FEWEST))
+        return msgspec.structs.replace(spec, count=count)
+    size = min(spec.size, max(int(spec.size * part) // _GRAIN, 1) * _GRAIN)
+    return msgspec.structs.replace(spec, size=size)
+
+
+def smaller_note(planned: TestSpec, done: TestSpec) -> list[str]:
+    """Return a sentence if the repeats copied less than was planned."""
+    if done.total == planned.total:
+        return []
+    what = f"{done.count} files, not {planned.count}"
+    if planned.workload == "file":
+        what = f"{format_size(done.size)}, not {format_size(planned.size)}"
+    return [f"It was slower than expected: each repeat copied {what}, for the time to be enough."]
+
+
+def _left_s(seconds: float, warm_up_s: float) -> float:
+    return max(seconds - warm_up_s, seconds * _AT_LEAST)
 
 
 def counted(spec: TestSpec, rounds: list[Round]) -> list[Round]:
@@ -47,19 +99,25 @@ def cut_note(spec: TestSpec, rounds: int) -> list[str]:
 def run_rounds(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -> list[Round]:
     """Run a stage, a whole test as often as it is to be repeated; return all rounds.
 
+    Where the warm-up was too slow, the workload is made smaller for the repeats.
+
     Raises:
         AppError: IO if what was read is not what was written.
         OSError: from any file operation.
         StoppedError: if told to end.
     """
     rounds: list[Round] = []
-    began = time.monotonic()
+    times_s: list[float] = []
     while True:
         meter.round = len(rounds)
+        began = time.monotonic()
         rounds.append(_one_round(spec, stage, workload, meter))
-        if stage != "whole" or not another_fits(spec, len(rounds), time.monotonic() - began):
+        times_s.append(time.monotonic() - began)
+        if stage != "whole" or not another_fits(spec, times_s):
             break
         workload.clear()
+        if len(rounds) == 1:
+            workload.resize(sized_by(spec, times_s[0]))
     if stage != "keep":
         meter.phase("write" if spec.direction == "write" else "read", "clean-up")
     return rounds

@@ -33,7 +33,7 @@ class SmallFiles(Workload):
     def write(self) -> Transfer:
         """Make and fill every file; the steps of all of them are added up."""
         created_s = fsync_s = close_s = 0.0
-        began = self._meter.begin("write", "write")
+        began = self._begin("write")
         for number in range(self._spec.count):
             create_s, flushed_s, closed_s = self._write_one(number)
             created_s += create_s
@@ -92,7 +92,7 @@ class SmallFiles(Workload):
         close_s = 0.0
         buffer = mmap.mmap(-1, self._spec.block_size)  # page-aligned, as O_DIRECT wants it
         buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
-        began = self._meter.begin("read", "read")
+        began = self._begin("read")
         with memoryview(buffer) as view:
             for number in range(self._spec.count):
                 close_s += self._read_one(number, flags, view)

@@ -36,7 +36,7 @@ class Streams(Workload):
         fds = self._open_each(os.O_WRONLY | (os.O_SYNC if self._spec.sync else 0), create=True)
         try:
             self._parts()
-            t0 = self._meter.begin("write", "write")
+            t0 = self._begin("write")
             self._each(self._write_one, fds)
             t1 = time.monotonic()
             self._meter.phase("write", "fsync")
@@ -83,7 +83,7 @@ class Streams(Workload):
             for buffer in buffers:
                 buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
             self._parts()
-            t0 = self._meter.begin("read", "read")
+            t0 = self._begin("read")
             self._each(lambda number, fd: self._read_one(number, fd, buffers[number]), fds)
             t1 = time.monotonic()
             self._meter.phase("read", "close")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.analysis import interval, median, spread_is_wide
-from advisor.bottleneck import KINDS, find_bottleneck
+from advisor.bottleneck import KINDS, SHORTEST_S, find_bottleneck
 from advisor.enough import enough_for
 from app.bench.grid_verdict import SMALL_WRITE, WAYS
 from app.bench.result import Figure
@@ -99,6 +99,8 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
 def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None, cached: bool) -> list[str]:
     """Return what the figures are enough for; of one file its speeds, of small ones how many are flushed.
 
+    Nothing is said of a figure that spreads too widely to conclude from, and of a copy that was over at once.
+
     Args:
         spec: the test.
         found: its figures, the low ends of which count.
@@ -106,13 +108,21 @@ def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None
             be told.
         cached: whether the read cannot be believed.
     """
-    write = found["write"].low if "write" in found else None
-    read = found["read"].low if "read" in found and not cached else None
+    amount = own.bytes if own is not None else spec.total
+    write = _sure(found.get("write"), amount)
+    read = _sure(found.get("read"), amount * spec.passes) if not cached else None
     if spec.workload == "files" and spec.size <= SMALL_WRITE:
         return enough_for(flushes=write / spec.size if write is not None else None)
     if own is not None and own.bytes < own.files * _STREAM:
         return enough_for(small_files=write)
     return enough_for(read=read, write=write)
+
+
+def _sure(figure: Figure | None, amount: int) -> float | None:
+    """Return the low end of a speed that can be concluded from, else None."""
+    if figure is None or (figure.wide and len(figure.values) > 1) or amount < figure.median * SHORTEST_S:
+        return None
+    return figure.low
 
 
 def _figure(values: list[float]) -> Figure:

@@ -49,9 +49,22 @@ class Workload(ABC):
         self.rates: dict[str, float] = {}
 
     @property
+    def spec(self) -> TestSpec:
+        """The test as it is done now."""
+        return self._spec
+
+    @property
     def total(self) -> int:
         """Bytes of all files."""
         return self._spec.total
+
+    def moved(self, way: Way) -> int:
+        """Return the bytes that a transfer moves."""
+        return self.total * (self._spec.passes if way == "read" else 1)
+
+    def resize(self, spec: TestSpec) -> None:
+        """Go on with a smaller test; nothing of the last repeat is there any more."""
+        self._spec = spec
 
     @abstractmethod
     def write(self) -> Transfer:
@@ -96,6 +109,10 @@ class Workload(ABC):
             self._drop_cache()
         return self._read_once(0), method
 
+    def _begin(self, way: Way) -> float:
+        """Start the clock of a transfer; return its time 0."""
+        return self._meter.begin(way, way, total=self.moved(way))
+
     def note(self, text: str) -> None:
         """Add a sentence, once for all repeats."""
         if text not in self.notes:
@@ -117,9 +134,10 @@ class Workload(ABC):
             server, ops, rtt_ms = added.server_read, added.read_ops, added.read_rtt_ms
         else:
             server, ops, rtt_ms = added.server_written, added.write_ops, added.write_rtt_ms
+        moved = self.moved(way)
         transfer = Transfer(
-            bytes=self.total,
-            bytes_per_s=self.total / max(transfer_s + fsync_s + close_s, 1e-9),
+            bytes=moved,
+            bytes_per_s=moved / max(transfer_s + fsync_s + close_s, 1e-9),
             transfer_s=transfer_s,
             fsync_s=fsync_s,
             close_s=close_s,

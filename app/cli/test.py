@@ -82,6 +82,8 @@ def plan_text(plan: TestPlan) -> str:
         times = f"{spec.repeats} times" if spec.repeats > 1 else "Once"
         return f"{plan.note} {times}: {took}, at most {format_size(plan.bytes)} over the network."
     times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
+    if spec.passes > 1:
+        times += f", read {spec.passes} times over each time"
     return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
 
 

@@ -176,6 +176,19 @@ def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fa
     driver.wait(lambda: driver.sees("results"))
 
 
+def test_a_finished_test_does_not_look_busy(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Quick test")
+    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    fake.hold_plan.clear()
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    fake.hold_plan.set()
+    driver.wait(lambda: not driver.window._detail.quick_test._planner.asking)
+    assert "It takes about" in driver.text_of("plan")
+
+
 def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost) -> None:
     speeds = [float(speed) for speed in (90e6, 95e6, 100e6, 101e6, 102e6, 140e6)]
     figure = Figure(values=speeds, median=100.5e6, low=90e6, high=140e6, confidence=0.97, wide=True,

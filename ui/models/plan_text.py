@@ -33,6 +33,11 @@ def what_text(spec: TestSpec, path: str) -> str:
         "read": _tr("Writes {what} under {path} first, because there must be something to read, then times "
                     "the reading and removes what it wrote"),
     }[spec.direction].format(what=what, path=path)  # fmt: skip
+    if spec.passes > 1:
+        text = _tr(
+            "Writes {what} under {path}, reads it {passes} times over, because the way from the server is "
+            "the quicker one, and removes it"
+        ).format(what=what, path=path, passes=spec.passes)
     if spec.repeats > 1:
         again = _tr("{text}, {count} times and once before as a warm-up that is not counted.")
         return again.format(text=text, count=spec.repeats)

@@ -76,7 +76,7 @@ class TestRun:
         if timeline.phase in ("write", "read") and curve is not None:
             text = _tr("Writing") if timeline.phase == "write" else _tr("Reading")
             return _tr("{doing}: {moved} of {all}").format(
-                doing=text, moved=format_size(curve.moved), all=format_size(self.spec.total)
+                doing=text, moved=format_size(curve.moved), all=format_size(timeline.total or self.spec.total)
             )
         return words.get(timeline.phase or "prepare", words["prepare"])
 

@@ -146,6 +146,8 @@ class Timeline:
         self.phase: Phase | None = None
         self.round = 0
         self.version = 0
+        #: Bytes that the transfer which runs will move, 0 if that is not known.
+        self.total = 0
         self._warm_up = warm_up
         self._open: Span | None = None
 
@@ -188,6 +190,7 @@ class Timeline:
         self.version += 1
         if (event.direction, event.phase, event.round) != (self.way, self.phase, self.round):
             self._on_phase(event)
+        self.total = event.total or self.total
         if event.sample is not None:
             self._on_sample(event, event.sample)
 

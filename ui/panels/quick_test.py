@@ -317,8 +317,8 @@ class QuickTestPanel(QWidget):
     def _planned_text(self, args: TestPlanArgs, path: str) -> str:
         """Return what the agent says of the test."""
         planner = self._planner
-        if planner.plan is not None:
-            return plan_text(planner.plan, path)
+        if planner.shown is not None:
+            return plan_text(planner.shown, path)
         if planner.error is not None:
             return self.tr("What it would copy is not known: {why}").format(why=planner.error.message)
         asking = self.tr("Asking how quick the link is and how much room there is…")

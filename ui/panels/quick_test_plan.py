@@ -36,6 +36,7 @@ class Planner(QObject):
         self._submit = submit
         self._args: TestPlanArgs | None = None
         self._call: BridgeCall | None = None
+        self._last: tuple[TestPlanArgs | None, TestPlan] | None = None
         self.plan: TestPlan | None = None
         self.error: AppError | None = None
         self._timer = QTimer(self)
@@ -47,6 +48,13 @@ class Planner(QObject):
     def asking(self) -> bool:
         """Whether an answer is under way."""
         return self._call is not None or self._timer.isActive()
+
+    @property
+    def shown(self) -> TestPlan | None:
+        """The plan, or while it is asked for again the last one of the same test."""
+        if self.plan is None and self.error is None and self._last and self._last[0] == self._args:
+            return self._last[1]
+        return self.plan
 
     def want(self, args: TestPlanArgs | None) -> None:
         """Plan this test, if it is another than before; None plans nothing."""
@@ -87,6 +95,7 @@ class Planner(QObject):
     def _on_plan(self, call: BridgeCall, plan: TestPlan) -> None:
         if call is self._call:
             self._call, self.plan, self.error = None, plan, None
+            self._last = self._args, plan
             self.changed.emit()
 
     def _on_failed(self, call: BridgeCall | None, error: AppError) -> None:

@@ -17,7 +17,7 @@ from app.bench.meter import Meter, Progress
 from app.bench.plan import plan_test
 from app.bench.probe import Look, Probe
 from app.bench.result import TestEvent, TestPlanArgs, TestResult, TestSpec, Transfer
-from app.bench.rounds import another_fits
+from app.bench.rounds import another_fits, sized_by
 from app.bench.run import look_at, run_test, wait_for_cleanups
 from app.bench.small import SmallFiles
 from app.bench.statx import ServerStat
@@ -190,12 +190,58 @@ def test_small_files_take_blocks_and_inodes(tmp_path: Path, monkeypatch: pytest.
 
 def test_no_repeat_begins_that_would_end_too_late() -> None:
     spec = TestSpec(path="", repeats=6, seconds=10)
-    assert another_fits(spec, 1, 60)  # a warm-up alone is no result
-    assert another_fits(spec, 2, 6)
-    assert not another_fits(spec, 2, 7)
-    assert not another_fits(spec, 7, 0.1)
-    assert another_fits(msgspec.structs.replace(spec, seconds=None), 6, 1e6)
-    assert not another_fits(TestSpec(path=""), 1, 0)
+    assert another_fits(spec, [60])  # a warm-up alone is no result
+    # 9 s are left after the warm-up, and half of that more for six repeats, which make an interval.
+    assert another_fits(spec, [1, 6.7])
+    assert not another_fits(spec, [1, 6.8])
+    assert another_fits(spec, [1, *[2.2] * 5])
+    assert not another_fits(spec, [0.1] * 7)
+    more = msgspec.structs.replace(spec, repeats=12)
+    assert another_fits(more, [1, *[1.2] * 6])
+    assert not another_fits(more, [1, *[1.4] * 6])
+    # A warm-up that took too long leaves the repeats half of the time.
+    assert another_fits(spec, [60, 3.7])
+    assert not another_fits(spec, [60, 3.8])
+    assert another_fits(msgspec.structs.replace(spec, seconds=None), [1e6] * 6)
+    assert not another_fits(TestSpec(path=""), [0])
+
+
+def test_a_slow_warm_up_makes_the_repeats_smaller() -> None:
+    spec = TestSpec(path="", repeats=6, seconds=14, size=64 * MIB)
+    assert sized_by(spec, 2) == spec
+    assert sized_by(spec, 2.2) == spec  # a little slower than planned is no matter
+    assert sized_by(spec, 4).size == 64 * MIB * 10 // 24 // 65536 * 65536
+    assert sized_by(spec, 1e6).size == 65536
+    assert sized_by(msgspec.structs.replace(spec, size=1000), 1e6).size == 1000
+    small = msgspec.structs.replace(FILES, repeats=6, seconds=14)
+    assert sized_by(small, 4).count == 20
+    assert sized_by(msgspec.structs.replace(small, count=240), 4).count == 100
+    assert sized_by(msgspec.structs.replace(small, workload="own"), 400).count == 40
+    assert sized_by(msgspec.structs.replace(spec, seconds=None), 400).size == 64 * MIB
+
+
+@pytest.mark.parametrize("direction", ["both", "write", "read"])
+def test_smaller_repeats_are_what_is_told_of(tmp_path: Path, direction: str) -> None:
+    spec = {"path": "", "direction": direction, "size": MIB, "repeats": 2, "seconds": 1e-6}
+    result, events = do(tmp_path, msgspec.convert(spec, TestSpec))
+    for transfer in (result.write, result.read):
+        assert transfer is None or transfer.bytes == 65536
+    assert any("each repeat copied 64 KiB, not 1 MiB" in note for note in result.notes)
+    assert {event.total for event in events if event.total} == {MIB, 65536}
+    small, _ = do(tmp_path, msgspec.structs.replace(FILES, repeats=2, seconds=1e-6))
+    assert small.count == 20
+    assert any("20 files, not 40" in note for note in small.notes)
+
+
+def test_a_file_is_read_as_often_as_asked_for(tmp_path: Path) -> None:
+    result, events = do(tmp_path, TestSpec(path="", size=MIB + 7, passes=3))
+    assert result.write is not None
+    assert result.read is not None
+    assert result.write.bytes == MIB + 7
+    assert result.read.bytes == result.read.samples[-1].bytes == 3 * (MIB + 7)
+    assert [event.total for event in events if event.total] == [MIB + 7, 3 * (MIB + 7)]
+    with pytest.raises(AppError, match="Only one file"):
+        do(tmp_path, msgspec.structs.replace(FILES, passes=2))
 
 
 def test_a_test_cut_short_says_so(tmp_path: Path) -> None:
@@ -238,14 +284,20 @@ def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
     rounds = [Round(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
     found = figures(rounds)
     spec = TestSpec(path="")
+    assert uses(spec, found, cached=False) == []  # they are too far apart
+    found = {name: msgspec.structs.replace(figure, wide=False) for name, figure in found.items()}
     video, backup = uses(spec, found, cached=False)
     assert "about 2 films in 4K" in video
     assert "290 GB" in backup
     assert uses(spec, found, cached=True) == [backup]
-    (machines,) = uses(msgspec.structs.replace(FILES, size=4096), found, cached=False)
+    # A copy that is over at once says nothing, unless the file is read often enough.
+    short = TestSpec(path="", size=MIB)
+    assert uses(short, found, cached=False) == []
+    assert uses(msgspec.structs.replace(short, passes=4), found, cached=False) == [video]
+    (machines,) = uses(msgspec.structs.replace(FILES, size=4096, count=1000), found, cached=False)
     assert "2441 small files" in machines
     # Files of a megabyte say nothing of a virtual disk's small writes.
-    assert uses(msgspec.structs.replace(FILES, size=MIB), found, cached=False) == [video, backup]
+    assert uses(msgspec.structs.replace(FILES, size=MIB, count=10), found, cached=False) == [video, backup]
     assert uses(FILES, {}, cached=False) == []
     films = OwnSize(files=3, bytes=900 * MIB)
     assert uses(spec, found, own=films, cached=False) == [video, backup]
@@ -291,6 +343,21 @@ def test_a_read_leaves_time_for_the_writing_before_it() -> None:
     # Written once, read for the warm-up and six times more, at what 100 Mbit/s carry.
     assert plan.bytes == 8 * plan.spec.size
     assert plan.bytes / 11.8e6 < 15 * 0.86
+
+
+def test_a_quicker_way_from_the_server_is_read_through_more_often() -> None:
+    dsl = LinkFacts(rate_bps=50e6, up_bps=10e6, rtt_s=0.02)
+    plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, dsl)
+    assert plan.spec.passes == 5
+    assert plan.bytes == 6 * 7 * plan.spec.size
+    assert plan.seconds is not None
+    assert plan.seconds <= 15
+    assert plan.spec.size * 5 / 6e6 > 0.7  # seconds that a read takes at what 50 Mbit/s carry
+    for changes in ({"direction": "read"}, {"direction": "write"}, {"workload": "files"}):
+        spec = msgspec.convert({"path": "/m", **changes}, TestSpec)
+        assert plan_test(TestPlanArgs(spec=spec, preset="quick"), None, dsl).spec.passes == 1
+    lopsided = LinkFacts(rate_bps=10e6, up_bps=50e6)
+    assert plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, lopsided).spec.passes == 1
 
 
 def test_a_link_that_nobody_knows_is_said() -> None:
