@@ -86,7 +86,9 @@ class Meter:
         self._last = Look()
         self._samples: list[Sample] = []
         self._watched = (Look(), 0.0)
-        self._moved: object = None
+        self._moved: tuple[int, ...] = ()
+        self._told_phase = ""
+        self._lively = False
         self._alive_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
 
@@ -106,14 +108,13 @@ class Meter:
             self._way, self._phase = way, phase
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
-    def begin(self, way: Way, phase: Phase, *, asleep: bool = False, total: int = 0) -> float:
+    def begin(self, way: Way, phase: Phase, *, asleep: bool = False) -> float:
         """Start a transfer at zero and return its time 0 on the monotonic clock.
 
         Args:
             way: of the transfer.
             phase: its first one.
             asleep: another program makes the transfer, and is being started: time 0 is its first request.
-            total: bytes that it will move, 0 if that is not known.
         """
         with self._lock:
             self._way, self._phase = way, phase
@@ -123,8 +124,7 @@ class Meter:
             self._base = self._last = self.probe.look()
             self._active = True
             self._asleep = asleep and self.probe.nfs
-            event = TestEvent(direction=way, phase=phase, round=self.round, total=total)
-            self._send(WorkerMessage(event=event))
+            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
             self._take(self._base, 0.0)
             self._began = time.monotonic()
             return self._began
@@ -209,9 +209,15 @@ class Meter:
     def _tell_alive(self, look: Look) -> None:
         """Say once a second that something moves; a local file system has no counter to doubt it by."""
         now = time.monotonic()
-        # Time-outs and retransmissions also grow while the server is dead.
-        served = (look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes)
-        state = (served, self.progress.moved, self.progress.steps, self._phase)
-        if now - self._alive_at >= _ALIVE_INTERVAL_S and (state != self._moved or not self.probe.nfs):
-            self._alive_at, self._moved = now, state
+        # Time-outs and retransmissions also grow while the server is dead, and a connection that is given up
+        # takes its bytes with it: only what grows is life.
+        moved = (
+            look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes,
+            self.progress.moved, self.progress.steps,
+        )  # fmt: skip
+        grown = not self._moved or any(new > old for new, old in zip(moved, self._moved, strict=True))
+        self._lively = self._lively or grown or self._phase != self._told_phase or not self.probe.nfs
+        self._moved, self._told_phase = moved, self._phase
+        if self._lively and now - self._alive_at >= _ALIVE_INTERVAL_S:
+            self._alive_at, self._lively = now, False
             self._send(WorkerMessage(alive=True))

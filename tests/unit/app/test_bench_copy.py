@@ -247,6 +247,25 @@ def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
     assert any(item.alive for item in sent)
 
 
+def test_only_what_grows_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.bench.meter._ALIVE_INTERVAL_S", 0.0)
+    sent: list[WorkerMessage] = []
+    meter = Meter(FakeProbe(tcp=True), Progress(), sent.append)
+
+    def alive(**counters: int) -> bool:
+        sent.clear()
+        meter._tell_alive(Look(**counters))
+        return bool(sent)
+
+    assert alive(tcp_bytes=100)
+    assert not alive(tcp_bytes=100, timeouts=3, tcp_retransmissions=9)
+    assert not alive(), "its connection was given up: nothing came"
+    assert alive(tcp_bytes=10)
+    meter.progress.steps += 1
+    assert alive(tcp_bytes=10)
+    assert not alive(tcp_bytes=10)
+
+
 def test_a_part_of_a_transfer_is_watched_alone() -> None:
     probe = FakeProbe(tcp=True)
     meter = Meter(probe, Progress(), lambda _message: None)
