@@ -43,6 +43,12 @@ def judged_cells(cells: Sequence[GridCell], link: LinkFacts | None) -> list[Grid
     return found
 
 
+def held_text(found: Bottleneck) -> str:
+    """Return what held a test back in one direction, without a full stop."""
+    what = f"held back by {KINDS[found.kind]} ({found.confidence} confidence)"
+    return f"{WAYS[found.way]}: {'what held it back is not clear' if found.kind == 'unclear' else what}"
+
+
 def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
     """Return what held the slower direction back, then the other one, then requests at random.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
 from app.bench.grid_model import Grid
-from app.bench.grid_verdict import WAYS
+from app.bench.grid_verdict import held_text
 from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size, format_speed
 
@@ -146,10 +146,7 @@ def _short(found: Bottleneck | None) -> str:
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:
     """Return what held the test back, and why that is known."""
-    what = f"held back by {KINDS[found.kind]} ({found.confidence} confidence)"
-    if found.kind == "unclear":
-        what = "what held it back is not clear"
-    return [f"{WAYS[found.way]}: {what}", *(f"  {line}" for line in found.evidence)]
+    return [held_text(found), *(f"  {line}" for line in found.evidence)]
 
 
 def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
+from app.bench.grid_verdict import held_text
 from app.bench.verdict import beyond_the_figures
 from app.errors import AppError
 from app.history.comparing import compare_runs, speed_text
@@ -141,6 +142,7 @@ def _details(run: Run) -> str:
         if rows
         else "",
         _grid(result),
+        *(f"<p>{escape(text)}</p>" for text in _verdict(result)),
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
         *(f"<p>{escape(text)}</p>" for text in beyond_the_figures(result)),
@@ -148,6 +150,13 @@ def _details(run: Run) -> str:
         f"<p>{escape(environment_line(result.environment))}</p>",
     ]
     return f"<details>{''.join(parts)}</details>"
+
+
+def _verdict(result: TestResult) -> list[str]:
+    """Return what held it back, with the evidence, and what the figures are enough for."""
+    found = result.bottleneck
+    held = [f"{held_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
+    return [*held, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
 
 
 def _grid(result: TestResult) -> str:

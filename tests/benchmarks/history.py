@@ -133,7 +133,7 @@ def asked(path: Path) -> Iterator[tuple[str, Callable[[], int]]]:
 
 
 def timed(ask: Callable[[], int], repeats: int) -> tuple[list[float], list[float], int]:
-    """Return how long it took each time, how long a processor worked for it, seconds, and how many runs fit."""
+    """Return the seconds that it took each time, those that a processor worked, and how many runs fit."""
     times: list[float] = []
     worked: list[float] = []
     count = 0

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
+from app.bench.verdict import beyond_the_figures
 from app.history.comparing import settings_of
 from app.history.model import option_string
+from ui.models.figure_text import bottleneck_title
 from ui.models.history_model import when
 from ui.models.overlay import SERIES, lines_of
 from ui.widgets.grid_table import GridTable
@@ -136,7 +138,9 @@ class HistoryAnswer(QWidget):
             said["warn"] += laid.compared.notes
         if len(laid.runs) == 1:
             result = laid.runs[0].result
-            said["info"] = [*result.notes, *result.enough]
+            found = result.bottleneck
+            held = [bottleneck_title(found), *found.evidence] if found is not None else []
+            said["info"] = [*held, *result.notes, *beyond_the_figures(result), *result.enough]
         for name, sentences in self._said.items():
             sentences.show_sentences(said[name])
 

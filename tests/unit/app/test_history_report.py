@@ -4,11 +4,13 @@ import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 from history_world import grid, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advisor.bottleneck import Bottleneck
 from app.history.drawing import Series, Strip, curves, strips
 from app.history.model import Run
 from app.history.report import to_html
@@ -138,3 +140,12 @@ def test_a_grid_is_described_by_its_cells() -> None:
     text = text_of(to_html([Run(result=grid(1000), id=1)]))
     assert "fio, 2 cells" in text
     assert "randread of 4 KiB, 1 job, 4 at once 1002 4.1 MB/s 1 ms — 6" in text
+
+
+def test_what_held_it_back_and_what_it_is_enough_for_are_said() -> None:
+    run = a_run(1)
+    held = Bottleneck(kind="network", evidence=["The link was full."], confidence="high")
+    told = msgspec.structs.replace(run.result, bottleneck=held, enough=["Video: 4 films at once."])
+    text = text_of(to_html([msgspec.structs.replace(run, result=told)]))
+    assert "held back by the network (high confidence). The link was full." in text
+    assert "Enough for video: 4 films at once." in text
