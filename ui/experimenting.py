@@ -6,11 +6,10 @@ import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.bench.experiment import keeping
-from app.bench.experiment.model import SEARCH, BestArgs, ExperimentArgs, ExperimentRunArgs
+from app.bench.experiment.model import SEARCH, UNLIMITED_S, BestArgs, ExperimentArgs, ExperimentRunArgs
 from app.errors import AppError, ErrorKind
 from ui.models.timeline import Timeline
 
@@ -115,15 +114,16 @@ class Experimenting(QObject):
             self._on_planned,
         )  # fmt: skip
 
-    def search(self, share: str, options: str, budget_s: float | None) -> None:
-        """Look for the best setting, beside the options given."""
+    def search(self, share: str, options: str, budget_s: float | None, budget_bytes: int | None) -> None:
+        """Look for the best setting, beside the options given, within a time or so many bytes."""
         if self.busy:
             return
         self._clear()
         self.share = share
-        args = BestArgs(share=share, options=options, seed=secrets.randbelow(2**31))
-        if budget_s is not None:
-            args = msgspec.structs.replace(args, budget_s=budget_s)
+        args = BestArgs(
+            share=share, options=options, budget_s=budget_s or UNLIMITED_S, budget_bytes=budget_bytes,
+            seed=secrets.randbelow(2**31),
+        )  # fmt: skip
         self._begin("running", "experiment.best", args, self._on_best)
 
     def start(self) -> None:

@@ -153,11 +153,24 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     driver.click("experiment-plan")
     driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
     (args,) = fake.asked("experiment.best")
-    assert (args.share, args.budget_s) == ("nas01:/export/home", 300.0)
+    assert (args.share, args.budget_s, args.budget_bytes) == ("nas01:/export/home", 300.0, None)
     driver.wait(lambda: "Search 1 of the history: 18 trials" in driver.text_of("experiment-ended"))
     assert not driver.sees("experiment-start")
     with HistoryStore.open() as store:
         driver.wait(lambda: len(store.experiment(1).outcomes) == 18)
+
+
+def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> None:
+    opened(driver)
+    combo(driver, "experiment-recipe").setCurrentIndex(5)
+    budget = combo(driver, "experiment-budget")
+    budget.setCurrentIndex(budget.findText("10 GiB over the network"))
+    driver.click("experiment-plan")
+    driver.wait(lambda: bool(fake.asked("experiment.best")))
+    (args,) = fake.asked("experiment.best")
+    assert (args.budget_bytes, args.budget_s) == (10 * 2**30, 86400.0)
+    combo(driver, "experiment-recipe").setCurrentIndex(0)
+    assert budget.findText("10 GiB over the network") < 0
 
 
 def stopped(recipe: str, *, link: str | None = None) -> None:

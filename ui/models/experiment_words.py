@@ -28,9 +28,11 @@ def size_sentence(plan: ExperimentPlan) -> str:
     """Return how much a plan is, in trials, time and bytes."""
     experiment = plan.experiment
     if experiment.recipe == SEARCH:
+        over = _tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
+        limit = over if plan.bytes else format_duration(plan.seconds)
         return _tr(
-            "{sets} option sets to choose among. Trials for {time} at most, each with {space} on the server."
-        ).format(sets=len(plan.sets), time=format_duration(plan.seconds), space=format_size(plan.space))
+            "{sets} option sets to choose among. Trials for {limit} at most, each with {space} on the server."
+        ).format(sets=len(plan.sets), limit=limit, space=format_size(plan.space))
     parts = [
         _count(len(plan.sets), _tr("1 option set"), _tr("{count} option sets")),
         _count(len(experiment.workloads), _tr("1 workload"), _tr("{count} workloads")),

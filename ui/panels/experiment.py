@@ -214,7 +214,8 @@ class ExperimentPanel(QWidget):
     def _on_plan(self) -> None:
         recipe = self._setup.recipe
         if self._setup.searches:
-            self._experimenting.search(self._share, self._options, self._setup.budget_s)
+            setup = self._setup
+            self._experimenting.search(self._share, self._options, setup.budget_s, setup.budget_bytes)
         elif recipe is not None and self._share:
             self._experimenting.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.units import format_size
 from ui.models.history_model import when
 from ui.widgets.labels import MutedLabel, plain_label
 from ui.widgets.option_editor import CalmComboBox
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 _MINUTES = (2, 5, 15, 60, 240)
 #: Minutes of a search, if nothing else is asked for.
 _USUAL = 5
+_SIZES = (2**30, 10 * 2**30, 100 * 2**30)
+
+
+class _Limit(NamedTuple):
+    """What an experiment may take: seconds or bytes, None for no limit of the kind."""
+
+    seconds: float | None = None
+    bytes: int | None = None
 
 
 class ExperimentSetup(QWidget):
@@ -102,7 +111,7 @@ class ExperimentSetup(QWidget):
         self._lay_out()
 
     def _offer_budgets(self) -> None:
-        """Offer times; a search needs one, and has a usual one."""
+        """Offer times; a search needs a limit, which may be one of bytes, and has a usual one."""
         searches = self.searches
         if self._budget.count() and searches == (self._budget.itemData(0) is not None):
             return
@@ -110,7 +119,11 @@ class ExperimentSetup(QWidget):
         if not searches:
             self._budget.addItem(self.tr("as long as it takes"), None)
         for minutes in _MINUTES:
-            self._budget.addItem(self.tr("{count} minutes").format(count=minutes), minutes * 60.0)
+            text = self.tr("{count} minutes").format(count=minutes)
+            self._budget.addItem(text, _Limit(seconds=minutes * 60.0))
+        for size in _SIZES if searches else ():
+            text = self.tr("{size} over the network").format(size=format_size(size))
+            self._budget.addItem(text, _Limit(bytes=size))
         self._budget.setCurrentIndex(_MINUTES.index(_USUAL) if searches else 0)
 
     def _lay_out(self) -> None:
@@ -119,7 +132,7 @@ class ExperimentSetup(QWidget):
         rows = [
             (self.tr("&Experiment"), self._recipe, 3),
             (self.tr("&Size"), self._size, 1),
-            (self.tr("&Time"), self._budget, 1),
+            (self.tr("&Within"), self._budget, 1),
         ]
         for text, box, stretch in rows:
             label = QLabel(text)
@@ -157,7 +170,7 @@ class ExperimentSetup(QWidget):
         for recipe in recipes:
             own = self.tr("{title} (your own)").format(title=recipe.title)
             self._recipe.addItem(own if recipe.own else recipe.title)
-        self._recipe.addItem(self.tr("Find the best setting within a time"))
+        self._recipe.addItem(self.tr("Find the best setting"))
         names = [recipe.name for recipe in recipes]
         place = len(names) if searched else 0
         self._recipe.setCurrentIndex(names.index(kept) if kept in names else place)
@@ -229,9 +242,15 @@ class ExperimentSetup(QWidget):
 
     @property
     def budget_s(self) -> float | None:
-        """Seconds that it may take, None for no limit; a search has one."""
-        seconds: float | None = self._budget.currentData()
-        return seconds
+        """Seconds that it may take, None for no limit."""
+        limit: _Limit | None = self._budget.currentData()
+        return limit.seconds if limit is not None else None
+
+    @property
+    def budget_bytes(self) -> int | None:
+        """Bytes that a search may move over the network, None for no limit."""
+        limit: _Limit | None = self._budget.currentData()
+        return limit.bytes if limit is not None else None
 
     # What the person does
 
