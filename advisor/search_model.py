@@ -5,6 +5,7 @@ together, and so on with less and less weight: the kernel is the product over th
 analysis of variance written as a kernel (Durrande and others, 2013). Neighbouring sizes or counts do alike.
 A term over time follows a server that gets slower. The weights are those under which the trials are
 likeliest; trials that fit badly count less, as with Student's distribution (Lange, Little, Taylor, 1989).
+A level of a size or a count may also differ from its neighbours for no reason: that part is rough.
 """
 
 from __future__ import annotations
@@ -20,17 +21,25 @@ if TYPE_CHECKING:
 
 #: Length of what a factor's levels have in common (Matern 3/2), in steps from one level to the next.
 _STEPS = 4.0
-#: Weights of the factors, of the noise and of the drift, and what they are tried with: this many times as
-#: much, or as little.
-_FIRST, _NOISE, _DRIFT = 0.4, 0.1, 0.01
+#: Weights of the factors, of what is rough in them, of the noise and of the drift, and what they are tried
+#: with: this many times as much, or as little.
+_FIRST, _ROUGH, _NOISE, _DRIFT = 0.4, 0.1, 0.1, 0.01
 _TRIED = (3.0, 1 / 3.0)
-_LEAST, _MOST = 1e-3, 30.0
+#: What a weight can be at least: of a factor, of the noise and of the drift; and at most.
+_LEAST, _LEAST_NOISE, _LEAST_DRIFT, _MOST = 1e-3, 1e-5, 1e-4, 30.0
+#: By how much two trials of one set usually differ: standard deviation of their logarithm. It may well be e
+#: times as much, or as little.
+_USUAL = 0.07
 #: How sure the weights are before any trial: standard deviation of their logarithm.
 _SURE = 1.5
 #: Degrees of freedom of the noise.
 _FREEDOM = 4.0
-#: With fewer trials the weights are as at first, and the variance is at least this.
+#: With fewer trials the weights are as at first, and the variance is at least this; they are found anew after
+#: so many more trials, or this part of all.
 _FEWEST, _UNKNOWN = 6, 0.1
+_AGAIN, _AGAIN_PART = 4, 10
+#: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
+_SCALE = 3
 #: Part of the run after which 1/e is left of what was the server's mood.
 _MOOD = 0.3
 
@@ -44,7 +53,9 @@ class Surface:
         levels = {name: list(dict.fromkeys(each[name] for each in candidates)) for name in factors}
         self._columns = [[levels[name].index(each[name]) for each in candidates] for name in factors]
         self._alike = [_likeness(levels[name]) for name in factors]
-        self._first = [_FIRST] * len(factors) + [_NOISE, _DRIFT]
+        self._rough = [place for place, name in enumerate(factors) if _is_scale(levels[name])]
+        self._first = [_FIRST] * len(factors) + [_ROUGH] * len(self._rough) + [_NOISE, _DRIFT]
+        self._least = [_LEAST] * (len(self._first) - 2) + [_LEAST_NOISE, _LEAST_DRIFT]
         self._weights = self._first
         self._trials: list[_Trial] = []
         self._fitted = 0
@@ -70,7 +81,7 @@ class Surface:
         """
         self._trials.append(_Trial(candidate, logarithm, when, doubt))
         count = len(self._trials)
-        if count >= _FEWEST and count >= self._fitted + max(_FEWEST, self._fitted // 5):
+        if count >= _FEWEST and count >= self._next_fit():
             self._fit()
             self._fitted = count
             self._rows, self._solved, self._ones, self._near = [], [], [], {}
@@ -79,6 +90,10 @@ class Surface:
         for number in range(len(self._rows), count):
             self._append(number)
         self._conclude()
+
+    def _next_fit(self) -> int:
+        """Return after how many trials the weights are found anew."""
+        return self._fitted + max(_AGAIN, self._fitted // _AGAIN_PART)
 
     def _append(self, number: int) -> None:
         """Add a row to the triangle, and what it means for every candidate."""
@@ -114,45 +129,48 @@ class Surface:
     def _covariances(self, candidate: int) -> list[float]:
         """Return what each candidate has in common with one."""
         found = [1.0] * len(self._parts)
-        for weight, table, column in zip(self._weights, self._alike, self._columns, strict=False):
-            row = [(1 + weight * each) / (1 + weight) for each in table[column[candidate]]]
-            found = list(map(mul, found, map(row.__getitem__, column)))
+        for table, column in zip(self._tables(self._weights), self._columns, strict=True):
+            found = list(map(mul, found, map(table[column[candidate]].__getitem__, column)))
+        return found
+
+    def _tables(self, weights: Sequence[float]) -> list[list[list[float]]]:
+        """Return for each factor what two of its levels have in common: 1 if they are the same."""
+        rough = dict(zip(self._rough, weights[len(self._alike) :], strict=False))
+        found: list[list[list[float]]] = []
+        for place, (weight, table) in enumerate(zip(weights, self._alike, strict=False)):
+            whole = 1 + weight + rough.get(place, 0.0)
+            rows = [[(1 + weight * each) / whole for each in row] for row in table]
+            for level, row in enumerate(rows):
+                row[level] = 1.0
+            found.append(rows)
         return found
 
     def _fit(self) -> None:
         """Find the weights under which the trials are likeliest, one after the other."""
-        tables = [
-            [
-                [table[column[one.candidate]][column[other.candidate]] for other in self._trials]
-                for one in self._trials
-            ]
-            for table, column in zip(self._alike, self._columns, strict=True)
-        ]
+        levels = [[column[trial.candidate] for trial in self._trials] for column in self._columns]
         moods = [[exp(-abs(one.when - other.when) / _MOOD) for other in self._trials] for one in self._trials]
-        best = self._unlikely(self._weights, tables, moods)[0]
+        best = self._unlikely(self._weights, levels, moods)[0]
         for place in range(len(self._weights)):
             for factor in _TRIED:
                 tried = self._weights.copy()
-                tried[place] = min(_MOST, max(_LEAST, tried[place] * factor))
-                found = self._unlikely(tried, tables, moods)[0]
+                tried[place] = min(_MOST, max(self._least[place], tried[place] * factor))
+                found = self._unlikely(tried, levels, moods)[0]
                 if found < best - 1e-9:
                     best, self._weights = found, tried
                     break
-        self._doubt(*self._unlikely(self._weights, tables, moods)[1:])
+        self._doubt(*self._unlikely(self._weights, levels, moods)[1:])
 
     def _unlikely(
-        self, weights: list[float], tables: list[list[list[float]]], moods: list[list[float]]
+        self, weights: list[float], levels: list[list[int]], moods: list[list[float]]
     ) -> tuple[float, list[list[float]], list[float]]:
         """Return the negative logarithm of how likely the trials are, the triangle, and its solution."""
         noise, drift = weights[-2:]
+        tables = self._tables(weights)
         rows: list[list[float]] = []
         for number, (trial, mood) in enumerate(zip(self._trials, moods, strict=True)):
-            common = [1.0] * (number + 1)
-            for weight, table in zip(weights, tables, strict=False):
-                part, rest = weight / (1 + weight), 1 / (1 + weight)
-                common = [
-                    each * (rest + part * like) for each, like in zip(common, table[number], strict=False)
-                ]
+            common = [1.0] * number
+            for table, places in zip(tables, levels, strict=True):
+                common = list(map(mul, common, map(table[places[number]].__getitem__, places)))
             fresh: list[float] = []
             for row, each, now in zip(rows, common, mood, strict=False):
                 fresh.append((each + drift * now - sum(map(mul, row, fresh))) / row[-1])
@@ -164,8 +182,13 @@ class Surface:
         away = [each - middle * one for each, one in zip(solved, ones, strict=True)]
         scale = max(sum(map(mul, away, away)) / len(away), 1e-12)
         unlikely = 0.5 * len(away) * log(scale) + sum(log(row[-1]) for row in rows)
-        usual = (log(weight / first) / _SURE for weight, first in zip(weights, self._first, strict=True))
-        return unlikely + 0.5 * sum(each * each for each in usual), rows, away
+        return self._with_what_is_usual(unlikely, weights, scale), rows, away
+
+    def _with_what_is_usual(self, unlikely: float, weights: list[float], scale: float) -> float:
+        """Add how unlikely the weights are by themselves, and the noise."""
+        usual = [log(weight / first) / _SURE for weight, first in zip(weights, self._first, strict=True)]
+        usual.append(log(sqrt(scale * weights[-2]) / _USUAL))
+        return unlikely + 0.5 * sum(each * each for each in usual)
 
     def _doubt(self, rows: list[list[float]], away: list[float]) -> None:
         """Doubt each trial by how far it is from what the others say of it."""
@@ -174,7 +197,17 @@ class Surface:
         for number, trial in enumerate(self._trials):
             column = _solve(rows, [float(number == row) for row in range(count)])
             distance = sum(map(mul, column, away)) ** 2 / sum(map(mul, column, column)) / scale
-            trial.doubt = max(trial.least, (_FREEDOM + distance) / (_FREEDOM + 1))
+            trial.doubt = doubt(trial.least, distance)
+
+
+def doubt(least: float, distance: float) -> float:
+    """Return how many times the variance of an ordinary trial one has.
+
+    Args:
+        least: what it has at least.
+        distance: the square of how far it is from what the others say of it, in deviations.
+    """
+    return max(least, (_FREEDOM + distance) / (_FREEDOM + 1))
 
 
 class _Trial:
@@ -199,10 +232,15 @@ def _likeness(levels: Sequence[str]) -> list[list[float]]:
     ]
 
 
+def _is_scale(levels: Sequence[str]) -> bool:
+    """Return whether levels are numbers of which there are enough to be neighbours."""
+    return len({number_of(level) for level in levels} - {None}) >= _SCALE
+
+
 def _common(one: float | None, other: float | None, ranks: Mapping[float, int], *, same: bool) -> float:
     if same:
         return 1.0
-    if one is None or other is None or len(ranks) < 3:
+    if one is None or other is None or len(ranks) < _SCALE:
         return 0.0
     distance = sqrt(3) * abs(ranks[one] - ranks[other]) / _STEPS
     return (1 + distance) * exp(-distance)

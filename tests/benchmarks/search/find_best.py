@@ -1,61 +1,114 @@
-"""How near to the best a search comes: ``python tests/benchmarks/search/find_best.py --runs 100``.
+"""How near to the best a search comes: ``python -P tests/benchmarks/search/find_best.py --out docs/X.md``.
 
-On every surface (surfaces.py), beside random search and successive halving, which have the same trials. A
-cell is the part of the runs in which the answer's true median is within 5 % of the best one's, and the regret
-that 95 of 100 runs stay below. The target is 95 of 100 after 5 % of all combinations.
+On every surface (surfaces.py, sweeps.py), beside random search and successive halving, which have the same
+trials. The target is to be within 5 % of the best after 5 % of all combinations, in 95 of 100 runs. The race
+has that as its budget, and is asked for its answer on the way, too; beyond that, and for the two others, each
+part is a budget of its own.
+
+The runs are those of the program with its arithmetic done by numpy (fast_model.py), which is looked at first:
+one race both ways must ask for the same trials.
 
     --runs      seeded runs on each surface
+    --tuned     runs with seeds that the constants were chosen with, for comparison; 0 for none
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
     --jobs      processes
+    --out       the page to write; without it the tables are printed
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[3]))
 
+import fast_model
 from baselines import random_search, successive_halving
+from report import Run, page, tables
 from surfaces import SURFACES
 
-from advisor.search import Racer
+from advisor import search
 
 if TYPE_CHECKING:
-    from surfaces import Surface
+    from collections.abc import Sequence
+
+    from surface import Surface
+
+#: Seeds that nothing was chosen with, and those that the constants were.
+FRESH, TUNED = 20_000, 1_000
+#: The part at which the target is.
+TARGET = 5.0
 
 
-def race(surface: Surface, trials: int, seed: int) -> int:
-    """Return the number of the set that the racer chooses."""
+def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the sets chosen after so many trials, and those that were tried."""
     chance = random.Random(f"trial {seed}")
-    racer = Racer(
+    racer = search.Racer(
         surface.candidates, chance=random.Random(f"race {seed}"), budget=trials,
         default=surface.candidates[surface.default],
+        prior_order=[surface.candidates[number] for number in surface.hoped],
     )  # fmt: skip
     numbers = {tuple(each.items()): number for number, each in enumerate(surface.candidates)}
-    done = 0
+
+    def chosen() -> int:
+        return numbers[tuple(racer.answer().winner.levels.items())]
+
+    answers: dict[int, int] = {}
+    tried: list[int] = []
     while not racer.done:
         levels = racer.next()
-        racer.tell(levels, surface.measure(chance, numbers[tuple(levels.items())], done / trials))
-        done += 1
-    return numbers[tuple(racer.answer().winner.levels.items())]
+        tried.append(numbers[tuple(levels.items())])
+        racer.tell(levels, surface.measure(chance, tried[-1], len(tried) / trials))
+        if len(tried) in marks:
+            answers[len(tried)] = chosen()
+    last = chosen()
+    return [answers.get(mark, last) for mark in marks], tried
 
 
-METHODS = {"race": race, "random": random_search, "halving": successive_halving}
-
-
-def regret(name: str, method: str, part: float, seed: int) -> float:
-    """Return by which part of the best the chosen set falls short."""
+def run(name: str, parts: Sequence[float], seed: int) -> Run:
+    """Return the regrets of one seed on one surface: by which part of the best the chosen sets fall short."""
     surface = SURFACES[name](seed)
-    chosen = METHODS[method](surface, int(len(surface.candidates) * part / 100), seed)
-    return 1 - surface.truth[chosen] / max(surface.truth)
+    best = max(surface.truth)
+
+    def short(number: int) -> float:
+        return 1 - surface.truth[number] / best
+
+    trials = {part: int(len(surface.candidates) * part / 100) for part in parts}
+    early = [part for part in parts if part <= TARGET]
+    target = int(len(surface.candidates) * TARGET / 100)
+    found, tried = race(surface, target, seed, [trials[part] for part in early])
+    raced = {part: short(number) for part, number in zip(early, found, strict=True)}
+    for part in parts:
+        if part > TARGET:
+            raced[part] = short(race(surface, trials[part], seed, [trials[part]])[0][0])
+    others = {"random": random_search, "halving": successive_halving}
+    regrets = {"race": raced} | {
+        method: {part: short(search_(surface, trials[part], seed)) for part in parts}
+        for method, search_ in others.items()
+    }
+    return Run(regrets=regrets, met=min(map(short, tried)), combinations=len(surface.candidates))
+
+
+def check(name: str) -> None:
+    """See that the quick arithmetic gives the race that the program runs.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    surface = SURFACES[name](1)
+    slow = race(surface, 40, 1, [40])
+    fast_model.use()
+    if race(surface, 40, 1, [40]) != slow:
+        raise RuntimeError("fast_model.py does not do what advisor/search_model.py does")
 
 
 def main() -> int:
@@ -64,30 +117,27 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, 3, 5])
+    parser.add_argument("--tuned", type=int, default=40)
+    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, 5, 10])
     parser.add_argument("--surfaces", nargs="+", default=list(SURFACES))
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    print("per cent of runs within 5 % of the best (regret that 95 of 100 runs stay below, per cent)\n")
-    print("| surface | method | " + " | ".join(f"{part:g} % of trials" for part in args.parts) + " |")
-    print("|---|---|" + "---|" * len(args.parts))
-    with ProcessPoolExecutor(args.jobs) as pool:
+    check("additive")
+    fresh: dict[str, list[Run]] = {}
+    tuned: dict[str, list[Run]] = {}
+    with ProcessPoolExecutor(args.jobs, initializer=fast_model.use) as pool:
         for name in args.surfaces:
-            for method in args.methods:
-                began = time.monotonic()
-                cells = [_cell(pool, name, method, part, args.runs) for part in args.parts]
-                took = f"{(time.monotonic() - began) * args.jobs / args.runs / len(cells):.2f} s a run"
-                print(f"| {name} | {method} | " + " | ".join(cells) + " |", flush=True)
-                print(f"{name}, {method}: {took}", file=sys.stderr)
+            fresh[name] = list(pool.map(partial(run, name, args.parts), range(FRESH, FRESH + args.runs)))
+            if not name.startswith("recorded"):
+                seeds = range(TUNED, TUNED + args.tuned)
+                tuned[name] = list(pool.map(partial(run, name, [TARGET]), seeds))
+            print(tables({name: fresh[name]}, {}, args.parts).splitlines()[2], file=sys.stderr, flush=True)
+            if args.out is not None:
+                args.out.write_text(page(fresh, tuned, args.parts), encoding="utf-8")
+    if args.out is None:
+        print(tables(fresh, tuned, args.parts))
     return 0
-
-
-def _cell(pool: ProcessPoolExecutor, name: str, method: str, part: float, runs: int) -> str:
-    each = [pool.submit(regret, name, method, part, seed) for seed in range(runs)]
-    regrets = sorted(future.result() for future in each)
-    near = 100 * sum(found <= 0.05 for found in regrets) / runs
-    return f"{near:.0f} ({100 * regrets[max(0, round(0.95 * runs) - 1)]:.1f})"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Response surfaces whose best setting is known: what a search is measured on.
 
-Each is drawn anew for every seed: the levels' effects, their noise. A surface gives the true median of each
-combination, and a figure for each trial.
+Each is drawn anew for every seed: the levels' effects, their noise. Those recorded in the lab (sweeps.py) are
+what they are; only what the trials give is drawn.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from surface import Surface
+from sweeps import names, recorded
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.model import Work, predict
@@ -18,23 +21,7 @@ from advisor.options import MountOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Levels = dict[str, str]
-
-
-class Surface(NamedTuple):
-    """A surface.
-
-    Attributes:
-        candidates: all combinations.
-        truth: median of each.
-        measure: what a trial of a candidate gives: chance, its number, part of the run that is over.
-        default: number of the kernel's defaults.
-    """
-
-    candidates: list[Levels]
-    truth: list[float]
-    measure: Callable[[random.Random, int, float], float]
-    default: int = 0
+    from surface import Levels
 
 
 def lognormal(chance: random.Random, spread: float) -> float:
@@ -225,3 +212,4 @@ SURFACES: dict[str, Callable[[int], Surface]] = {
     "read, 10 ms, 0.1 % loss": physics(LinkFacts(rate_bps=1e9, rtt_s=0.01, loss=1e-3), "read"),
     "write, 80 ms, 10 Gbit/s": physics(LinkFacts(rate_bps=1e10, rtt_s=0.08), "write"),
 }
+SURFACES |= {f"recorded: {name}": lambda _seed, name=name: recorded(name) for name in names()}
