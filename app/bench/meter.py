@@ -108,13 +108,14 @@ class Meter:
             self._way, self._phase = way, phase
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
-    def begin(self, way: Way, phase: Phase, *, asleep: bool = False) -> float:
+    def begin(self, way: Way, phase: Phase, *, asleep: bool = False, total: int = 0) -> float:
         """Start a transfer at zero and return its time 0 on the monotonic clock.
 
         Args:
             way: of the transfer.
             phase: its first one.
             asleep: another program makes the transfer, and is being started: time 0 is its first request.
+            total: bytes that it will move, 0 if that is not known.
         """
         with self._lock:
             self._way, self._phase = way, phase
@@ -124,7 +125,8 @@ class Meter:
             self._base = self._last = self.probe.look()
             self._active = True
             self._asleep = asleep and self.probe.nfs
-            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
+            event = TestEvent(direction=way, phase=phase, round=self.round, total=total)
+            self._send(WorkerMessage(event=event))
             self._take(self._base, 0.0)
             self._began = time.monotonic()
             return self._began
