@@ -145,6 +145,12 @@ class HistoryKeeping(QObject):
         self.changed.emit(one if len(runs) == 1 else many, runs)
 
     def _on_taken(self, path: str, taken: Imported) -> None:
-        text = self.tr("{name}: {added} tests are new here, {known} were here already.")
-        name = posixpath.basename(path)
-        self.changed.emit(text.format(name=name, added=len(taken.added), known=taken.known), ())
+        one, many = self.tr("1 test new here"), self.tr("{count} tests new here")
+        new = one if len(taken.added) == 1 else many.format(count=len(taken.added))
+        text = self.tr("{name}: {new}, {known} here already").format(
+            name=posixpath.basename(path), new=new, known=taken.known
+        )
+        if taken.experiments or taken.known_experiments:
+            more = self.tr("; experiments: {new} new, {known} known")
+            text += more.format(new=len(taken.experiments), known=taken.known_experiments)
+        self.changed.emit(f"{text}.", ())

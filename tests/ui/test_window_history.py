@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.history import desk
 from app.history.database import default_path
+from app.history.exchange import to_json
 from app.history.export import FORMATS
 from app.history.model import Run
 from app.history.store import HistoryStore
@@ -28,6 +31,7 @@ from ui.models.overlay import lines_of
 from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from driver import Driver
@@ -98,6 +102,31 @@ def test_this_share_all_shares_and_words(driver: Driver) -> None:
     driver.wait(lambda: table.model().rowCount() == 1)
     words.setText("nothing-has-this")
     driver.wait(lambda: driver.text_of("history-count") == "No test has these words.")
+
+
+def test_what_is_typed_is_looked_for_on_another_thread(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def watched(work: Callable[..., object]) -> Callable[..., object]:
+        def run(*args: object) -> object:
+            threads.append(threading.current_thread())
+            return work(*args)
+
+        return run
+
+    for name in ("look", "lay"):
+        monkeypatch.setattr(desk, name, watched(getattr(desk, name)))
+    table = opened(driver)
+    words = driver.find(QLineEdit, "history-words")
+    driver.qtbot.keyClicks(words, "rsize=4096")  # type: ignore[no-untyped-call]
+    driver.wait(lambda: table.model().rowCount() == 1)
+    choose(driver, 0)
+    driver.wait(lambda: driver.sees("history-results"))
+    # A word is looked for when it is typed, not its every letter.
+    assert 3 <= len(threads) < 3 + len("rsize=4096")
+    assert threading.main_thread() not in threads
 
 
 def test_one_two_and_three(driver: Driver) -> None:
@@ -203,6 +232,25 @@ def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
     assert (len(taken.added), taken.known) == (1, 1)
     desk.bring_back(runs)
     assert desk.look("", "").total == 4
+
+
+def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: list[int]) -> None:
+    with HistoryStore.open() as store:
+        number = store.start_experiment(b"{}", SHARE_SHOWN, 1)
+        exported = to_json([store.get(stored[0]), Run(result=result())], [store.experiment(number)])
+        store.delete_experiment(number)
+    file = tmp_path / "other.json"
+    file.write_bytes(exported)
+    opened(driver)
+    keeping = driver.window._detail.history._keeping
+    for told in ("1 test new here, 1 here already; experiments: 1 new, 0 known.",
+                 "0 tests new here, 2 here already; experiments: 0 new, 1 known."):  # fmt: skip
+        keeping.take(str(file))
+        driver.wait(partial(says, driver, f"other.json: {told}"))
+
+
+def says(driver: Driver, told: str) -> bool:
+    return driver.text_of("history-told") == told
 
 
 def test_lines_begin_at_the_beginning_of_each_transfer() -> None:
