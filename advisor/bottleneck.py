@@ -395,7 +395,7 @@ def _found(kind: Kind, text: str, confidence: Literal["high", "medium", "low"]) 
 
 
 def _speed(value: float) -> str:
-    return f"{value / 1e6:.3g} MB/s"
+    return f"{value / 1e6:.3g} MB/s" if value < 999.5e6 else f"{value / 1e9:.3g} GB/s"
 
 
 def _time(seconds: float) -> str:

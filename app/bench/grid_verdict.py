@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from advisor.analysis import spread_is_wide
 from advisor.bottleneck import KINDS, find_bottleneck
 from advisor.enough import enough_for
 from app.units import format_size, format_speed
@@ -66,7 +67,7 @@ def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
 
 
 def grid_uses(cells: Sequence[GridCell]) -> list[str]:
-    """Return what the slowest repeats of the cells are enough for.
+    """Return what the slowest repeats of the cells are enough for, those that are not too far apart.
 
     Args:
         cells: judged.
@@ -75,12 +76,13 @@ def grid_uses(cells: Sequence[GridCell]) -> list[str]:
     speeds = {
         way: min(run.bytes_per_s for run in found.cell.runs)
         for way in WAYS
-        if (found := _quickest(known, way)) is not None and found.cell.in_order
+        if (found := _quickest(known, way)) is not None and found.cell.in_order and not _is_wide(found.cell)
     }
     small = [
         min(run.iops for run in item.cell.runs)
         for item in known
         if item.cell.pattern == "randwrite" and item.cell.record <= SMALL_WRITE and item.cell.at_once == 1
+        if not _is_wide(item.cell)
     ]
     return enough_for(
         read=speeds.get("read"), write=speeds.get("write"), small_writes=min(small, default=None)
@@ -117,6 +119,10 @@ def _known(cells: Sequence[GridCell]) -> list[_Known]:
         for cell in cells
         if (run := cell.middle) is not None and (verdict := cell.bottleneck) is not None
     ]
+
+
+def _is_wide(cell: GridCell) -> bool:
+    return spread_is_wide([run.bytes_per_s for run in cell.runs])
 
 
 def _many(cell: GridCell) -> str:

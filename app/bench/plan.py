@@ -143,7 +143,8 @@ def _grid_plan(spec: TestSpec, grid: Grid, speed: float | None, free: int | None
     cells = len(grid.cells())
     each_s = grid.cell_s + grid.warm_up_s
     took = cells * spec.repeats * (each_s + _FIO_S) + spec.size / (speed or _GUESS_BPS / 8)
-    note = f"fio measures {cells} cells, each for {grid.cell_s:g} s after a warm-up."
+    what = "one cell" if cells == 1 else f"{cells} cells, each"
+    note = f"fio measures {what} for {grid.cell_s:g} s after a warm-up."
     most = int((speed or _GUESS_BPS / 8) * cells * spec.repeats * each_s) + spec.size
     return TestPlan(spec=spec, seconds=took, bytes=most, free=free, note=note)
 

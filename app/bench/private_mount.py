@@ -26,7 +26,7 @@ from app.mounts.model import Active, Mount, MountTable
 from app.tasks import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from types import TracebackType
 
     from advisor.facts import LinkFacts
@@ -159,15 +159,16 @@ class PrivateMount:
             self.close_mount()
             self._open(token)
 
-        result = run_test(
-            self._placed(spec),
-            token,
-            emit,
-            link=link,
-            table=self._table,
-            remount=remount,
-            launch=self._start,
-        )
+        with self._said_of_the_share():
+            result = run_test(
+                self._placed(spec),
+                token,
+                emit,
+                link=link,
+                table=self._table,
+                remount=remount,
+                launch=self._start,
+            )
         notes = [*result.notes, *self._notes()]
         return msgspec.structs.replace(result, path=spec.path, notes=notes)
 
@@ -177,7 +178,22 @@ class PrivateMount:
         Raises:
             AppError: as :func:`app.bench.run.look_at`.
         """
-        return look_at(self._placed(spec), token, launch=self._start)
+        with self._said_of_the_share():
+            return look_at(self._placed(spec), token, launch=self._start)
+
+    @contextlib.contextmanager
+    def _said_of_the_share(self) -> Generator[None]:
+        """Name the share in an error of the body: where it is mounted for the test, nobody has ever seen."""
+        try:
+            yield
+        except CancelledError:
+            raise
+        except AppError as error:
+            hint = error.hint.replace(self.path, self.share)
+            if error.kind is ErrorKind.READ_ONLY and "ro" in parse_options(self.options):
+                hint = "Its options for the test have ro (read-only): leave that out."
+            message = error.message.replace(self.path, self.share)
+            raise AppError(error.kind, message, hint=hint, detail=error.detail) from error
 
     def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount; what a test still removes is waited for first.

@@ -345,13 +345,22 @@ def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeH
 
 
 def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeHost) -> None:
-    found = Bottleneck(kind="network", evidence=["The link was full."], confidence="high", way="read")
+    said = "The test used 95 % of the 118 MB/s that the link can carry, 1 kB/s less."
+    found = Bottleneck(kind="network", evidence=[said], confidence="high", way="read")
     fake.result = msgspec.structs.replace(fake.result, bottleneck=found)
     driver.open()
     driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("evidence"))
     assert driver.text_of("bottleneck") == "From the server: held back by the network (sure)"
+    evidence = driver.find(Sentences, "evidence")
+    assert isinstance(evidence, Sentences)
+    SPEED_UNITS.choose(SpeedUnit.BITS)
+    try:
+        assert "of the 944 Mbit/s that the link can carry, 8 kbit/s less" in evidence.sentences()[0]
+    finally:
+        SPEED_UNITS.choose(SpeedUnit.BYTES)
+    assert "118 MB/s" in evidence.sentences()[0]
 
 
 def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> None:

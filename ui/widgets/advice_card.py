@@ -12,6 +12,7 @@ from advisor.recommend import undo_of
 from ui import theme
 from ui.advice_text import change_text, confidence_names, option_label, scope_names, status_names
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
+from ui.widgets.spoken_label import SpokenLabel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ class AdviceCard(QFrame):
         layout.setContentsMargins(14, 10, 14, 10)
         layout.setSpacing(5)
         layout.addLayout(self._changes(items))
-        layout.addWidget(_selectable(first.reason))
+        layout.addWidget(SpokenLabel(first.reason))
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(2)
@@ -45,7 +46,7 @@ class AdviceCard(QFrame):
             if text:
                 row = grid.rowCount()
                 grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(_selectable(text), row, 1)
+                grid.addWidget(SpokenLabel(text), row, 1)
         layout.addLayout(grid)
         self._steps = _steps(first.how_to)
         layout.addWidget(self._steps)
@@ -93,7 +94,7 @@ class AttentionBox(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 10, 14, 10)
         layout.addWidget(self._word)
-        layout.addWidget(_selectable(f"{matter.text} {matter.reason}"))
+        layout.addWidget(SpokenLabel(f"{matter.text} {matter.reason}"))
         foot = QHBoxLayout()
         foot.addWidget(MutedLabel("; ".join(matter.evidence), wrap=True), 1)
         if matter.how_to:
@@ -131,7 +132,7 @@ def source_button(source: str, link: str) -> QWidget:
 
 
 def _steps(lines: Sequence[str]) -> QWidget:
-    steps = _selectable("\n".join(lines))
+    steps = SpokenLabel("\n".join(lines))
     steps.setObjectName("how-to-steps")
     steps.hide()
     return steps
@@ -147,9 +148,3 @@ def _steps_button(words: str, steps: QWidget) -> QPushButton:
 
 #: A longer source is cut; its tool tip has it whole.
 _SOURCE_LENGTH = 32
-
-
-def _selectable(text: str) -> QWidget:
-    label = plain_label(text, wrap=True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label

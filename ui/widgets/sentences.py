@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ui import theme
 from ui.widgets.labels import enlarge, plain_label
+from ui.widgets.spoken_label import SpokenLabel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ class Sentences(QWidget):
         self._title.setVisible(bool(title))
         enlarge(self._title, 1.0, bold=True)
         self._sentences: list[str] = []
-        self._labels: list[QLabel] = []
+        self._labels: list[SpokenLabel] = []
         self._signs: list[QLabel] = []
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -45,7 +46,7 @@ class Sentences(QWidget):
 
     def sentences(self) -> list[str]:
         """Return what is shown."""
-        return list(self._sentences)
+        return [label.text() for label in self._labels]
 
     def show_sentences(self, sentences: Sequence[str]) -> None:
         """Show these instead of the ones before."""
@@ -57,9 +58,8 @@ class Sentences(QWidget):
             label.hide()
             label.deleteLater()
         self._signs = [plain_label(_SIGNS[self._meaning]) for _ in sentences]
-        self._labels = [plain_label(text, wrap=True) for text in sentences]
+        self._labels = [SpokenLabel(text) for text in sentences]
         for row, (sign, label) in enumerate(zip(self._signs, self._labels, strict=True), 1):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._grid.addWidget(sign, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(label, row, 1)
         self._colour()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
 
-from ui.widgets.labels import heading, plain_label
+from ui.widgets.labels import heading
+from ui.widgets.spoken_label import SpokenLabel
 
 
 class TrialBox(QFrame):
@@ -23,9 +24,8 @@ class TrialBox(QFrame):
         super().__init__()
         self.setObjectName("trial")
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._text = plain_label(wrap=True)
+        self._text = SpokenLabel()
         self._text.setObjectName("trial-text")
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._running = False
         self._button = QPushButton()
         self._button.setObjectName("trial-stop")
@@ -47,7 +47,7 @@ class TrialBox(QFrame):
     def say(self, text: str, *, running: bool) -> None:
         """Say where it is, and whether it goes on."""
         self._running = running
-        self._text.setText(text)
+        self._text.say(text)
         self._back.hide()
         self._button.setText(self.tr("&Stop") if running else self.tr("&Close"))
         self.show()

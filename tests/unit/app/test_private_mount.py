@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 from app.bench import session as session_module
 from app.bench.files import PREFIX
 from app.bench.private_mount import Closing, PrivateMount
+from app.bench.problems import explain
 from app.bench.result import TestEvent, TestSpec
 from app.bench.run import wait_for_cleanups
 from app.bench.session import BenchSession
@@ -101,6 +103,28 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def ignore(_event: TestEvent) -> None:
     return
+
+
+@pytest.mark.parametrize(("options", "hint"), [("vers=4.2,ro", "leave that out"), ("vers=4.2", "exports it")])
+def test_an_error_names_the_share(
+    world: World, monkeypatch: pytest.MonkeyPatch, options: str, hint: str
+) -> None:
+    def refuse(spec: TestSpec, *_args: object, **_more: object) -> None:
+        raise explain(OSError(errno.EROFS, "Read-only file system"), "writing", spec.path)
+
+    monkeypatch.setattr("app.bench.private_mount.run_test", refuse)
+    monkeypatch.setattr("app.bench.private_mount.look_at", refuse)
+    spec = TestSpec(path="below")
+    with world.open(options) as mount:
+        for do in (
+            lambda: mount.run_test(spec, CancelToken(), ignore),
+            lambda: mount.look_at(spec, CancelToken()),
+        ):
+            with pytest.raises(AppError) as caught:
+                do()
+            assert caught.value.kind is ErrorKind.READ_ONLY
+            assert "The file system at nas:/a/below is read-only" in caught.value.message
+            assert hint in caught.value.hint
 
 
 def test_a_test_runs_where_the_mount_is(world: World) -> None:
