@@ -285,7 +285,7 @@ def test_a_recipe_of_one_s_own(driver: Driver) -> None:
 
 
 def test_findings_of_a_full_factorial() -> None:
-    assert figures_in(outcomes(), "a file") == ["write", "unmount_s", "timeouts"]
+    assert figures_in(outcomes(), "a file") == ["write", "write_total_s", "unmount_s", "timeouts"]
     found = find(PLAN, outcomes(), "write", "a file", written=written)
     assert found.ranking.standings[0].levels["rsize"] == "1048576"
     assert [matrix.row_factor for matrix in found.matrices] == ["rsize"]

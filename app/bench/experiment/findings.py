@@ -27,8 +27,7 @@ from advisor.experiment_text import (
 from advisor.experiment_values import levels_of, of_workload, value
 from advisor.options import MountOptions
 from advisor.recommend import Measured
-from advisor.trials import QUANTITIES, READ, WRITE
-from app.bench.experiment.sift import levels_text
+from advisor.trials import QUANTITIES, READ, READ_TOTAL_S, WRITE, WRITE_TOTAL_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +41,10 @@ if TYPE_CHECKING:
 Tone = Literal["ok", "info", "warn"]
 
 #: Figures that people choose among, if the outcomes have them.
-FIGURES = (WRITE, READ, "create", "stat", "delete", "write_calls", "write_sync_s", "unmount_s", "timeouts")
+FIGURES = (
+    WRITE, READ, WRITE_TOTAL_S, READ_TOTAL_S, "create", "stat", "delete", "write_calls", "write_sync_s",
+    "unmount_s", "timeouts",
+)  # fmt: skip
 #: Pictures are of two factors; of more matrices than this nobody finds one.
 _MATRICES = 12
 _INTERACTIONS = 3
@@ -179,7 +181,7 @@ def _values(one: PlannedSet) -> dict[str, str]:
 
 
 def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
-    """Return what a search found: the winner first, then how sure that is, and what was no candidate."""
+    """Return what a search found: the winner first, and how sure that is last."""
     options, ahead = result.options or "the default options", result.read_ahead_kb
     tail = "" if ahead is None else f", readahead {ahead} KiB"
     first, *others = answer_text(result.answer, WRITE, written)
@@ -188,7 +190,6 @@ def answer_said(result: BestResult, written: Format) -> list[tuple[Tone, str]]:
         ("ok" if is_shown(result.answer) else "warn", best_line(result.answer, f"{options}{tail}")),
         *_infos(first, *others),
         ("info" if result.answer.decided else "warn", sure),
-        *_infos(*(f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck)),
     ]
 
 

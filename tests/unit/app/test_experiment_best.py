@@ -9,7 +9,6 @@ from experiment_world import Mount, World, experiment
 
 from advisor.trials import REACHED
 from app.bench.experiment.best import find_best, go_on
-from app.bench.experiment.findings import answer_said
 from app.bench.experiment.keeping import unfinished
 from app.bench.experiment.model import (
     BestArgs,
@@ -22,7 +21,6 @@ from app.bench.experiment.model import (
 from app.bench.result import Sample, TestEvent
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
-from app.units import format_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,8 +251,6 @@ def test_what_was_not_tried_before_is_seen_when_its_turn_comes(
     levels = result.answer.winner.levels
     assert (levels["nconnect"], levels["transfer_size"]) != ("8", "131072")
     assert result.answer.candidates == 36 - len(marked)
-    said = [text for _tone, text in answer_said(result, format_figure)]
-    assert any(text.startswith("No candidate: ") and words in text for text in said)
 
 
 def test_two_that_come_out_the_same_are_counted_once() -> None:
