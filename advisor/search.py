@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from advisor.experiment_values import Chance
 
 #: Parts of the budget: sets that show each level, until here; the search, until here; then the final.
-_SHOWN, _SEARCHED = 0.2, 0.85
+_SHOWN, _SEARCHED = 0.2, 0.8
 #: Deviations above the mean that count as what may be, when the search begins and when it ends; and every
 #: other time, so that it gets away from a peak that is not the highest.
 _BOLD, _SOBER, _ADVENTUROUS = 2.0, 1.0, 6.0

@@ -35,9 +35,11 @@ _SURE = 1.5
 #: Degrees of freedom of the noise.
 _FREEDOM = 4.0
 #: With fewer trials the weights are as at first, and the variance is at least this; they are found anew after
-#: so many more trials, or this part of all.
+#: so many more trials, or this part of all: oftener, they run after chance.
 _FEWEST, _UNKNOWN = 6, 0.1
-_AGAIN, _AGAIN_PART = 4, 10
+_AGAIN, _AGAIN_PART = 6, 5
+#: How far each is to be believed is judged after this part of all.
+_JUDGED_PART = 20
 #: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
 _SCALE = 3
 #: Part of the run after which 1/e is left of what was the server's mood.
@@ -58,7 +60,7 @@ class Surface:
         self._least = [_LEAST] * (len(self._first) - 2) + [_LEAST_NOISE, _LEAST_DRIFT]
         self._weights = self._first
         self._trials: list[_Trial] = []
-        self._fitted = 0
+        self._fitted = self._judged = 0
         self._rows: list[list[float]] = []
         self._solved: list[float] = []
         self._ones: list[float] = []
@@ -81,9 +83,8 @@ class Surface:
         """
         self._trials.append(_Trial(candidate, logarithm, when, doubt))
         count = len(self._trials)
-        if count >= _FEWEST and count >= self._next_fit():
-            self._fit()
-            self._fitted = count
+        if self._is_due():
+            self._learn()
             self._rows, self._solved, self._ones, self._near = [], [], [], {}
             self._parts = [[] for _ in self._parts]
             self._left = [1.0] * len(self._parts)
@@ -91,9 +92,10 @@ class Surface:
             self._append(number)
         self._conclude()
 
-    def _next_fit(self) -> int:
-        """Return after how many trials the weights are found anew."""
-        return self._fitted + max(_AGAIN, self._fitted // _AGAIN_PART)
+    def _is_due(self) -> bool:
+        """Return whether the trials are to be judged anew: at first after each, of many now and then."""
+        count = len(self._trials)
+        return count >= _FEWEST and count >= self._judged + max(1, count // _JUDGED_PART)
 
     def _append(self, number: int) -> None:
         """Add a row to the triangle, and what it means for every candidate."""
@@ -145,10 +147,18 @@ class Surface:
             found.append(rows)
         return found
 
-    def _fit(self) -> None:
-        """Find the weights under which the trials are likeliest, one after the other."""
+    def _learn(self) -> None:
+        """Judge how far each trial is to be believed; and find the weights anew, if that is due."""
         levels = [[column[trial.candidate] for trial in self._trials] for column in self._columns]
         moods = [[exp(-abs(one.when - other.when) / _MOOD) for other in self._trials] for one in self._trials]
+        self._judged = len(self._trials)
+        if self._judged >= self._fitted + max(_AGAIN, self._fitted // _AGAIN_PART):
+            self._fit(levels, moods)
+            self._fitted = self._judged
+        self._doubt(*self._unlikely(self._weights, levels, moods)[1:])
+
+    def _fit(self, levels: list[list[int]], moods: list[list[float]]) -> None:
+        """Find the weights under which the trials are likeliest, one after the other."""
         best = self._unlikely(self._weights, levels, moods)[0]
         for place in range(len(self._weights)):
             for factor in _TRIED:
@@ -158,7 +168,6 @@ class Surface:
                 if found < best - 1e-9:
                     best, self._weights = found, tried
                     break
-        self._doubt(*self._unlikely(self._weights, levels, moods)[1:])
 
     def _unlikely(
         self, weights: list[float], levels: list[list[int]], moods: list[list[float]]

@@ -32,12 +32,10 @@ class FastSurface(search_model.Surface):
     def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
         """See the base class; nothing is kept from one trial to the next."""
         self._trials.append(search_model._Trial(candidate, logarithm, when, doubt))
-        count = len(self._trials)
-        if count >= search_model._FEWEST and count >= self._next_fit():
-            self._fit()
-            self._fitted = count
+        if self._is_due():
+            self._learn()
         scale, middle, away, triangle = self._solve_for(self._weights)
-        if count < search_model._FEWEST:
+        if len(self._trials) < search_model._FEWEST:
             scale = max(scale, search_model._UNKNOWN)
         everywhere = np.arange(len(self.means))
         parts = np.linalg.solve(triangle, self._common(self._weights, self._tried(), everywhere))

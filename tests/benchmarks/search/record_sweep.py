@@ -25,6 +25,7 @@ import os
 import random
 import sys
 import time
+from concurrent.futures import wait
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,8 @@ COLUMNS = ["pass", "block", "baseline", *FACTORS, "write", "read", "state", "at_
 BLOCK = 100
 #: What a trial copies in each direction, seconds at the link's rate.
 SECONDS = 0.2
+#: A guest in which nothing moves for so long hangs.
+SILENT_S = 90.0
 _GRAIN, _LEAST = 2**20, 2**20
 
 Levels = dict[str, str]
@@ -112,6 +115,7 @@ class Recorder:
         self._out = out
         self._seen: set[tuple[str, ...]] = set()
         self._began = time.monotonic()
+        self._lines = 0
         #: Trials of this part of the recording, without baselines.
         self.done = 0
         self._experiment = Experiment(
@@ -151,7 +155,14 @@ class Recorder:
             if event.phase == "done" and event.outcome is not None:
                 self._append(number, block, event.outcome, baseline=BASELINE not in sets)
 
-        self._guest.client.submit("experiment.run", ExperimentRunArgs(plan=plan), take).result(3600)
+        running = self._guest.client.submit("experiment.run", ExperimentRunArgs(plan=plan), take)
+        told = -1
+        while not running.future.done():
+            if self._lines == told:
+                raise RuntimeError(f"no trial has ended in {SILENT_S:.0f} s; start it again to go on")
+            told = self._lines
+            wait([running.future], SILENT_S)
+        running.result(0)
 
     def _effective(self, levels: Levels) -> dict[str, str]:
         """Return the values that should be in use: what each level alone changes of the baseline's."""
@@ -181,6 +192,7 @@ class Recorder:
     def _line(self, cells: list[Any]) -> None:
         with self._out.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow(cells)
+        self._lines += 1
 
     def _resume(self, header: dict[str, Any]) -> None:
         """Begin the file, or look at what it has."""
