@@ -87,8 +87,8 @@ class Meter:
         self._samples: list[Sample] = []
         self._watched = (Look(), 0.0)
         self._moved: tuple[int, ...] = ()
-        self._told_phase = ""
-        self._lively = False
+        self._told_phase: Phase | None = None
+        self._lively: bool = False
         self._alive_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
 
