@@ -75,9 +75,9 @@ def test_it_finds_the_best_and_tells_what_it_beats(direction: str) -> None:
 @pytest.mark.parametrize("direction", ["both", "read"])
 def test_it_ends_when_its_bytes_are_spent(direction: str) -> None:
     here = world()
-    result, events = search(here, direction=direction, budget_s=86400.0, budget_bytes=60 * 2**20)
+    result, events = search(here, direction=direction, budget_s=86400.0, budget_bytes=40 * 2**20)
     each = 2 * result.plan.experiment.workloads[0].size  # what is only read is written before
-    assert each * len(here.specs) == 60 * 2**20
+    assert each * len(here.specs) == 40 * 2**20
     outcomes = [event.outcome for event in events if event.outcome is not None]
     assert len(outcomes) == len(here.specs) - 1  # one warms up
     assert outcomes[-1].left_s == 0
