@@ -140,7 +140,7 @@ def resume(
     return result, [event.outcome for event in events if event.outcome is not None]
 
 
-@pytest.mark.parametrize("stop", [0, 1, 7, 30])
+@pytest.mark.parametrize("stop", [0, 7])
 def test_it_goes_on_where_it_stopped(stop: int) -> None:
     here = world()
     whole, events = search(here)
@@ -274,7 +274,7 @@ def test_two_that_come_out_the_same_are_counted_once() -> None:
     assert result.answer.candidates == 36 - 9
 
 
-@pytest.mark.parametrize("direction", ["both", "write", "read"])
+@pytest.mark.parametrize("direction", ["both", "read"])
 def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each copy tells ten samples; one that is dropped has not copied all."""
     here = world()
