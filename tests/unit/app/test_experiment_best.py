@@ -143,7 +143,7 @@ def resume(
 @pytest.mark.parametrize("stop", [0, 7])
 def test_it_goes_on_where_it_stopped(stop: int) -> None:
     here = world()
-    whole, events = search(here)
+    whole, events = search(here, budget_s=60.0)
     plan, outcomes = told(events)
     here.time = 0.0
     here.opened.clear()
@@ -295,7 +295,7 @@ def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest
 
     run_whole = Mount.run_test
     monkeypatch.setattr(Mount, "run_test", copy)
-    result, events = search(here, direction=direction, size=10 * 2**20)
+    result, events = search(here, direction=direction, size=10 * 2**20, budget_s=60.0)
     dropped = [one for one in told(events)[1] if one.state == "skipped"]
     assert dropped
     assert all(one.figures[REACHED] <= 1e5 * (2.01 if direction == "both" else 1.01) for one in dropped)
