@@ -171,7 +171,7 @@ def test_clear_losers_are_dropped_on_the_way(lab: "Guest", lab_link: Callable[[s
         Factor(name="read_ahead_kb", levels=["2048", "4096", "8192", "16384"]),
     ]
     args = BestArgs(
-        share=lab.share, options="vers=4.2", factors=factors, direction="read", size=8 * MIB, budget_s=250
+        share=lab.share, options="vers=4.2", factors=factors, direction="read", size=8 * MIB, budget_s=150
     )
     outcomes: list[Outcome] = []
     sent: dict[int, int] = {}
