@@ -202,7 +202,9 @@ class _Told:
 
     def _take_unnumbered(self, record: Record, width: int) -> None:
         if width in _LISTED:
-            self.known.add(msgspec.convert(record.values()[1], int))
+            _, number, share, *_rest = record.values()
+            if isinstance(share, str):  # in the index of one share's runs the columns are in another order
+                self.known.add(msgspec.convert(number, int))
         elif width == _OUTCOMES:
             self.outcomes.append(record.values())
         elif width == _FINDINGS:

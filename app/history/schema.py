@@ -86,13 +86,15 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (share, link, option)
     ) STRICT, WITHOUT ROWID;
     """,
-    # 4: one index with all that lists ask for, in their order: a question reads it and the rows to be shown.
-    # It grows at its end, as time does, and is read backwards.
+    # 4: all that lists ask for, in their order: a question reads an index, and the rows that are shown. Each
+    # grows at its end, as time does, and is read backwards.
     """
     DROP INDEX runs_started;
     DROP INDEX runs_share;
     CREATE INDEX runs_listed
         ON runs (started, id, share, server, host, link, kind, baseline, tags, search);
+    CREATE INDEX runs_shared
+        ON runs (share, started, id, server, host, link, kind, baseline, tags, search);
     """,
 )
 
