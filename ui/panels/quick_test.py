@@ -219,7 +219,8 @@ class QuickTestPanel(QWidget):
         elif self._waiting and error is not None:
             self._waiting = False
             self.failed.emit(error)
-        self._show_run()
+        self._show_controls()
+        self._show_plan()
 
     def _on_event(self, run: TestRun, event: TestEvent) -> None:
         run.timeline.take(event)
@@ -279,17 +280,20 @@ class QuickTestPanel(QWidget):
 
     def _show_run(self) -> None:
         run = self._run()
-        active = self._active
-        if active is not None:
-            self._controls.set_running(mine=active[1] is run, stopping=active[1].stopping)
-        elif self._waiting:
-            self._controls.set_running(mine=True, stopping=False)
-        else:
-            self._controls.set_idle(can_start=self._plan_args() is not None)
+        self._show_controls()
         self._plot.show_run(run, self._mount, self._facts)
         self._result.show_result(run.result if run else None)
         self._show_kept()
         self._want_plan()
+
+    def _show_controls(self) -> None:
+        active = self._active
+        if active is not None:
+            self._controls.set_running(mine=active[1] is self._run(), stopping=active[1].stopping)
+        elif self._waiting:
+            self._controls.set_running(mine=True, stopping=False)
+        else:
+            self._controls.set_idle(can_start=self._plan_args() is not None)
 
     def _show_kept(self) -> None:
         run = self._run()

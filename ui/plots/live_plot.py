@@ -92,7 +92,8 @@ class LivePlot(QWidget):
             axis = item.getAxis(side)
             axis.setZValue(-1)  # the grid goes below the curves
             axis.setTickDensity(0.7)
-            axis.setStyle(hideOverlappingLabels=False, tickTextOffset=5)
+            # Two levels of ticks: a third is hardly seen, and half of what painting an axis costs.
+            axis.setStyle(hideOverlappingLabels=False, tickTextOffset=5, maxTickLevel=1)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         item.showGrid(x=True, y=True, alpha=0.18)
         item.getAxis("right").setGrid(False)
