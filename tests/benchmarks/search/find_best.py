@@ -1,4 +1,4 @@
-"""How near to the best a search comes: ``python -P tests/benchmarks/search/find_best.py --out docs/X.md``.
+"""How near to the best a search comes: ``python -P tests/benchmarks/search/find_best.py --out regret``.
 
 On every surface (surfaces.py, sweeps.py), beside random search and successive halving, which have the same
 trials. The target is to be within 5 % of the best after 5 % of all combinations, in 95 of 100 runs. The race
@@ -9,11 +9,12 @@ The runs are those of the program with its arithmetic done by numpy (fast_model.
 one race both ways must ask for the same trials.
 
     --runs      seeded runs on each surface
-    --tuned     runs with seeds that the constants were chosen with, for comparison; 0 for none
+    --tuned     runs with seeds that the constants were chosen with, for comparison
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
     --jobs      processes
-    --out       the page to write; without it the tables are printed
+    --out       OUT.json holds every run, OUT.md the page; both are written after every surface, and runs that
+                are in OUT.json already are not made again
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[3]))
 
 import fast_model
+import msgspec
 from baselines import random_search, successive_halving
-from report import Run, page, tables
+from report import FRESH, TARGET, Run, Runs, near_text, page
 from surfaces import SURFACES
 
 from advisor import search
@@ -43,10 +45,8 @@ if TYPE_CHECKING:
 
     from surface import Surface
 
-#: Seeds that nothing was chosen with, and those that the constants were.
-FRESH, TUNED = 20_000, 1_000
-#: The part at which the target is.
-TARGET = 5.0
+#: Seeds that the constants were chosen with begin here.
+TUNED = 1_000
 
 
 def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -86,16 +86,16 @@ def run(name: str, parts: Sequence[float], seed: int) -> Run:
     early = [part for part in parts if part <= TARGET]
     target = int(len(surface.candidates) * TARGET / 100)
     found, tried = race(surface, target, seed, [trials[part] for part in early])
-    raced = {part: short(number) for part, number in zip(early, found, strict=True)}
+    raced = {f"{part:g}": short(number) for part, number in zip(early, found, strict=True)}
     for part in parts:
         if part > TARGET:
-            raced[part] = short(race(surface, trials[part], seed, [trials[part]])[0][0])
+            raced[f"{part:g}"] = short(race(surface, trials[part], seed, [trials[part]])[0][0])
     others = {"random": random_search, "halving": successive_halving}
     regrets = {"race": raced} | {
-        method: {part: short(search_(surface, trials[part], seed)) for part in parts}
+        method: {f"{part:g}": short(search_(surface, trials[part], seed)) for part in parts}
         for method, search_ in others.items()
     }
-    return Run(regrets=regrets, met=min(map(short, tried)), combinations=len(surface.candidates))
+    return Run(seed=seed, regrets=regrets, met=min(map(short, tried)), combinations=len(surface.candidates))
 
 
 def check(name: str) -> None:
@@ -121,22 +121,22 @@ def main() -> int:
     parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, 5, 10])
     parser.add_argument("--surfaces", nargs="+", default=list(SURFACES))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("regret"))
     args = parser.parse_args()
     check("additive")
-    fresh: dict[str, list[Run]] = {}
-    tuned: dict[str, list[Run]] = {}
+    data = args.out.with_suffix(".json")
+    runs = msgspec.json.decode(data.read_bytes(), type=Runs) if data.exists() else {}
     with ProcessPoolExecutor(args.jobs, initializer=fast_model.use) as pool:
         for name in args.surfaces:
-            fresh[name] = list(pool.map(partial(run, name, args.parts), range(FRESH, FRESH + args.runs)))
-            if not name.startswith("recorded"):
-                seeds = range(TUNED, TUNED + args.tuned)
-                tuned[name] = list(pool.map(partial(run, name, [TARGET]), seeds))
-            print(tables({name: fresh[name]}, {}, args.parts).splitlines()[2], file=sys.stderr, flush=True)
-            if args.out is not None:
-                args.out.write_text(page(fresh, tuned, args.parts), encoding="utf-8")
-    if args.out is None:
-        print(tables(fresh, tuned, args.parts))
+            tuned = 0 if name.startswith("recorded") else args.tuned
+            for first, count, parts in ((FRESH, args.runs, args.parts), (TUNED, tuned, [TARGET])):
+                known = runs.setdefault(name, [])
+                seen = {one.seed for one in known}
+                seeds = [seed for seed in range(first, first + count) if seed not in seen]
+                known += pool.map(partial(run, name, parts), seeds)
+                data.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=0))
+            print(near_text(name, runs[name]), file=sys.stderr, flush=True)
+    args.out.with_suffix(".md").write_text(page(runs), encoding="utf-8")
     return 0
 
 
