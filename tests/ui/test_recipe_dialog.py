@@ -179,6 +179,22 @@ def test_the_form_loses_nothing_of_a_study(recipe: Recipe, qtbot: QtBot) -> None
     assert form.problem() == ""
 
 
+def test_tab_goes_down_the_form(qtbot: QtBot) -> None:
+    form = RecipeForm()
+    qtbot.addWidget(form)
+    form.set_recipe(recipes()[1])
+    form.show()
+    names: list[str] = []
+    stop = form.findChild(QWidget, "recipe-title")
+    while stop is not None and stop.objectName() != "recipe-options" and len(names) < 100:
+        names.append(stop.objectName())
+        stop = stop.nextInFocusChain()
+    wanted = ["recipe-title", "recipe-text", "levels-transfer_size", "base-transfer_size",
+              "quick-transfer_size", "levels-block_size", "work-kind", "work-name", "work-add",
+              "recipe-strategy", "recipe-repeats"]  # fmt: skip
+    assert [name for name in names if name in wanted] == wanted
+
+
 def test_what_is_offered_can_be_measured() -> None:
     names = [choice.name for choice in factor_choices()]
     assert len(names) == len(set(names)) > 40

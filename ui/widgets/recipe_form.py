@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -238,7 +239,7 @@ class RecipeForm(QWidget):
     def _on_add_work(self) -> None:
         card = self._add_work_card(_NEW_WORK)
         card.show()
-        card.setFocus()
+        self._order()
         self._on_changed()
 
     def _on_work_away(self, card: WorkCard) -> None:
@@ -269,7 +270,25 @@ class RecipeForm(QWidget):
         self._work_area.addWidget(card)
         return card
 
+    def _order(self) -> None:
+        """Let Tab go down the page: what is added later would come last."""
+        cards: list[QWidget] = [*self._factors, *self._works]
+        parts = [self._picker, self._title, self._text, *cards, self._add_work, self._strategy, self._repeats,
+                 self._quick_repeats, self._options]  # fmt: skip
+        stops = [
+            stop
+            for part in parts
+            for stop in (part, *part.findChildren(QWidget))
+            if stop.focusPolicy() & Qt.FocusPolicy.TabFocus
+            # Not what a field has inside, nor its list, which is a window.
+            and not stop.objectName().startswith("qt_")
+            and stop.window() is self.window()
+        ]
+        for one, other in itertools.pairwise(stops):
+            QWidget.setTabOrder(one, other)
+
     def _show_picked(self) -> None:
+        self._order()
         self._picker.show_picked({card.name for card in self._factors})
         self._empty.setVisible(not self._factors)
 
