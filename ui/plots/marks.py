@@ -161,7 +161,7 @@ class Rounds:
     def paint(self, painter: QPainter, view: View) -> None:
         """Paint lines, and those numbers that have room."""
         painter.setFont(self._font)
-        middle = view.area.top() + _NUMBER_DEPTH * view.area.height()
+        middle = view.area.top() + max(_NUMBER_DEPTH * view.area.height(), self._metrics.height() / 2)
         baseline = middle + (self._metrics.ascent() - self._metrics.descent()) / 2
         free = -math.inf
         for start_s, text in self.shown:
