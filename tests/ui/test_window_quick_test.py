@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from fake_host import FakeHost, mounted, result
+from fake_host import FakeHost, mounted, result, transfer
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QSpinBox
 
 from advisor.bottleneck import Bottleneck
@@ -173,6 +173,26 @@ def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fa
     assert fake.asked("test.run") == []
     fake.test_plan_error = None
     driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+
+
+def test_smaller_repeats_are_compared_with_what_was_as_small(driver: Driver, fake: FakeHost) -> None:
+    figure = Figure(values=[7e6] * 6, median=7e6, low=7e6, high=7e6, confidence=0.97, wide=False)
+    small = msgspec.structs.replace(transfer(), bytes=2**20)
+    with HistoryStore.open() as store:
+        store.add(Run(result=msgspec.structs.replace(fake.result, write=small, figures={"write": figure})))
+    fake.events = [
+        TestEvent(direction="write", phase="write", total=100 * 2**20),
+        *(TestEvent(direction="write", phase="write", round=1, total=2**20, sample=sample)
+          for sample in (None, Sample(0.5, 1000, 1000), Sample(1.0, 2000, 2000))),
+    ]  # fmt: skip
+    fake.hold.clear()
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: "the best before this test, 7 MB/s to the server" in driver.text_of("expected"))
+    driver.wait(lambda: "of 1 MiB" in driver.text_of("progress"))
+    fake.hold.set()
     driver.wait(lambda: driver.sees("results"))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 from PySide6.QtCore import QCoreApplication
 
 from app.units import format_size
 
 if TYPE_CHECKING:
-    from app.bench.result import TestResult, TestSpec
+    from app.bench.result import TestEvent, TestResult, TestSpec
     from app.history.remember import Remembered
     from ui.bridge import BridgeCall
     from ui.models.timeline import Timeline, Way
@@ -23,6 +24,7 @@ class TestRun:
     Attributes:
         spec: what is done.
         timeline: what has been seen of it.
+        share: server:/export.
         best: the best speeds of earlier tests that did the same, bytes a second.
         call: while it runs.
         result: once it is done.
@@ -34,11 +36,24 @@ class TestRun:
 
     spec: TestSpec
     timeline: Timeline
+    share: str = ""
     best: dict[Way, float] = field(default_factory=dict["Way", float])
     call: BridgeCall | None = None
     result: TestResult | None = None
     kept: Remembered | None = None
     stopping: bool = False
+
+    def take(self, event: TestEvent) -> bool:
+        """Add an event; return whether it says that the repeats copy less than was planned."""
+        self.timeline.take(event)
+        spec, passes = self.spec, self.spec.passes if event.direction == "read" else 1
+        if not event.total or event.total >= spec.total * passes or spec.workload not in {"file", "files"}:
+            return False
+        if spec.workload == "files":
+            self.spec = msgspec.structs.replace(spec, count=event.total // spec.size)
+        else:
+            self.spec = msgspec.structs.replace(spec, size=event.total // passes)
+        return True
 
     def progress_text(self) -> str:
         """Return what it does now."""

@@ -155,7 +155,8 @@ class QuickTestPanel(QWidget):
         if target is None or self._active is not None or not _fits(spec, target):
             return False
         key = target.key
-        run = TestRun(spec, Timeline(warm_up=spec.repeats > 1 and spec.grid is None))
+        timeline = Timeline(warm_up=spec.repeats > 1 and spec.grid is None)
+        run = TestRun(spec, timeline, target.share)
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
@@ -169,14 +170,14 @@ class QuickTestPanel(QWidget):
         call.failed.connect(partial(self._on_failed, key, run))
         self._show_run()
         self.running_changed.emit(True)  # noqa: FBT003
-        self._recall(run, target)
+        self._recall(run)
         return True
 
-    def _recall(self, run: TestRun, target: TestTarget) -> None:
+    def _recall(self, run: TestRun) -> None:
         """Look up in the history what the test is to be compared with."""
         link = self._facts.link if self._facts is not None else None
         name = link.name if link is not None and link.emulated else ""
-        spec, share = run.spec, target.share
+        spec, share = run.spec, run.share
         call = self._run_blocking("history-best", lambda: best_speeds(spec, share, name))
         call.succeeded.connect(partial(self._on_recalled, run))
 
@@ -223,7 +224,8 @@ class QuickTestPanel(QWidget):
         self._show_plan()
 
     def _on_event(self, run: TestRun, event: TestEvent) -> None:
-        run.timeline.take(event)
+        if run.take(event):
+            self._recall(run)  # what copied as little is what it is to be compared with
 
     def _on_result(self, run: TestRun, result: TestResult) -> None:
         run.result = result
