@@ -16,11 +16,15 @@ from app.bench.experiment.factors import (
     RECORD_SIZE,
     STREAMS,
     TRANSFER_SIZE,
+    label,
+    level_label,
 )
 from app.bench.experiment.model import SEARCH
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from app.bench.experiment.model import ExperimentPlan, PlannedSet
 
 
@@ -45,6 +49,11 @@ def size_sentence(plan: ExperimentPlan) -> str:
         parts=", ".join(parts), trials=plan.trials, time=format_duration(plan.seconds),
         bytes=format_size(plan.bytes), space=format_size(plan.space),
     )  # fmt: skip
+
+
+def levels_words(levels: Mapping[str, str]) -> str:
+    """Return the levels of a set, each with its factor."""
+    return ", ".join(f"{label(name)} {level_label(name, level)}" for name, level in levels.items())
 
 
 def setting_text(one: PlannedSet) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import label, level_label
 from ui.models.figure_words import written
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class RankingModel(QAbstractTableModel):
             return f"{written(figure, standing.low)} – {written(figure, standing.high)}"  # noqa: RUF001
         if column == _TIMEOUTS:
             return f"{standing.timeouts:.3g}"
-        return standing.levels.get(self._factors[column - 4], "—")
+        name = self._factors[column - 4]
+        level = standing.levels.get(name)
+        return "—" if level is None else level_label(name, level)
 
     # Qt overrides
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.bench.experiment.factors import label
 from app.units import format_duration
+from ui.models.experiment_words import levels_words
 from ui.widgets.labels import MutedLabel, plain_label
 
 if TYPE_CHECKING:
@@ -75,11 +75,7 @@ class ExperimentProgress(QWidget):
         event = now.progress
         self._show_bar()
         self._text.setText(self._words())
-        levels = (
-            ", ".join(f"{label(name)} {level}" for name, level in event.levels.items())
-            if event is not None
-            else ""
-        )
+        levels = levels_words(event.levels) if event is not None else ""
         work = event.workload if event is not None and not now.searches else ""
         self._trial.setText(f"{work}  {levels}".strip())
 

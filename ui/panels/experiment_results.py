@@ -33,7 +33,7 @@ from app.bench.experiment.findings import (
 from app.bench.experiment.model import Struck
 from app.bench.experiment.so_far import best_so_far
 from ui.dialogs.buttons import show_outline
-from ui.models.experiment_words import in_words, setting_text
+from ui.models.experiment_words import in_words, levels_words, setting_text
 from ui.models.figure_words import written
 from ui.models.ranking_model import RankingModel
 from ui.speed_units import SPEED_UNITS
@@ -325,7 +325,7 @@ class ExperimentResults(QWidget):
                 plot.draw(curve)
                 self._add(heading(label(curve.factor), scale=1.0), plot)
         for matrix in found.matrices:
-            fixed = ", ".join(f"{label(name)} {level}" for name, level in matrix.fixed.items())
+            fixed = levels_words(matrix.fixed)
             title = f"{label(matrix.row_factor)} ↓  {label(matrix.column_factor)} →"
             heat = HeatMap()
             heat.show_matrix(matrix)

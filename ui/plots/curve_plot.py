@@ -13,7 +13,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from advisor.trials import QUANTITIES
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import label, level_label
 from app.units import speed_scale
 from ui import theme
 from ui.plots.axes import colour_axes
@@ -72,7 +72,8 @@ class CurvePlot(QWidget):
         figure = quantity.label[:1].upper() + quantity.label[1:]
         self._item.setLabel("left", unit or self.tr("Number"))
         self._item.setLabel("bottom", label(curve.factor))
-        ticks = [(place, point.level) for place, point in zip(places, curve.points, strict=True)]
+        ticks = [(place, level_label(curve.factor, point.level))
+                 for place, point in zip(places, curve.points, strict=True)]  # fmt: skip
         self._item.getAxis("bottom").setTicks([ticks])
         top = max(point.high for point in curve.points) * factor
         self._item.setRange(xRange=(-0.3, len(places) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import label, level_label
 from ui.models.experiment_words import size_sentence
 from ui.widgets.fold import Fold
 from ui.widgets.labels import heading, plain_label
@@ -79,8 +79,9 @@ class ExperimentPlanView(QWidget):
                 widget.deleteLater()
         for row, factor in enumerate(plan.experiment.factors):
             used = dict.fromkeys(one.levels[factor.name] for one in plan.sets if factor.name in one.levels)
+            text = ",  ".join(level_label(factor.name, level) for level in used)
             self._grid.addWidget(plain_label(label(factor.name)), row, 0, _TOP)
-            self._grid.addWidget(plain_label(",  ".join(used) or "—", wrap=True), row, 1)
+            self._grid.addWidget(plain_label(text or "—", wrap=True), row, 1)
         self._struck.show_struck(plan.struck)
 
 

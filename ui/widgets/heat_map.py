@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.experiment_values import lower_is_better
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import label, level_label
 from ui import theme
 from ui.models.figure_words import written
 
@@ -57,8 +57,9 @@ class HeatMap(QTableWidget):
         )
         self.setRowCount(len(matrix.rows))
         self.setColumnCount(len(matrix.columns))
-        self.setVerticalHeaderLabels(matrix.rows)
-        self.setHorizontalHeaderLabels(matrix.columns)
+        self.setVerticalHeaderLabels([level_label(matrix.row_factor, level) for level in matrix.rows])
+        columns = [level_label(matrix.column_factor, level) for level in matrix.columns]
+        self.setHorizontalHeaderLabels(columns)
         known = [cell for row in matrix.cells for cell in row if cell is not None]
         best = (min if lower_is_better(matrix.figure) else max)(known, default=None)
         for row, cells in enumerate(matrix.cells):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableWidgetItem
 
 from advisor.trials import WRITE
-from app.bench.experiment.factors import label
+from ui.models.experiment_words import levels_words
 from ui.models.figure_words import written
 from ui.widgets.plain_table import PlainTable
 
@@ -79,7 +79,7 @@ class SearchAnswer(PlainTable):
     def _fill(self, row: int, name: str, found: Found) -> None:
         between = f"{written(WRITE, found.low)} – {written(WRITE, found.high)}"  # noqa: RUF001
         levels = {name: level for name, level in found.levels.items() if name in self._varied}
-        setting = ", ".join(f"{label(factor)} {level}" for factor, level in levels.items())
+        setting = levels_words(levels)
         texts = [name, written(WRITE, found.median), between, str(len(found.values)), setting]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from app.bench.experiment.factors import label
+from ui.models.experiment_words import levels_words
 from ui.widgets.labels import MutedLabel, plain_label
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class StruckList(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for row, one in enumerate(struck):
-            text = ", ".join(f"{label(name)} {level}" for name, level in one.levels.items())
+            text = levels_words(one.levels)
             out = plain_label(text, wrap=True)
             font = out.font()
             font.setStrikeOut(True)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.bench.experiment.factors import label
+from app.bench.experiment.factors import label, level_label
 from ui import theme
 from ui.models.figure_words import written
 
@@ -73,16 +73,16 @@ class SurfaceView(QWidget):
         for i in range(len(rows) - 1):
             for j in range(len(columns) - 1):
                 corners = [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
-                heights = [cells[row][column] for row, column in corners]
-                if any(height is None for height in heights):
+                # Three corners make a face, too: a record cannot be larger than its file.
+                known = [(*corner, height) for corner in corners
+                         if (height := cells[corner[0]][corner[1]]) is not None]  # fmt: skip
+                if len(known) < 3:
                     continue
-                known = [height or 0.0 for height in heights]
                 polygon = QPolygonF([
-                    self._place(rows[row], columns[column], height / top)
-                    for (row, column), height in zip(corners, known, strict=True)
+                    self._place(rows[row], columns[column], height / top) for row, column, height in known
                 ])  # fmt: skip
                 depth = self._depth((rows[i] + rows[i + 1]) / 2, (columns[j] + columns[j + 1]) / 2)
-                faces.append((depth, sum(known) / 4 / top, polygon))
+                faces.append((depth, sum(height for *_, height in known) / len(known) / top, polygon))
         # Painted from the back to the front, so that what is near covers what is far.
         for _depth, height, polygon in sorted(faces, key=lambda face: face[0]):
             painter.setPen(QPen(QColor(colours.base), 1))
@@ -100,20 +100,17 @@ class SurfaceView(QWidget):
         front_column = 1.0 if self._depth(0.5, 1) > self._depth(0.5, 0) else 0.0
         # A little outside of the floor, where nothing covers them.
         row_edge, column_edge = (1.3 * edge - 0.15 for edge in (front_row, front_column))
-        places = [
-            (level, self._place(row, column_edge, 0.0))
-            for level, row in zip(matrix.rows, axes[0], strict=True)
-        ]
-        places += [
-            (level, self._place(row_edge, column, 0.0))
-            for level, column in zip(matrix.columns, axes[1], strict=True)
-        ]
+        down = [(level_label(matrix.row_factor, level), self._place(row, column_edge, 0.0))
+                for level, row in zip(matrix.rows, axes[0], strict=True)]  # fmt: skip
+        across = [(level_label(matrix.column_factor, level), self._place(row_edge, column, 0.0))
+                  for level, column in zip(matrix.columns, axes[1], strict=True)]  # fmt: skip
         middle = self._place(0.5, 0.5, 0.0).x()
-        for text, point in places:
+        for places in (down, across):
             # Outwards, so that the last of both axes do not meet.
-            width = metrics.horizontalAdvance(text)
-            shift = -width if point.x() < middle else 0
-            painter.drawText(point + QPointF(shift, metrics.ascent()), text)
+            left = sum(point.x() for _text, point in places) / len(places) < middle
+            for text, point in places:
+                shift = -metrics.horizontalAdvance(text) if left else 0
+                painter.drawText(point + QPointF(shift, metrics.ascent()), text)
         text = self.tr("{rows} × {columns}; highest point {top}").format(  # noqa: RUF001 - the sign
             rows=label(matrix.row_factor),
             columns=label(matrix.column_factor),

@@ -13,7 +13,7 @@ import msgspec
 from advisor.catalogue import YES
 from advisor.options import MountOptions, catalogue, check
 from app.bench.result import TestSpec
-from app.units import parse_size
+from app.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +68,13 @@ def label(name: str) -> str:
     """Return a factor's name for people."""
     option = catalogue().find(name)
     return LABELS.get(name) or (option.label if option is not None else name)
+
+
+def level_label(name: str, level: str) -> str:
+    """Return a level for people: sizes with their unit, the rest as it is written."""
+    option = catalogue().find(name)
+    size = name in _SIZES or (option is not None and option.kind == "size")
+    return format_size(int(level)) if size and level.isascii() and level.isdigit() else level
 
 
 def normal(name: str, level: str) -> str:
