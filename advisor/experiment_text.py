@@ -307,6 +307,10 @@ def _label(figure: str) -> str:
     return figure if quantity is None else quantity.label
 
 
+#: A difference above this is told as such: its figure says only that the trials were no measure of anything.
+_HUGE = 10.0
+
+
 def _shown(ranking: Ranking) -> str:
     """Return what may be concluded where no difference was found."""
     if ranking.shows is None:
@@ -315,10 +319,8 @@ def _shown(ranking: Ranking) -> str:
         return (
             f"One of {_percent(ranking.shows)} would have shown: it makes little difference which you choose."
         )
-    return (
-        f"Only one above {_percent(ranking.shows)} would have shown: more repeats, or a quieter link, would "
-        "tell more."
-    )
+    least = f"one above {_percent(ranking.shows)}" if ranking.shows <= _HUGE else "a many times larger one"
+    return f"Only {least} would have shown: more repeats, or a quieter link, would tell more."
 
 
 def _percent(part: float) -> str:

@@ -8,7 +8,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableWidgetItem
 
 from advisor.trials import WRITE
-from ui.models.experiment_words import levels_words
+from app.bench.experiment.findings import set_of
+from ui.models.experiment_words import setting_text
 from ui.models.figure_words import written
 from ui.widgets.plain_table import PlainTable
 
@@ -45,7 +46,7 @@ class SearchAnswer(PlainTable):
         header.setStretchLastSection(True)
         self._answer: Answer | None = None
         self._rows: list[dict[str, str]] = []
-        self._varied: set[str] = set()
+        self._sets: Sequence[PlannedSet] = ()
         self.itemSelectionChanged.connect(self._on_selection)
         self.hide()
 
@@ -54,14 +55,13 @@ class SearchAnswer(PlainTable):
 
         Args:
             answer: of the search.
-            sets: its candidates; what is the same in all of them is not said.
+            sets: its candidates.
         """
         self.setVisible(answer is not None)
         if answer is None or answer is self._answer:
             return
         self._answer = answer
-        first = sets[0].levels
-        self._varied = {name for one in sets for name, level in one.levels.items() if level != first[name]}
+        self._sets = sets
         rows = [
             (self.tr("Best"), answer.winner), (self.tr("Next"), answer.runner_up),
             (self.tr("Kernel's default"), answer.default), (self.tr("As it is now"), answer.current),
@@ -78,8 +78,8 @@ class SearchAnswer(PlainTable):
 
     def _fill(self, row: int, name: str, found: Found) -> None:
         between = f"{written(WRITE, found.low)} – {written(WRITE, found.high)}"  # noqa: RUF001
-        levels = {name: level for name, level in found.levels.items() if name in self._varied}
-        setting = levels_words(levels)
+        one = set_of(found.levels, self._sets)
+        setting = setting_text(one) if one is not None else ""
         texts = [name, written(WRITE, found.median), between, str(len(found.values)), setting]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)
