@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from advisor.analysis import ENOUGH
+from app.history.comparing import are_alike
 from app.history.model import Filter
 from app.history.store import HistoryStore
 
@@ -19,8 +20,6 @@ log = logging.getLogger("history")
 
 #: Older ones have probably seen another network.
 _NEWEST = 500
-#: A file of half to twice the size is the same to a link; a much smaller one is over before it has begun.
-_SIZES = 2
 
 
 def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None = None) -> dict[str, float]:
@@ -57,7 +56,7 @@ def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None
 
 def _is_like(row: Row, spec: TestSpec) -> bool:
     """Return whether a test moved about as much, often enough."""
-    if row.repeats < ENOUGH or not spec.total <= row.size * _SIZES <= spec.total * _SIZES**2:
+    if row.repeats < ENOUGH or not are_alike(row.size, spec.total):
         return False
     return spec.workload != "files" or row.size == row.count * spec.size
 

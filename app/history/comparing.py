@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from app.bench.result import TestResult
     from app.history.model import Run
 
-#: What makes it another test, with the words for it.
-_TEST = {"size": "file size", "count": "number of files", "block size": "block size", "sync": "O_SYNC",
-         "cache": "cache method"}  # fmt: skip
+#: Sizes and numbers of files that a plan chooses follow the link and the free space. Of half to twice as much
+#: the figures are the same; a much smaller file is over before it has begun.
+_ALIKE = 2
+_SIZE, _COUNT = "file size", "number of files"
+_WAYS = {"write": "to the server", "read": "from the server"}
+_NOTHING_DIFFERS = "Options and environment are the same as then."
 _NAMES = {
     "nfs_utils": "nfs-utils", "program": "Mountwright", "memory_bytes": "memory", "rate_bps": "line rate",
     "mtu": "MTU", "rtt_s": "round trip", "emulated_link": "link of the lab", "nfs_version": "NFS version",
@@ -81,7 +84,7 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
             hint="Compare runs of one file with runs of one file, and many small ones with many small ones.",
         )
     tests = _differing([_test(result) for result in old], [_test(result) for result in new])
-    notes = [f"The {_TEST[item.name]} is not the same: {item.before} and {item.after}." for item in tests]
+    notes = [f"The tests themselves differ: {_listed(tests)}."] if tests else []
     if any(read_is_cached(result) for result in (*old, *new)):
         notes.append("A read that came at least partly from the client's cache is left out.")
     cells = max(len(result.grid) for result in (*old, *new))
@@ -94,7 +97,8 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
 def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
     """Return a warning if a test is significantly slower than the baseline, and the comparison in any case.
 
-    Of a grid's many cells some differ by chance: they are compared, and warned of is none.
+    Another test than the baseline's is not compared with it. Of a grid's many cells some differ by chance:
+    they are compared, and warned of is none.
 
     Args:
         baseline: of the same share and kind.
@@ -102,10 +106,16 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
 
     Returns:
         Two texts; the warning is "" if there is nothing to warn of, the comparison if nothing was measured in
-        both.
+        both. If the test is another one, the latter says what of it differs.
     """
-    comparisons = compare([baseline.result], [result])
     when = baseline.result.started_at[:10]
+    unlike = _unlike(baseline.result, result)
+    if unlike:
+        return "", (
+            f"It is not compared with the baseline of {when}, which was another test. What of it differs: "
+            f"{_listed(unlike)}."
+        )
+    comparisons = compare([baseline.result], [result])
     texts = [f"{item.text()[:1].upper()}{item.text()[1:]}" for item in comparisons]
     compared = f"Compared with the baseline of {when}: {'; '.join(texts)}." if texts else ""
     slow = [item for item in comparisons if item.verdict == "slower"]
@@ -116,21 +126,48 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         for item in _differing([settings_of(baseline.result)], [settings_of(result)])
         if item.name not in _NOISE
     ]
-    names = ", ".join(f"{item.name} ({item.before} → {item.after})" for item in differing[:6])
-    why = f" What differs: {names}." if names else " Options and environment are the same as then."
-    return f"Slower than the baseline of {when}: {'; '.join(item.text() for item in slow)}.{why}", compared
+    # Their repeats are of two single minutes: how one day differs from another is not in the interval.
+    told = "It is said of these two tests alone: repeat it to see whether it stays so."
+    why = f"What differs: {_listed(differing[:6])}." if differing else _NOTHING_DIFFERS
+    slower = "; ".join(item.text() for item in slow)
+    return f"Slower than the baseline of {when}: {slower}. {told} {why}", compared
+
+
+def are_alike(one: float, other: float) -> bool:
+    """Return whether two sizes are near enough to each other for the same figures: half to twice as much."""
+    return one <= _ALIKE * other and other <= _ALIKE * one
+
+
+def _unlike(old: TestResult, new: TestResult) -> list[Differing]:
+    """Return what makes it another test; what a plan chooses anew each time may differ a little."""
+    same: set[str] = set()
+    # The speed of many small files goes with their size.
+    if new.workload != "files" and are_alike(_size(old), _size(new)):
+        same.add(_SIZE)
+    if new.workload in {"files", "own"} and are_alike(old.count, new.count):
+        same.add(_COUNT)
+    return [item for item in _differing([_test(old)], [_test(new)]) if item.name not in same]
 
 
 def _test(result: TestResult) -> dict[str, str]:
     """Return what was done, as a person reads it."""
-    transfer = result.write or result.read
+    ways = [words for way, words in _WAYS.items() if getattr(result, way) is not None]
+    size = _size(result)
     return {
-        "size": format_size(transfer.bytes / result.count) if transfer is not None else "—",
-        "count": str(result.count),
+        "direction": "both ways" if len(ways) > 1 else "".join(ways) or "—",
+        "own files": result.source or "—",
+        _SIZE: format_size(size) if size else "—",
+        _COUNT: str(result.count),
         "block size": format_size(result.block_size),
-        "sync": "yes" if result.sync else "no",
-        "cache": result.cache.method if result.cache is not None else "—",
+        "O_SYNC": "yes" if result.sync else "no",
+        "cache method": result.cache.method if result.cache is not None else "—",
     }
+
+
+def _size(result: TestResult) -> float:
+    """Return the bytes of a file, 0 if that is not known."""
+    transfer = result.write or result.read
+    return transfer.bytes / result.count if transfer is not None else 0.0
 
 
 def settings_of(result: TestResult) -> dict[str, str]:
@@ -158,8 +195,12 @@ def _differing(old: Sequence[dict[str, str]], new: Sequence[dict[str, str]]) -> 
     for name in names:
         before, after = ({values.get(name, "—") for values in side} for side in (old, new))
         if before != after:
-            found.append(Differing(name, " | ".join(sorted(before)), " | ".join(sorted(after))))
+            found.append(Differing(name, " or ".join(sorted(before)), " or ".join(sorted(after))))
     return found
+
+
+def _listed(items: Sequence[Differing]) -> str:
+    return ", ".join(f"{item.name} ({item.before} → {item.after})" for item in items)
 
 
 def speed_text(speed: float | None, *, cached: bool = False) -> str:

@@ -3,12 +3,14 @@
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from history_world import grid, result
+from history_world import MIB, figure, grid, result
 
 from app.bench.environment import Environment
+from app.bench.result import CacheReport, TestResult
 from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.comparing import compare_runs, slower_than
@@ -43,6 +45,7 @@ def test_slower_than_the_baseline_is_a_warning(path: Path) -> None:
     )
     assert "vers (4.2 → 3)" in kept.warning
     assert "kernel (6.1 → 6.12)" in kept.warning
+    assert "It is said of these two tests alone: repeat it" in kept.warning
     assert "From the server no significant difference" in kept.comparison
 
 
@@ -59,6 +62,67 @@ def test_no_warning_where_there_is_none(path: Path) -> None:
     assert "too few repeats" in remember_test(result([50e6], [51e6]), path=path).comparison
     # The same result again is the same run.
     assert remember_test(result(SLOW, SLOW, workload="files"), path=path).comparison == ""
+
+
+def sized(size: int, **changes: Any) -> TestResult:
+    """Return a slow test of files of this size."""
+    slow = result(SLOW, SLOW, **changes)
+    assert slow.write is not None
+    moved = msgspec.structs.replace(slow.write, bytes=size * slow.count)
+    return msgspec.structs.replace(slow, write=moved)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (sized(16 * MIB), "file size (64 MiB → 16 MiB)"),
+        (sized(256 * MIB), "file size (64 MiB → 256 MiB)"),
+        (sized(64 * MIB, block_size=2**16), "block size (1 MiB → 64 KiB)"),
+        (sized(64 * MIB, sync=True), "O_SYNC (no → yes)"),
+        (sized(64 * MIB, count=4), "number of files (1 → 4)"),
+        (result(SLOW, SLOW, read=None), "direction (both ways → to the server)"),
+        (
+            result(SLOW, SLOW, cache=CacheReport(method="direct", checked=True, cached=False, note="")),
+            "cache method (fadvise → direct)",
+        ),
+        (sized(64 * MIB, sync=True, block_size=2**16), "block size (1 MiB → 64 KiB), O_SYNC (no → yes)"),
+    ],
+)
+def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestResult, named: str) -> None:
+    with_baseline(path)
+    kept = remember_test(other, path=path)
+    assert kept.warning == ""
+    assert kept.comparison == (
+        "It is not compared with the baseline of 2026-03-01, which was another test. What of it differs: "
+        f"{named}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "before", "after", "warns"),
+    [
+        ("file", (64 * MIB, 1), (40 * MIB, 1), True),
+        ("files", (4096, 1000), (4096, 700), True),
+        ("files", (4096, 1000), (4096, 100), False),
+        ("files", (4096, 1000), (8192, 1000), False),
+        ("streams", (64 * MIB, 4), (64 * MIB, 8), False),
+        ("own", (64 * MIB, 10), (60 * MIB, 11), True),
+    ],
+)
+def test_sizes_that_a_plan_chooses_need_not_be_the_same(
+    workload: str, before: tuple[int, int], after: tuple[int, int], warns: bool
+) -> None:
+    old, new = (
+        sized(size, workload=workload, count=count, source="/home/x" if workload == "own" else "")
+        for size, count in (before, after)
+    )
+    old = msgspec.structs.replace(old, figures={"write": figure(FAST)})
+    warning, comparison = slower_than(Run(result=old), new)
+    assert bool(warning) == warns
+    assert ("another test" in comparison) != warns
+    if workload == "own":
+        elsewhere = msgspec.structs.replace(new, source="/home/y")
+        assert "own files (/home/x → /home/y)" in slower_than(Run(result=old), elsewhere)[1]
 
 
 def kept_in(error: AppError) -> Path:
@@ -129,8 +193,11 @@ def test_runs_beside_each_other_say_what_else_differs() -> None:
         ("round trip", "—", "2 ms"),
     ]
     assert found.notes == [
-        "The file size is not the same: 64 MiB and 1 GiB.",
-        "The block size is not the same: 1 MiB and 64 KiB.",
+        "The tests themselves differ: file size (64 MiB → 1 GiB), block size (1 MiB → 64 KiB)."
+    ]
+    synced = Run(result=result(FAST, FAST, sync=True))
+    assert compare_runs([one], [one, synced]).notes == [
+        "The tests themselves differ: O_SYNC (no → no or yes)."
     ]
     cached = compare_runs([one], [Run(result=result(FAST, FAST, cached=True))])
     assert [item.figure for item in cached.comparisons] == ["write"]
