@@ -360,6 +360,12 @@ def test_a_preset_fits_the_link_and_the_free_space(
     assert plan(**SMALL).spec.count > 20
     link("10base-t")
     assert 7 < fast.spec.size / plan().spec.size < 13
+    link("dsl")
+    lopsided = plan().spec
+    assert lopsided.passes == 5
+    read = transfers(copy(lab, size=MIB // 2, passes=lopsided.passes))[1]
+    assert read.bytes == read.server_bytes == 5 * MIB // 2
+    assert not read.cached
     link("gigabit")
     with fault(lab, "fill", "unfill", 8 * MIB):
         small = plan()
