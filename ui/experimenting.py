@@ -63,11 +63,18 @@ class Experimenting(QObject):
         self.stopping = False
         self._trial: tuple[str, int] = ("", 0)
         self._seen: list[Struck] | None = None
+        #: Outcomes on their way into the history.
+        self._unkept = 0
 
     @property
     def busy(self) -> bool:
         """Whether something runs on the host."""
         return self.state != "idle"
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing runs, and all that was measured is in the history."""
+        return not self.busy and not self._unkept
 
     @property
     def resumable(self) -> bool:
@@ -277,7 +284,14 @@ class Experimenting(QObject):
     def _keep(self, outcome: Outcome) -> None:
         number = self.number
         kept = self._run("history", lambda: keeping.keep(number, outcome))
+        self._unkept += 1
         kept.failed.connect(self.failed)
+        kept.finished.connect(self._on_outcome_kept)
+
+    def _on_outcome_kept(self) -> None:
+        self._unkept -= 1
+        if self.settled:
+            self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
         self.result = result

@@ -61,6 +61,7 @@ class ExperimentPanel(QWidget):
         self._run = run
         self._share = self._options = ""
         self._was_busy = False
+        self._was_settled = True
         self._recipes: list[Recipe] = []
         #: What was written to a file, until something else begins.
         self._written = ""
@@ -178,7 +179,9 @@ class ExperimentPanel(QWidget):
             self._was_busy = now.busy
             self._written = ""
             self.running_changed.emit(now.busy)
-            if not now.busy and self.isVisible():
+        if now.settled != self._was_settled:
+            self._was_settled = now.settled
+            if now.settled and self.isVisible():
                 self._read()
         self._setup.set_state(
             planning=now.state == "planning", busy=now.busy, shown=now.plan is not None,

@@ -212,6 +212,7 @@ class ExperimentResults(QWidget):
         _offer(self._figure, [(figure_label(name), name) for name in names])
         self._work.setVisible(self._work.count() > 1)
         self._heading.setText(self.tr("So far") if now.busy else self.tr("What it found"))
+        self._export.setEnabled(bool(now.number) and now.settled)
         self._show_dropped()
         self._find()
 
@@ -359,7 +360,6 @@ class ExperimentResults(QWidget):
     def _show_chosen(self, levels: dict[str, str] | None) -> None:
         plan = self._experimenting.plan
         self._chosen = set_of(levels, plan.sets) if levels is not None and plan is not None else None
-        self._export.setEnabled(bool(self._experimenting.number) and not self._experimenting.busy)
         self._use.setEnabled(self._chosen is not None and not self._experimenting.busy)
         self._used.setText(setting_text(self._chosen) if self._chosen is not None else "")
 
