@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _EVERYTHING = 2**31
+#: Greatest number of a run, and of runs, that anybody means.
+_MOST = 999_999_999
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,14 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return action
 
     def add_numbers(action: argparse.ArgumentParser) -> None:
-        action.add_argument("numbers", type=int, nargs="+", metavar="ID", help="number of a run")
+        action.add_argument("numbers", type=_number, nargs="+", metavar="ID", help="number of a run")
 
     found = add("list", "list runs, newest first")
     _add_filter(found)
-    found.add_argument("--limit", type=int, default=50, help="greatest number of runs (default 50)")
+    found.add_argument("--limit", type=_number, default=50, help="greatest number of runs (default 50)")
     add("experiments", "list the experiments, newest first")
     show = add("show", "show one run with everything measured")
-    show.add_argument("number", type=int, metavar="ID")
+    show.add_argument("number", type=_number, metavar="ID")
     compare = add("compare", "compare two runs, or two sets of them")
     compare.add_argument("before", type=_numbers, metavar="A[,A…]", help="numbers of runs")
     compare.add_argument("after", type=_numbers, metavar="B[,B…]")
@@ -62,11 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tag.add_argument("--remove", action="append", default=[], metavar="TAG")
     add_numbers(tag)
     note = add("note", "write the note of a run")
-    note.add_argument("number", type=int, metavar="ID")
+    note.add_argument("number", type=_number, metavar="ID")
     note.add_argument("text", metavar="TEXT", help="“” for none")
     baseline = add("baseline", "compare later tests of the same share with a run")
     baseline.add_argument("--clear", action="store_true", help="no longer")
-    baseline.add_argument("number", type=int, metavar="ID")
+    baseline.add_argument("number", type=_number, metavar="ID")
     delete = add("delete", "take runs out, after a yes")
     delete.add_argument("--yes", action="store_true", help="delete without asking")
     add_numbers(delete)
@@ -79,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--xlsx", dest="xlsx_file", metavar="FILE", help="the lines of --csv as an Excel workbook"
     )
-    export.add_argument("--experiment", type=int, default=0, metavar="ID",
+    export.add_argument("--experiment", type=_number, default=0, metavar="ID",
                         help="an experiment: its raw trials, everything, or its report")  # fmt: skip
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
                         help="only these runs")  # fmt: skip
@@ -214,6 +217,13 @@ def run_text(run: Run) -> str:
 
 
 def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunsCompared:
+    twice = sorted(set(args.before) & set(args.after))
+    if twice:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"Run {twice[0]} is on both sides: a run is not compared with itself.",
+            hint="Give the numbers of other runs on one side; “history” lists them.",
+        )
     found = compare_runs(*([store.get(number) for number in side] for side in (args.before, args.after)))
     return found if args.json else compared_text(found)
 
@@ -315,10 +325,18 @@ def _read(name: str) -> bytes:
     return raw
 
 
+def _number(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        number = int(text)
+        if 1 <= number <= _MOST:
+            return number
+    raise argparse.ArgumentTypeError(f"“{text}” is no number from 1 to {_MOST}")
+
+
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
+        return list(dict.fromkeys(_number(word) for word in text.split(",")))
+    except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"“{text}” is no list of numbers such as 3 or 3,4,5") from None
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
-from app.history.model import link_name, option_string, read_is_cached, started, subject
+from app.history.model import link_name, moment_of, option_string, read_is_cached, subject
 
 if TYPE_CHECKING:
     import sqlite3
@@ -52,7 +52,7 @@ def columns_of(run: Run) -> dict[str, Any]:
     """
     result = run.result
     try:
-        moment = started(result)
+        moment = moment_of(result.started_at)
     except ValueError as error:
         raise AppError(
             ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)

@@ -33,6 +33,8 @@ _BUSY_S = 10.0
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"})
 _TABLES = frozenset({"runs", "bodies"})
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+#: What the binding says of a value that SQLite cannot have.
+_UNFIT = (OverflowError, UnicodeEncodeError)
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -86,6 +88,8 @@ class Database:
                 yield self._connection
             except sqlite3.Error as error:
                 raise self._failure(error) from error
+            except _UNFIT as error:
+                raise _unfit(error) from error
 
     @contextlib.contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
@@ -93,7 +97,8 @@ class Database:
 
         Raises:
             AppError: UNAVAILABLE if a newer program made the file; BUSY if another one writes for too long;
-                NO_SPACE, PERMISSION or IO if the disk refuses. A damaged file is set aside, and what can
+                USAGE if a value is none that a database can have; NO_SPACE, PERMISSION or IO if the disk
+                refuses. A damaged file is set aside, and what can
                 be read of it is in a new one, before IO is raised.
         """
         with self._lock:
@@ -108,6 +113,8 @@ class Database:
                     yield self._connection
             except sqlite3.Error as error:
                 raise self._failure(error) from error
+            except _UNFIT as error:
+                raise _unfit(error) from error
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -263,6 +270,15 @@ def _told(error: sqlite3.Error, path: Path) -> AppError:
             detail=str(error),
         )
     return AppError(ErrorKind.IO, "The history cannot be used.", hint=f"It is {path}.", detail=str(error))
+
+
+def _unfit(error: OverflowError | UnicodeEncodeError) -> AppError:
+    """Return the error for a person."""
+    if isinstance(error, OverflowError):
+        what, hint = "A number is too large for the history.", "It keeps numbers of 64 bits."
+    else:
+        what, hint = "A text for the history is not UTF-8.", "Give it in letters that UTF-8 has."
+    return AppError(ErrorKind.USAGE, what, hint=hint, detail=str(error))
 
 
 def _cannot_open(path: Path, why: str) -> AppError:

@@ -11,7 +11,7 @@ import msgspec
 from app.bench.result import TestResult
 from app.errors import AppError, ErrorKind
 from app.history.columns import clean_tag, content_uid
-from app.history.model import Experiment, Run, started
+from app.history.model import Experiment, Run, moment_of
 from app.history.tables import csv_text, runs_table
 from app.version import VERSION
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**30
 _FORMAT_VERSION = 1
 _NOTE_LIMIT = 10_000
+#: More files or bytes than any disk has.
+_BOUND = 2**62
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +102,7 @@ def from_json(raw: bytes) -> Export:
             export = msgspec.json.decode(raw, type=Export)
         for run in export.runs:
             _check(run)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise AppError(
             ErrorKind.USAGE,
             "This is not a file that was exported from a history.",
@@ -121,6 +123,7 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
     Raises:
         AppError: as the store; what was added until then stays.
     """
+    name = name.encode(errors="replace").decode()  # a file's name need not be UTF-8
     fresh: dict[str, Run] = {}
     for run in export.runs:
         uid = run.uid or content_uid(run.result)
@@ -155,12 +158,15 @@ def _check(run: Run) -> None:
         AppError: if a tag is none.
     """
     result = run.result
-    started(result)
+    moment_of(result.started_at)
     values = [value for figure in result.figures.values() for value in figure.values]
     values += [item.bytes_per_s for item in (result.write, result.read) if item is not None]
     if not all(math.isfinite(value) and value >= 0 for value in values):
         raise ValueError("a speed is below 0 or no number")
-    if result.count < 1 or len(run.note) > _NOTE_LIMIT:
-        raise ValueError("a number of files or a note is out of bounds")
+    moved = [item.bytes for item in (result.write, result.read) if item is not None]
+    if not all(0 <= number < _BOUND for number in (result.count - 1, *moved)):
+        raise ValueError("a number of files or of bytes is out of bounds")
+    if len(run.note) > _NOTE_LIMIT:
+        raise ValueError("a note is too long")
     for tag in run.tags:
         clean_tag(tag)

@@ -10,7 +10,7 @@ import msgspec
 
 from advisor.trials import Outcome
 from app.errors import AppError, ErrorKind
-from app.history.model import Experiment, ExperimentRow
+from app.history.model import Experiment, ExperimentRow, moment_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -200,9 +200,8 @@ def _raw(spec: bytes) -> msgspec.Raw:
 
 def _moment(text: str) -> float:
     try:
-        moment = datetime.fromisoformat(text)
+        return moment_of(text)
     except ValueError as error:
         raise AppError(
             ErrorKind.USAGE, f"“{text}” is not the time of an experiment.", detail=str(error)
         ) from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -11,6 +11,9 @@ from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotation
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.result import TestResult  # noqa: TC001 - likewise
 
+#: Of a clock that was never set, too.
+_YEARS = range(1900, 3000)
+
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One test with everything measured, and what the person says of it.
@@ -203,13 +206,15 @@ def read_is_cached(result: TestResult) -> bool:
     return cached or (result.read is not None and result.read.cached)
 
 
-def started(result: TestResult) -> float:
-    """Return when it started, seconds since 1970; a time without a zone is UTC.
+def moment_of(text: str) -> float:
+    """Return a time (ISO 8601; without a zone it is UTC) as seconds since 1970.
 
     Raises:
-        ValueError: if it is no time.
+        ValueError: if it is none, or so far off that it cannot be shown in every zone.
     """
-    moment = datetime.fromisoformat(result.started_at)
+    moment = datetime.fromisoformat(text)
+    if moment.year not in _YEARS:
+        raise ValueError(f"the year {moment.year} is out of bounds")
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -144,14 +144,30 @@ def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
 @pytest.mark.parametrize(
     "words",
     [["list", "--since", "lately"], ["compare", "a", "b"], ["export"], ["delete"],
-     ["export", "--csv", "a", "--json", "b"]],
+     ["export", "--csv", "a", "--json", "b"], ["show", "abc"], ["show", "0"], ["show", "9" * 30],
+     ["tag", "--add", "x", "-4"], ["delete", "--yes", "9" * 30], ["compare", "1,", "2"],
+     ["export", "--csv", "a", "--id", "9" * 30], ["export", "--csv", "a", "--experiment", "x"],
+     ["list", "--limit", "0"], ["list", "--limit=-3"], ["list", "--limit", "9" * 30]],
 )  # fmt: skip
-def test_wrong_words(words: list[str]) -> None:
+def test_wrong_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["history", *words])
     assert caught.value.code == 2
+    assert "invalid" not in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["--lab", "wan", "history"])
+
+
+@pytest.mark.parametrize(
+    "words", [["list", "\udcff"], ["list", "--share", "\udcff"], ["note", "1", "\udcff"]]
+)
+def test_names_that_are_no_text(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert "is not UTF-8" in said(capsys, *words, code=2)
+
+
+def test_a_run_is_not_compared_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Run 2 is on both sides" in said(capsys, "compare", "1,2", "2", code=2)
+    assert said(capsys, "compare", "1,1", "2") == said(capsys, "compare", "1", "2")
 
 
 def test_a_finished_test_is_kept_and_compared(capsys: pytest.CaptureFixture[str]) -> None:

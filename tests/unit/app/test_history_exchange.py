@@ -4,15 +4,16 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from history_world import figure, result
+from history_world import figure, result, transfer
 
 from advisor.trials import Outcome
 from app.errors import AppError, ErrorKind
 from app.history.exchange import from_json, take_in, to_csv, to_json
-from app.history.model import Row, Run
+from app.history.model import Experiment, Row, Run
 from app.history.store import HistoryStore
 
 
@@ -69,7 +70,13 @@ def broken(**changes: object) -> bytes:
         b'{"format": "other", "version": 1}',
         b'{"format": "mountwright-history", "version": 2}',
         b'{"format": "mountwright-history", "version": 1, "runs": [{"result": {}}]}',
+        b'{"a": ' + b"[" * 100_000,
         broken(started_at="now"),
+        broken(started_at="0001-01-01T00:00:00"),
+        broken(started_at="9999-12-31T23:59:59-10:00"),
+        broken(count=2**63),
+        broken(write=msgspec.structs.replace(transfer(1e6), bytes=2**63)),
+        broken(write=msgspec.structs.replace(transfer(1e6), bytes=-1)),
         broken(figures={"write": figure([-1.0])}),
         broken(count=0),
         to_json([Run(result=result(), tags=("two words",))]),
@@ -80,6 +87,20 @@ def test_what_is_refused(raw: bytes) -> None:
     with pytest.raises(AppError) as caught:
         from_json(raw)
     assert caught.value.kind is ErrorKind.USAGE
+
+
+def test_what_cannot_be_kept_changes_nothing(store: HistoryStore) -> None:
+    plain = Experiment(
+        started_at="2026-03-01T10:00:00", name="x", share="nas:/a", seed=1, spec=msgspec.Raw(b"{}")
+    )
+    odd: list[dict[str, Any]] = [{"started_at": "0001-01-01T00:00:00"}, {"seed": 2**63}, {"name": "\udcff"}]
+    for changes in odd:
+        with pytest.raises(AppError) as caught:
+            store.add_experiment(msgspec.structs.replace(plain, **changes))
+        assert caught.value.kind is ErrorKind.USAGE
+    assert store.experiments() == []
+    (number,) = take_in(store, from_json(to_json([Run(result=result())])), "\udcff.json").added
+    assert store.get(number).origin == "?.json"
 
 
 def test_csv_has_a_line_for_each_run_and_no_formula(store: HistoryStore) -> None:
