@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QWidget
 
 from app.history import desk
 from app.save import default_folder
@@ -126,10 +126,12 @@ class HistoryKeeping(QObject):
         dialog.setWindowTitle(title)
         dialog.setLabelText(label)
         dialog.setTextValue(text)
-        dialog.setMinimumWidth(dialog.fontMetrics().averageCharWidth() * 60)
         dialog.textValueSelected.connect(answered)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+        # Only now is there a field; the dialog itself keeps to the width that its parts ask for.
+        for line in dialog.findChildren(QLineEdit):
+            line.setMinimumWidth(dialog.fontMetrics().averageCharWidth() * 60)
 
     def _do(self, work: Callable[[], object], text: str) -> None:
         call = self._run("history", work)
