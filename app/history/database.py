@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("history")
 
+#: The first that knows STRICT tables (sqlite.org/stricttables.html); an older one calls them malformed.
+_OLDEST_SQLITE = (3, 37)
 #: How long a writer waits for another one. A test's result takes milliseconds.
 _BUSY_S = 10.0
 #: Where SQLite's write-ahead log, which is shared memory, does not work (sqlite.org/wal.html).
@@ -63,7 +65,8 @@ class Database:
         """Open it, or make it.
 
         Raises:
-            AppError: IO, NO_SPACE, PERMISSION or BUSY if that is not possible.
+            AppError: IO, NO_SPACE, PERMISSION or BUSY if that is not possible; UNAVAILABLE if SQLite is too
+                old for it.
         """
         self.path = path
         self.read_only = False
@@ -117,6 +120,13 @@ class Database:
                 raise _unfit(error) from error
 
     def _open(self) -> sqlite3.Connection:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            oldest = ".".join(str(part) for part in _OLDEST_SQLITE)
+            raise AppError(
+                ErrorKind.UNAVAILABLE,
+                f"The history needs SQLite {oldest} or newer; this computer has {sqlite3.sqlite_version}.",
+                hint="Debian 12 and Ubuntu 22.04 have it. Without it tests work, but are not kept.",
+            )
         try:
             # Only the person may read where they mount from.
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

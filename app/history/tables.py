@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.history.spreadsheet import Cell
 
 #: A spreadsheet takes a cell of CSV that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def runs_table(rows: Sequence[Row]) -> list[list[Cell]]:

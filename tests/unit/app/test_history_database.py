@@ -11,6 +11,7 @@ from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.database import default_path
 from app.history.model import Run
+from app.history.remember import remember_test
 from app.history.schema import APPLICATION_ID, MIGRATIONS
 from app.history.store import HistoryStore
 
@@ -69,6 +70,7 @@ def test_a_damaged_file_is_set_aside(path: Path, content: bytes) -> None:
     (kept,) = aside(path)
     assert str(kept) in message
     assert kept.read_bytes() == content
+    assert path.stat().st_mode & 0o777 == 0o600
     with HistoryStore.open(path) as store:
         assert store.messages == []
         assert store.count() == 1
@@ -174,6 +176,27 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         HistoryStore.open(tmp_path / "file/history.sqlite")
     assert caught.value.kind is ErrorKind.IO
     assert "file/history.sqlite" in caught.value.message
+
+
+def test_an_old_sqlite_is_named_and_takes_no_history_for_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 9))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.36.9")
+    with pytest.raises(AppError) as caught:
+        HistoryStore.open(path)
+    assert caught.value.kind is ErrorKind.UNAVAILABLE
+    assert caught.value.message == "The history needs SQLite 3.37 or newer; this computer has 3.36.9."
+    assert path.read_bytes() == before
+    assert aside(path) == []
+    with pytest.raises(AppError, match="The measurement is not lost"):
+        remember_test(result(), path=path)
+    monkeypatch.undo()
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 0))
+    with HistoryStore.open(path) as store:
+        assert store.count() == 30
 
 
 def test_our_mark_is_in_the_file(path: Path) -> None:

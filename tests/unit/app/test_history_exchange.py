@@ -15,6 +15,7 @@ from app.errors import AppError, ErrorKind
 from app.history.exchange import from_json, take_in, to_csv, to_json
 from app.history.model import Experiment, Row, Run
 from app.history.store import HistoryStore
+from app.history.tables import csv_text
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_one_result_of_the_command_line_is_taken(store: HistoryStore) -> None:
     assert take_in(store, from_json(raw), "test.json").known == 1
 
 
-def broken(**changes: object) -> bytes:
+def broken(**changes: Any) -> bytes:
     return to_json([Run(result=result(**changes))])
 
 
@@ -112,3 +113,10 @@ def test_csv_has_a_line_for_each_run_and_no_formula(store: HistoryStore) -> None
     assert first["note"] == """'=cmd|"/c calc"!A1"""
     assert (first["tags"], first["nfs"], float(first["write"])) == ("a b", "1", 100e6)
     assert (second["share"], second["note"]) == ("nas:/ä,b", "two\nlines")
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_no_cell_of_text_is_a_formula(sign: str) -> None:
+    assert list(csv.reader(io.StringIO(csv_text([[f"{sign}1+1", -1.5, f"a{sign}"]]), newline=""))) == [
+        [f"'{sign}1+1", "-1.5", f"a{sign}"]
+    ]
