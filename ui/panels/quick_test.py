@@ -179,11 +179,12 @@ class QuickTestPanel(QWidget):
         name = link.name if link is not None and link.emulated else ""
         spec, share = run.spec, run.share
         call = self._run_blocking("history-best", lambda: best_speeds(spec, share, name))
-        call.succeeded.connect(partial(self._on_recalled, run))
+        call.succeeded.connect(partial(self._on_recalled, run, spec))
 
-    def _on_recalled(self, run: TestRun, best: dict[Way, float]) -> None:
-        run.best = best
-        self._plot.show_references(run)
+    def _on_recalled(self, run: TestRun, spec: TestSpec, best: dict[Way, float]) -> None:
+        if spec is run.spec:  # else it has become smaller meanwhile, and is looked up again
+            run.best = best
+            self._plot.show_references(run)
 
     def stop(self) -> None:
         """Cancel the test; the agent removes its files."""
