@@ -111,7 +111,9 @@ def plan_search(
         if not any(part.items() <= each.items() for part in dead)
     ]
     sets = [
-        msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, prober.overhead_s()))
+        msgspec.structs.replace(
+            one, seconds=trial_seconds(experiment, one, hands.facts, prober.overhead_s(), prober.costs())
+        )
         for one in sets
     ]
     # The baseline of the plan is the first: the kernel's defaults.

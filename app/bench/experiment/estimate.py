@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.facts import Facts
+    from advisor.model import Costs
     from app.bench.experiment.model import Experiment, ExperimentPlan, PlannedSet, Work
     from app.bench.result import TestSpec
 
@@ -31,7 +32,9 @@ _LEAST_SIZE = 2**20
 _FEWEST_FILES = 10
 
 
-def trial_seconds(experiment: Experiment, one: PlannedSet, facts: Facts, overhead_s: float) -> list[float]:
+def trial_seconds(
+    experiment: Experiment, one: PlannedSet, facts: Facts, overhead_s: float, costs: Costs | None = None
+) -> list[float]:
     """Return what a trial of each workload will take with this set, about, in seconds.
 
     Args:
@@ -39,9 +42,11 @@ def trial_seconds(experiment: Experiment, one: PlannedSet, facts: Facts, overhea
         one: the set.
         facts: of the link.
         overhead_s: beside the copying.
+        costs: the server's, None for those of a usual one.
     """
     return [
-        overhead_s + _copy_seconds(one, spec_of(work, one.levels), facts) for work in experiment.workloads
+        overhead_s + _copy_seconds(one, spec_of(work, one.levels), facts, costs)
+        for work in experiment.workloads
     ]
 
 
@@ -92,17 +97,17 @@ def _halved(work: Work, *, fixed: bool) -> Work:
     return work
 
 
-def _copy_seconds(one: PlannedSet, spec: TestSpec, facts: Facts) -> float:
+def _copy_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | None) -> float:
     ways = ["write", "read"] if spec.direction != "write" else ["write"]
     if spec.workload == "random" and spec.direction != "read":
         ways.append("write")  # the file is there before its records are written
-    seconds = sum(_way_seconds(one, spec, facts, write=way == "write") for way in ways)
+    seconds = sum(_way_seconds(one, spec, facts, costs, write=way == "write") for way in ways)
     if spec.workload == "files":
         seconds += 2 * spec.count * _trip_s(facts)
     return seconds
 
 
-def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, *, write: bool) -> float:
+def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | None, *, write: bool) -> float:
     work = Copy(
         direction="write" if write else "read",
         length=spec.total,
@@ -110,7 +115,7 @@ def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, *, write: bool) 
         block=spec.block_size,
     )
     read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _READ_AHEAD_KB)
-    predicted = predict(MountOptions.parse(one.options), facts, work, read_ahead=read_ahead)
+    predicted = predict(MountOptions.parse(one.options), facts, work, read_ahead=read_ahead, costs=costs)
     if predicted is not None:
         seconds = predicted.seconds
     else:

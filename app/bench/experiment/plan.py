@@ -86,12 +86,14 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         AppError: NO_SPACE if not even the smallest fits.
     """
     experiment = args.experiment
-    overhead_s, free = prober.overhead_s(), prober.free()
+    overhead_s, costs, free = prober.overhead_s(), prober.costs(), prober.free()
     room = None if free is None else int(free * SHARE_OF_FREE)
     planned, too_large = _fitting(experiment, probed.planned, room)
     while True:
         sets = [
-            msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, hands.facts, overhead_s))
+            msgspec.structs.replace(
+                one, seconds=trial_seconds(experiment, one, hands.facts, overhead_s, costs)
+            )
             for one in planned
         ]
         plan = ExperimentPlan(

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.analysis import median
-from advisor.options import MountOptions, catalogue
+from advisor.model import Costs
+from advisor.options import MountOptions, catalogue, implied_values
 from app.bench.experiment.factors import OF_THE_TEST, mounting
 from app.bench.experiment.model import ExperimentEvent, PlannedSet, Struck
 from app.bench.experiment.sift import Dead, levels_text, reasons
@@ -33,6 +34,8 @@ _HOPELESS = {
     ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
     ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
 }  # fmt: skip
+#: A single write of next to nothing says no more of the server than that.
+_QUICKEST, _SLOWEST = 0.05, 5.0
 #: Bytes that are copied to see whether a test works.
 SAMPLE_SIZE = 65536
 #: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
@@ -45,10 +48,12 @@ class Sample(NamedTuple):
     Attributes:
         free: bytes free there, None if nobody knows.
         beside_s: seconds that a test takes beside its copying.
+        commit_s: until the server had put a write on stable storage.
     """
 
     free: int | None
     beside_s: float
+    commit_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,19 @@ class Prober:
         """Return what mounting and unmounting takes, the median in seconds."""
         return median([result.took_s for result in self.tried.values() if result.error is None])
 
+    def costs(self) -> Costs:
+        """Return what the server takes: a usual one's times, scaled by how long it took to store a write."""
+        usual = Costs()
+        commit_s = next((one.commit_s for one in self._samples()), usual.commit_s)
+        factor = min(max(commit_s / usual.commit_s, _QUICKEST), _SLOWEST)
+        return Costs(
+            service_s=usual.service_s,
+            commit_s=usual.commit_s * factor,
+            attributes_s=usual.attributes_s * factor,
+            open_s=usual.open_s * factor,
+            create_s=usual.create_s * factor,
+        )
+
     def free(self) -> int | None:
         """Return the bytes that are free there, None if nobody knows."""
         return next((one.free for one in self._samples() if one.free is not None), None)
@@ -170,7 +188,7 @@ class Prober:
             return Tried(error=error)
         try:
             took_s = self._hands.now() - began
-            sample = None if self._samples() else self._sample(mount)
+            sample = None if self._samples() else self._sample(mount, options)
         except CancelledError:
             mount.abandon()
             raise
@@ -190,19 +208,30 @@ class Prober:
         took_s += self._hands.now() - began
         return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s, sample=sample)
 
-    def _sample(self, mount: OpenMount) -> Sample:
+    def _sample(self, mount: OpenMount, options: str) -> Sample:
         """Test with next to nothing, once: what does not work there is found before anything is measured.
 
         Raises:
             AppError: as the test says.
         """
         free = mount.look_at(TestSpec(path=""), self._token).free
+        spec = TestSpec(path="", size=SAMPLE_SIZE)
+        # The first has to wait for what all later ones find there.
+        mount.run_test(spec, self._token, _unheard, self._hands.link)
         began = self._hands.now()
-        result = mount.run_test(TestSpec(path="", size=SAMPLE_SIZE), self._token, _unheard, self._hands.link)
+        result = mount.run_test(spec, self._token, _unheard, self._hands.link)
         took_s = self._hands.now() - began
         transfers = [each for each in (result.write, result.read) if each is not None]
         copied_s = sum(each.transfer_s + each.fsync_s + each.close_s for each in transfers)
-        return Sample(free, max(took_s - copied_s, 0.0))
+        commit_s = 0.0
+        if result.write is not None:
+            # With sync or noac each write was one of its own, otherwise all of them together.
+            sync = implied_values(MountOptions.parse(options)).get("sync") == "sync"
+            writes = -(-SAMPLE_SIZE // int(mount.effective.get("wsize", SAMPLE_SIZE))) if sync else 1
+            write_s = result.write.transfer_s + result.write.fsync_s + result.write.close_s
+            rtt_s = self._hands.facts.link.rtt_s if self._hands.facts.link is not None else None
+            commit_s = max(write_s / writes - (rtt_s or 0.0), 0.0)
+        return Sample(free, max(took_s - copied_s, 0.0), commit_s)
 
 
 def _unheard(_event: TestEvent) -> None:
