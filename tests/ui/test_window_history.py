@@ -11,6 +11,7 @@ import pytest
 from history_world import grid, result
 from PySide6.QtCore import QItemSelectionModel
 from PySide6.QtWidgets import (
+    QApplication,
     QComboBox,
     QInputDialog,
     QLabel,
@@ -204,6 +205,27 @@ def test_what_became_of_a_damaged_history_is_seen(driver: Driver) -> None:
     told = driver.text_of("history-told")
     assert "All 4 tests that it tells of are recovered." in told
     assert "history-damaged-" in told
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_it_widens_no_small_window(driver: Driver, stored: list[int], kept: bool) -> None:
+    if not kept:
+        desk.delete(stored)
+    driver.open()
+    driver.window.resize(760, 560)
+    QApplication.processEvents()
+    assert driver.window.width() == 760
+    driver.tab("History")
+    count = driver.find(QLabel, "history-count")
+    assert isinstance(count, QLabel)
+    driver.wait(lambda: count.text().startswith("3 tests" if kept else "No test of this share yet"))
+    if kept:
+        choose(driver, 0, 2)
+        driver.wait(lambda: bool(said(driver, "history-ok")))
+    QApplication.processEvents()
+    assert driver.window.width() == 760
+    assert driver.window.minimumSizeHint().width() <= 760
+    assert count.height() >= count.heightForWidth(count.width())
 
 
 def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:
