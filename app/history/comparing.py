@@ -127,7 +127,7 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         if item.name not in _NOISE
     ]
     # Their repeats are of two single minutes: how one day differs from another is not in the interval.
-    told = "It is said of these two tests alone: repeat it to see whether it stays so."
+    told = "This is of these two tests alone: repeat the test to see whether it stays so."
     why = f"What differs: {_listed(differing[:6])}." if differing else _NOTHING_DIFFERS
     slower = "; ".join(item.text() for item in slow)
     return f"Slower than the baseline of {when}: {slower}. {told} {why}", compared

@@ -45,7 +45,7 @@ def test_slower_than_the_baseline_is_a_warning(path: Path) -> None:
     )
     assert "vers (4.2 → 3)" in kept.warning
     assert "kernel (6.1 → 6.12)" in kept.warning
-    assert "It is said of these two tests alone: repeat it" in kept.warning
+    assert "This is of these two tests alone: repeat the test" in kept.warning
     assert "From the server no significant difference" in kept.comparison
 
 
