@@ -8,13 +8,13 @@ part is a budget of its own.
 The runs are those of the program with its arithmetic done by numpy (fast_model.py), which is looked at first:
 one race both ways must ask for the same trials.
 
-    --runs      seeded runs on each surface
+    --runs      seeded runs on each surface, in twenties
     --tuned     runs with seeds that the constants were chosen with, for comparison
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
     --jobs      processes
-    --out       OUT.json holds every run, OUT.md the page; both are written after every surface, and runs that
-                are in OUT.json already are not made again
+    --out       OUT.json holds every run, OUT.md the page; both are written on the way, and runs that are in
+                OUT.json already are not made again
 """
 
 from __future__ import annotations
@@ -37,16 +37,19 @@ import msgspec
 from baselines import random_search, successive_halving
 from report import FRESH, TARGET, Run, Runs, near_text, page
 from surfaces import SURFACES
+from sweeps import RECORDED
 
 from advisor import search
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from surface import Surface
 
 #: Seeds that the constants were chosen with begin here.
 TUNED = 1_000
+#: Runs on a surface before it is the next one's turn.
+TURN = 20
 
 
 def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -111,6 +114,14 @@ def check(name: str) -> None:
         raise RuntimeError("fast_model.py does not do what advisor/search_model.py does")
 
 
+def turns(names: Sequence[str], runs: int, tuned: int) -> Iterator[tuple[int, str]]:
+    """Return first seed and surface of each turn: all have their first runs before one has its next."""
+    for first in range(FRESH, FRESH + runs, TURN):
+        yield from ((first, name) for name in names)
+    for first in range(TUNED, TUNED + tuned, TURN):
+        yield from ((first, name) for name in names if not name.startswith(RECORDED))
+
+
 def main() -> int:
     """Measure as the command line says."""
     parser = argparse.ArgumentParser(
@@ -118,25 +129,24 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--tuned", type=int, default=40)
-    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, 5, 10])
+    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, TARGET, 10])
     parser.add_argument("--surfaces", nargs="+", default=list(SURFACES))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("regret"))
     args = parser.parse_args()
+    parts = sorted({*args.parts, TARGET})
     check("additive")
     data = args.out.with_suffix(".json")
     runs = msgspec.json.decode(data.read_bytes(), type=Runs) if data.exists() else {}
     with ProcessPoolExecutor(args.jobs, initializer=fast_model.use) as pool:
-        for name in args.surfaces:
-            tuned = 0 if name.startswith("recorded") else args.tuned
-            for first, count, parts in ((FRESH, args.runs, args.parts), (TUNED, tuned, [TARGET])):
-                known = runs.setdefault(name, [])
-                seen = {one.seed for one in known}
-                seeds = [seed for seed in range(first, first + count) if seed not in seen]
-                known += pool.map(partial(run, name, parts), seeds)
-                data.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=0))
-            print(near_text(name, runs[name]), file=sys.stderr, flush=True)
-    args.out.with_suffix(".md").write_text(page(runs), encoding="utf-8")
+        for first, name in turns(args.surfaces, args.runs, args.tuned):
+            known = runs.setdefault(name, [])
+            seen = {one.seed for one in known}
+            seeds = [seed for seed in range(first, first + TURN) if seed not in seen]
+            known += pool.map(partial(run, name, parts if first >= FRESH else [TARGET]), seeds)
+            data.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=0))
+            args.out.with_suffix(".md").write_text(page(runs), encoding="utf-8")
+            print(near_text(name, known), file=sys.stderr, flush=True)
     return 0
 
 

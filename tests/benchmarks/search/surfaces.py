@@ -12,7 +12,7 @@ import random
 from typing import TYPE_CHECKING
 
 from surface import Surface
-from sweeps import names, recorded
+from sweeps import RECORDED, names, recorded
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.model import Work, predict
@@ -212,4 +212,4 @@ SURFACES: dict[str, Callable[[int], Surface]] = {
     "read, 10 ms, 0.1 % loss": physics(LinkFacts(rate_bps=1e9, rtt_s=0.01, loss=1e-3), "read"),
     "write, 80 ms, 10 Gbit/s": physics(LinkFacts(rate_bps=1e10, rtt_s=0.08), "write"),
 }
-SURFACES |= {f"recorded: {name}": lambda _seed, name=name: recorded(name) for name in names()}
+SURFACES |= {f"{RECORDED}{name}": lambda _seed, name=name: recorded(name) for name in names()}

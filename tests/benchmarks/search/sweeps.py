@@ -19,7 +19,7 @@ import math
 from functools import cache
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surface import Surface
 
@@ -33,21 +33,44 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 DATA = Path(__file__).parents[2] / "data" / "search"
+#: What their names begin with among the surfaces.
+RECORDED = "recorded: "
 #: Rounds of medians; after a few nothing moves any more.
 _ROUNDS = 8
 
 
 class _Trial(NamedTuple):
-    """One trial that was measured: its levels, block and the logarithm of its figure."""
+    """One trial that was measured: its levels, block, logarithm of its figure, and the computer's load."""
 
     levels: dict[str, str]
     block: str
     logarithm: float
+    load: float
 
 
 def names() -> list[str]:
     """Return the recorded sweeps."""
     return sorted(path.name.removesuffix(".csv.gz") for path in DATA.glob("*.csv.gz"))
+
+
+def described(name: str) -> str:
+    """Return how a sweep was recorded."""
+    header, trials = read(DATA / f"{name}.csv.gz")
+    _terms, left = smoothed(trials, list(header["factors"]))
+    loads = sorted(trial.load for trial in trials)
+    combinations = math.prod(map(len, header["factors"].values()))
+    surface = recorded(name)
+    parts = [each / max(surface.truth) for each in surface.truth]
+    near = sum(part >= 0.95 for part in parts)
+    return (
+        f"{len(trials)} of {combinations} combinations were measured, on the link {header['link']}, with "
+        f"{header['size'] / 2**20:.0f} MiB written and read, on a computer with {header['processors']} "
+        f"processors and a load of {loads[0]:.0f} to {loads[-1]:.0f} (median {median(loads):.0f}). A single "
+        f"trial scatters by {100 * _scatter(left):.0f} %, one in ten by more than "
+        f"{100 * sorted(map(abs, left))[len(left) * 9 // 10]:.0f} %. Within 5 % of the best are {near} "
+        f"combinations; the default reaches {100 * parts[surface.default]:.0f} %, the model's first "
+        f"{100 * parts[surface.hoped[0]]:.0f} %."
+    )
 
 
 @cache
@@ -73,7 +96,7 @@ def recorded(name: str) -> Surface:
     )  # fmt: skip
 
 
-def read(path: Path) -> tuple[dict[str, object] | dict[str, dict[str, list[str]]], list[_Trial]]:
+def read(path: Path) -> tuple[dict[str, Any], list[_Trial]]:
     """Return header and good trials of a recording, baselines left out."""
     with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
         header = json.loads(file.readline().removeprefix("# "))
@@ -82,6 +105,7 @@ def read(path: Path) -> tuple[dict[str, object] | dict[str, dict[str, list[str]]
                 {name: row[name] for name in header["factors"]},
                 f"{row['pass']} {row['block']}",
                 math.log(2 / (1 / float(row["write"]) + 1 / float(row["read"]))),
+                float(row["load"]),
             )
             for row in csv.DictReader(file)
             if row["state"] == "ok" and row["baseline"] == "0"
@@ -136,13 +160,17 @@ def _table(
 def _shrink(
     trials: Sequence[_Trial], left: Sequence[float], names: Sequence[str], table: dict[tuple[str, ...], float]
 ) -> None:
-    """Take that part of a table away that noise makes; the noise of a median is by the quartiles."""
-    spread = sorted(map(abs, left))[len(left) // 2] / 0.6745
-    noise = 1.57 * spread**2 * len(table) / len(trials)
+    """Take that part of a table away that noise makes; of a median it is more than of a mean."""
+    noise = 1.57 * _scatter(left) ** 2 * len(table) / len(trials)
     variance = fmean(effect**2 for effect in table.values())
     part = max(0.0, 1 - noise / variance) if variance else 0.0
     for at in table:
         table[at] *= part
+
+
+def _scatter(left: Sequence[float]) -> float:
+    """Return the standard deviation by the middle of what is left: what is far off does not count."""
+    return sorted(map(abs, left))[len(left) // 2] / 0.6745
 
 
 def _pool(
