@@ -37,11 +37,14 @@ as in the program, with the order of the throughput model.
 
 
 _TAIL = """“Tried one so near” says in how many of 100 runs a set within 5 % of the best was among those
-tried. What is missing is the noise's: the same search told the true medians (40 runs each, once) comes
-within 5 % in all runs on additive, interacting and rugged, and in 39 on needle. A single trial of these
-surfaces scatters by 5 to 8 %, and one in thirty is slowed down by something else; where a set within 5 %
-was tried but another chosen, what is left of the budget does not tell the two apart. Longer trials, which
-scatter less, or more of them are the way then, and the interval that the answer states says so.
+tried. What is missing is the noise's: told the true medians, the same search comes within 5 % in all of 40
+runs on additive, interacting and rugged, in 39 on needle, and in all of 20 on the recorded sweep (run once
+by hand). A single trial of the drawn surfaces scatters by 5 to 8 %, and one in thirty is slowed down by
+something else; the recorded ones scatter more. Where a set within 5 % was tried but another chosen, what is
+left of the budget does not tell the two apart: on the recorded sweep, medians of six trials each name the
+better one of the best set and another 5 to 7 % behind it in 88 of 100 cases, those of fifteen each in 97,
+and the whole budget is 60 trials for 1200 sets. Longer trials, which scatter less, or more of them are the
+way then.
 """
 
 
