@@ -164,7 +164,7 @@ def _added(args: argparse.Namespace) -> Recipe:
     if own is not None:
         return save_recipe(recipe_toml(own), args.name)
     path = Path(args.file)
-    return save_recipe(_read(path), args.name or path.stem)
+    return save_recipe(_read(path), args.name or path.stem, str(path))
 
 
 def _read(path: Path) -> str:

@@ -69,8 +69,13 @@ def recipe_source(recipe: Recipe) -> str:
         raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
 
 
-def save_recipe(recipe_text: str, name: str) -> Recipe:
+def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
     """Check a recipe's text and keep it as one of the person's own; one of that name is replaced.
+
+    Args:
+        recipe_text: TOML.
+        name: that it is kept under.
+        source: the file that a person wrote it in, for messages; "" for the one it is kept in.
 
     Raises:
         AppError: USAGE for a bad name, one of a study's, or a bad text; IO if it cannot be written.
@@ -86,7 +91,7 @@ def save_recipe(recipe_text: str, name: str) -> Recipe:
             ErrorKind.USAGE, f"“{name}” is the recipe of a study.", hint="Choose another name for your own."
         )
     path = own_folder() / f"{name}.toml"
-    recipe = parse_recipe(recipe_text, str(path), name=name, own=True)
+    recipe = parse_recipe(recipe_text, source or str(path), name=name, own=True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}.new")

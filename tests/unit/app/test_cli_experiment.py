@@ -101,6 +101,10 @@ def test_recipes_need_no_host(capsys: pytest.CaptureFixture[str], recipe: str, t
     assert main(["experiment", "remove", "versions"]) == 2
     assert main(["experiment", "add", str(tmp_path / "none.toml")]) == 2
     assert main(["experiment", "show", "none"]) == 2
+    copy.write_text(text.replace("1G", "1X"))
+    capsys.readouterr()
+    assert main(["experiment", "add", str(copy)]) == 2
+    assert f"{copy}, line" in capsys.readouterr().err  # the person's file, not the one it would be kept in
 
 
 def test_a_plan_says_what_is_struck_out(recipe: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,8 +18,7 @@ from app.bench.experiment.recipe_toml import recipe_toml
 from app.bench.experiment.sets import combinations
 from app.errors import AppError, ErrorKind
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_SEEDS = Path(__file__).parents[2] / "data/seeds"
 
 GOOD = """\
 title = "Mine"
@@ -77,6 +77,16 @@ def test_what_the_studies_varied_is_varied() -> None:
     sets = combinations(alone, alone.factors)
     assert all(sum(one[name] != sets[0][name] for name in one) <= 1 for one in sets)
     assert len(sets) == 1 + 10 + 10 + 6
+
+
+def test_the_unmount_times_quoted_are_those_of_the_study_s_rows() -> None:
+    study = find_recipe("full-factorial").study
+    assert study is not None
+    times: list[float] = []
+    for megabytes in (256, 1024):
+        with (_SEEDS / f"002-top-30-of-{megabytes}-mb.csv").open(encoding="utf-8", newline="") as file:
+            times += [float(row["umount_s"]) for row in csv.DictReader(file)]
+    assert f"Unmounting took {min(times)} to {max(times)} s" in study.measured
 
 
 def test_levels_of_a_test_change_the_test() -> None:
