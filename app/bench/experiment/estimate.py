@@ -91,9 +91,9 @@ def _has_sizes(experiment: Experiment) -> bool:
 
 def _halved(work: Work, *, fixed: bool) -> Work:
     if work.kind == "files" and work.count // 2 >= _FEWEST_FILES:
-        return msgspec.structs.replace(work, count=work.count // 2)
+        return work.cut_to(count=work.count // 2)
     if work.kind != "files" and not fixed and work.size // 2 >= _LEAST_SIZE:
-        return msgspec.structs.replace(work, size=work.size // 2)
+        return work.cut_to(size=work.size // 2)
     return work
 
 

@@ -16,11 +16,14 @@ from app.bench.result import (
     TestEvent,
     Workload,
 )
+from app.units import format_size
 
 #: What a search for the best setting has in the place of a recipe's name.
 SEARCH = "best"
 #: The time of a search whose bytes are limited and whose time is not: a day.
 UNLIMITED_S = 86400.0
+#: Between a workload's name and its amount, where that is no more what the name says.
+_CUT = ", cut to "
 #: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
 Strategy = Literal["full", "one-at-a-time", "rows"]
 #: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.
@@ -64,6 +67,21 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     count: int = 1
     block_size: int = DEFAULT_BLOCK_SIZE
     direction: Direction = "both"
+
+    @property
+    def plain_name(self) -> str:
+        """Its name without what it was cut to."""
+        return self.name.partition(_CUT)[0]
+
+    @property
+    def amount(self) -> str:
+        """What it copies, for people."""
+        return f"{f'{self.count} x ' if self.count > 1 else ''}{format_size(self.size)}"
+
+    def cut_to(self, *, size: int | None = None, count: int | None = None) -> Work:
+        """Return it with another amount, which its name tells beside that of the study."""
+        cut = msgspec.structs.replace(self, size=size or self.size, count=count or self.count)
+        return msgspec.structs.replace(cut, name=f"{self.plain_name}{_CUT}{cut.amount}")
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -171,7 +171,7 @@ def _notes(
 
 def _changes(before: Experiment, after: Experiment) -> str:
     changes = [
-        f"{new.name} is {f'{new.count} of ' if new.count > 1 else ''}{format_size(new.size)}"
+        f"{new.plain_name} is {new.amount} instead of {old.amount}"
         for old, new in zip(before.workloads, after.workloads, strict=True)
         if old != new
     ]

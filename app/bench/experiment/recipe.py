@@ -17,7 +17,7 @@ from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at
     Direction,
     Workload,
 )
-from app.units import format_size, parse_size
+from app.units import parse_size
 
 Size = Literal["quick", "full"]
 
@@ -133,17 +133,12 @@ def _factor(factor: RecipeFactor, *, quick: bool) -> Factor:
 def _work(work: RecipeWork, *, quick: bool) -> Work:
     size = parse_size((work.quick_size if quick else "") or work.size)
     count = (work.quick_count if quick else 0) or work.count
-    # Its name is the study's, which says how much was copied then.
-    cut = (
-        f", cut to {f'{count} x ' if work.count > 1 else ''}{format_size(size)}"
-        if (size, count) != (parse_size(work.size), work.count)
-        else ""
-    )
-    return Work(
-        name=work.name + cut,
+    whole = Work(
+        name=work.name,
         kind=work.kind,
-        size=size,
-        count=count,
+        size=parse_size(work.size),
+        count=work.count,
         block_size=parse_size(work.block_size),
         direction=work.direction,
     )
+    return whole if (size, count) == (whole.size, whole.count) else whole.cut_to(size=size, count=count)

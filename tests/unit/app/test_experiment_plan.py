@@ -137,6 +137,12 @@ def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     assert least.experiment.repeats == 1
     assert least.experiment.workloads[0].size == 2**20
     assert any("will not do" in note for note in least.notes)
+    # What it is called says how much is copied, also after a study's was cut already.
+    cut = [Work(name="1 x 1 GB", size=2**30).cut_to(size=2**24)]
+    assert cut[0].name == "1 x 1 GB, cut to 16 MiB"
+    (work,) = (least := plan(world, budget_s=1.0, workloads=cut)).experiment.workloads
+    assert (work.name, work.size) == ("1 x 1 GB, cut to 1 MiB", 2**20)
+    assert "1 x 1 GB is 1 MiB instead of 16 MiB" in least.notes[0]
     world.free = 2**30
     roomy = plan(world, workloads=works)
     assert roomy.space <= 2**28
