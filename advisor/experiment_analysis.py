@@ -68,6 +68,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
             been more than chance, as a fraction; None likewise.
         left_out: trials that failed, were given up, ran with other values than planned, or have no such
             figure, as when a read came from this computer's memory.
+        unmeasured: those among them that ran as planned and have no such figure.
     """
 
     figure: str
@@ -77,6 +78,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     scatter: float | None
     shows: float | None
     left_out: int
+    unmeasured: int
 
     def group(self, number: int) -> list[Standing]:
         """Return the option sets of a group."""
@@ -132,6 +134,9 @@ def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted
         _standing((place, groups[place - 1]), sets[key], ran[key], noise, figure)
         for place, key in enumerate(order, 1)
     ]
+    unmeasured = sum(
+        each.state == "ok" and not each.baseline and value(each, figure) is None for each in outcomes
+    )
     return Ranking(
         figure=figure,
         counted=counted,
@@ -139,7 +144,8 @@ def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted
         standings=standings,
         scatter=None if noise is None else exp(noise.half_width(1)) - 1,
         shows=_shows(list(sets.values()), noise),
-        left_out=sum(_is_left_out(outcome, figure) for outcome in outcomes),
+        left_out=sum(outcome.state != "ok" for outcome in outcomes) + unmeasured,
+        unmeasured=unmeasured,
     )
 
 
@@ -173,10 +179,6 @@ def _baselines(outcomes: Iterable[Outcome], figure: str, *, counted: bool) -> di
         if outcome.baseline and outcome.state == "ok" and number is not None:
             found.setdefault(key_of(outcome.levels), []).append(number)
     return found
-
-
-def _is_left_out(outcome: Outcome, figure: str) -> bool:
-    return outcome.state != "ok" or (not outcome.baseline and value(outcome, figure) is None)
 
 
 def _shows(sets: Sequence[Sequence[float]], noise: Noise | None) -> float | None:

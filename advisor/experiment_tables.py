@@ -247,6 +247,7 @@ def comparison(
     *,
     chance: Chance,
     figures: Sequence[str] = (WRITE_TOTAL_S, READ_TOTAL_S),
+    counted: bool = False,
 ) -> list[TableRow]:
     """Return the levels of one factor beside its base, a row for each figure and workload.
 
@@ -256,6 +257,7 @@ def comparison(
         base: the level that the others are compared with.
         chance: for the bootstrap.
         figures: names of advisor.trials.
+        counted: count the time to sync and unmount in.
     """
     found: list[TableRow] = []
     usable = [each for each in outcomes if counts(each) and factor in each.levels]
@@ -264,7 +266,7 @@ def comparison(
         for workload in dict.fromkeys(outcome.workload for outcome in usable):
             columns: dict[str, list[float]] = {}
             for outcome in of_workload(usable, workload):
-                number = value(outcome, figure)
+                number = value(outcome, figure, counted=counted)
                 if number is not None:
                     columns.setdefault(outcome.levels[factor], []).append(number)
             if base in columns:

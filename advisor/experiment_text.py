@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.experiment_values import lower_is_better
-from advisor.trials import QUANTITIES
+from advisor.trials import QUANTITIES, READ, READ_TOTAL_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +78,18 @@ def winner_text(ranking: Ranking, written: Format) -> str:
         f"These {_count(len(together))} of {len(ranking.standings)} sets cannot be told apart; first among "
         f"them is {set_text(first.levels)} with {figure}."
     )
+
+
+def unmeasured_text(ranking: Ranking) -> str:
+    """Return how many trials ran and have no such figure, and why; "" if all have."""
+    count = ranking.unmeasured
+    if not count:
+        return ""
+    trials = "One trial has" if count == 1 else f"{count} trials have"
+    cause = "it could not be measured"
+    if ranking.figure in {READ, READ_TOTAL_S}:
+        cause = "what was read came from this computer's memory, not from the server"
+    return f"{trials} no figure here: {cause}. A set without any is not in the ranking."
 
 
 def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: Format) -> str:

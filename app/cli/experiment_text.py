@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from advisor.experiment_analysis import drifts, ranking
-from advisor.experiment_text import best_line, drift_text, sure_text, winner_text
+from advisor.experiment_text import best_line, drift_text, sure_text, unmeasured_text, winner_text
 from advisor.experiment_values import of_workload, value
 from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import FILE_SIZE, label
@@ -201,7 +201,13 @@ def _ranking(found: Ranking) -> list[str]:
         for standing in found.standings[:_TOP]
     ]
     more = len(found.standings) - _TOP
-    return [title, table(rows), *([f"… and {more} more."] if more > 0 else [])]
+    missing = unmeasured_text(found)
+    return [
+        title,
+        table(rows),
+        *([f"… and {more} more."] if more > 0 else []),
+        *([missing] if missing else []),
+    ]
 
 
 def _amount(work: Work) -> str:

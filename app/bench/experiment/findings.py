@@ -22,6 +22,7 @@ from advisor.experiment_text import (
     place_text,
     row_text,
     steady_text,
+    unmeasured_text,
     winner_text,
 )
 from advisor.experiment_values import levels_of, of_workload, value
@@ -104,6 +105,8 @@ def find(
     ranked = ranking(chosen, figure, chance=chance, counted=counted)
     effect = effects(chosen, figure, chance=chance, counted=counted)
     said: list[tuple[Tone, str]] = [("ok", winner_text(ranked, written))]
+    if missing := unmeasured_text(ranked):
+        said.append(("warn", missing))
     said += _infos(against_text(ranked, base, "The baseline", written))
     if counted and ranked.standings:
         said += _infos(_counted(chosen, ranked, figure, written, experiment.seed))
@@ -120,7 +123,7 @@ def find(
         said += _infos(steady_text(steadiness(tables)))
     if len(levels_of(chosen)) == 1:
         factor = next(iter(levels_of(chosen)))
-        rows = comparison(chosen, factor, base[factor], chance=chance)
+        rows = comparison(chosen, factor, base[factor], chance=chance, figures=(figure,), counted=counted)
         said += _infos(*(comparison_text(row, written) for row in rows))
     said += _troubles(outcomes)
     return Findings(

@@ -22,6 +22,7 @@ from advisor.experiment_text import (
     interval_text,
     place_text,
     steady_text,
+    unmeasured_text,
     winner_text,
 )
 from advisor.experiment_values import levels_of, value
@@ -280,7 +281,13 @@ def test_one_set_that_was_repeated_often_does_not_speak_for_all() -> None:
 def test_a_read_that_came_from_memory_is_counted_as_left_out() -> None:
     outcomes = _run(lambda _: 1e7, {"ac": ["", "noac"]})
     outcomes[0] = _with(outcomes[0], figures={})
-    assert ranking(outcomes, WRITE, chance=random.Random(1)).left_out == 1
+    ranked = ranking(outcomes, WRITE, chance=random.Random(1))
+    assert (ranked.left_out, ranked.unmeasured) == (1, 1)
+    assert unmeasured_text(ranked).startswith("One trial has no figure here: it could not be measured.")
+    none = ranking(outcomes, READ, chance=random.Random(1))
+    assert none.unmeasured == len(outcomes)
+    assert "came from this computer's memory" in unmeasured_text(none)
+    assert unmeasured_text(ranking(outcomes[1:], WRITE, chance=random.Random(1))) == ""
 
 
 def test_a_curve_that_is_flat_chooses_nothing_and_a_table_says_no_difference() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_experiment import experiment
 
+from app.bench.experiment.model import ExperimentPlan, PlannedSet
 from app.errors import AppError, ErrorKind
 from app.history.experiment_report import experiment_to_html
 from app.history.spreadsheet import to_xlsx
@@ -97,6 +98,21 @@ def test_the_report_says_what_was_found() -> None:
     ):
         assert words in html
     assert html.count("<svg") >= 4
+
+
+def test_levels_are_compared_once_for_the_figure_of_each_section() -> None:
+    one = experiment()
+    plan = msgspec.json.decode(one.spec, type=ExperimentPlan)
+    asked = msgspec.structs.replace(plan.experiment, factors=plan.experiment.factors[:1])
+    sets = [PlannedSet(levels={"rsize": size}, options="") for size in asked.factors[0].levels]
+    spec = msgspec.Raw(msgspec.json.encode(msgspec.structs.replace(plan, experiment=asked, sets=sets)))
+    outcomes = [
+        msgspec.structs.replace(outcome, levels={"rsize": outcome.levels["rsize"]})
+        for outcome in one.outcomes
+    ]
+    html = experiment_to_html(msgspec.structs.replace(one, spec=spec, outcomes=outcomes))
+    for label in ("speed to the server", "speed from the server", "time to unmount"):
+        assert html.count(f"one file, {label}: 65536 ") == 1
 
 
 def test_an_experiment_that_has_just_begun() -> None:
