@@ -63,6 +63,8 @@ class Experimenting(QObject):
         self.stopping = False
         self._trial: tuple[str, int] = ("", 0)
         self._seen: list[Struck] | None = None
+        #: Seconds that the trials may take from their start on, None for no limit.
+        self._budget_s: float | None = None
         #: Outcomes on their way into the history.
         self._unkept = 0
 
@@ -114,6 +116,7 @@ class Experimenting(QObject):
             return
         self._clear()
         self._seen = seen
+        self._budget_s = budget_s
         self.share = share
         experiment = recipe.experiment(share, size, seed=secrets.randbelow(2**31))
         self._begin(
@@ -139,31 +142,37 @@ class Experimenting(QObject):
         if plan is None or self.busy or self.number:
             return
         self.state = "running"
+        self.stopping = False
         self.changed.emit()
         call = self._run("history", lambda: keeping.begin(plan))
         call.succeeded.connect(self._on_kept)
         call.failed.connect(self._on_failed)
 
-    def resume(self) -> None:
-        """Run what is left, over the link that the rest was measured over; what failed is tried again."""
+    def resume(self, budget_s: float | None) -> None:
+        """Run what is left, over the link that the rest was measured over; what failed is tried again.
+
+        Args:
+            budget_s: seconds that it may take from now on, None for no limit. A search has what was left of
+                its own.
+        """
         if self.resumable:
+            self._budget_s = budget_s
             self._begin("planning", "hello", None, self._on_hello)
 
-    def open(self, number: int, *, resume: bool = False) -> None:
-        """Look at an experiment of the history, and go on with it if that is wanted."""
-        if self.busy:
-            return
-        call = self._run("history", lambda: keeping.load(number))
-        call.succeeded.connect(self._on_opened)
-        if resume:
-            call.succeeded.connect(self._on_opened_to_resume)
-        call.failed.connect(self.failed)
+    def open(self, number: int) -> None:
+        """Look at an experiment of the history."""
+        self._open(number, self._on_opened)
+
+    def go_on(self, number: int, budget_s: float | None) -> None:
+        """Look at an experiment of the history and run what is left of it, within so many seconds."""
+        self._open(number, partial(self._on_opened_to_resume, budget_s))
 
     def cancel(self) -> None:
         """End what runs; what was measured is kept."""
-        if self._call is not None:
+        if self.busy:
             self.stopping = True
-            self._call.cancel()
+            if self._call is not None:
+                self._call.cancel()
             self.changed.emit()
 
     def forget(self) -> None:
@@ -172,6 +181,13 @@ class Experimenting(QObject):
         self.state = "idle"
         self._clear()
         self.changed.emit()
+
+    def _open(self, number: int, done: Callable[[KeptExperiment], None]) -> None:
+        if self.busy:
+            return
+        call = self._run("history", lambda: keeping.load(number))
+        call.succeeded.connect(done)
+        call.failed.connect(self.failed)
 
     def _clear(self) -> None:
         self.number = 0
@@ -199,10 +215,12 @@ class Experimenting(QObject):
 
     def _run_trials(self) -> None:
         if self.plan is not None:
-            args = ExperimentRunArgs(plan=self.plan, done=list(self.outcomes.values()))
+            done = list(self.outcomes.values())
             if self.searches:
+                args = ExperimentRunArgs(plan=self.plan, done=done)
                 self._begin("running", "experiment.search", args, self._on_best)
             else:
+                args = ExperimentRunArgs(plan=self.plan, done=done, budget_s=self._budget_s)
                 self._begin("running", "experiment.run", args, self._on_result)
 
     # What happens
@@ -229,12 +247,18 @@ class Experimenting(QObject):
             self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
         self._run_trials()
 
-    def _on_opened_to_resume(self, _kept: KeptExperiment) -> None:
-        self.resume()
+    def _on_opened_to_resume(self, budget_s: float | None, kept: KeptExperiment) -> None:
+        self._on_opened(kept)
+        self.resume(budget_s)
 
     def _on_kept(self, number: int) -> None:
         self.number = number
-        self._run_trials()
+        if self.stopping:  # before there was anything to cancel
+            self.state = "idle"
+            self.stopping = False
+            self.changed.emit()
+        else:
+            self._run_trials()
 
     def _on_opened(self, kept: KeptExperiment) -> None:
         self._clear()

@@ -70,6 +70,21 @@ def opened(driver: Driver) -> None:
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
 
 
+def within(driver: Driver, text: str) -> None:
+    """Choose how long it may take."""
+    budget = combo(driver, "experiment-budget")
+    assert budget.findText(text) >= 0
+    budget.setCurrentIndex(budget.findText(text))
+
+
+def look_at_earlier(driver: Driver) -> None:
+    """Open the latest of the history."""
+    earlier = combo(driver, "experiment-earlier")
+    driver.wait(lambda: earlier.count() == 2)
+    earlier.setCurrentIndex(1)
+    earlier.activated.emit(1)
+
+
 def planned(driver: Driver) -> None:
     opened(driver)
     driver.click("experiment-plan")
@@ -163,14 +178,13 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
 def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> None:
     opened(driver)
     combo(driver, "experiment-recipe").setCurrentIndex(5)
-    budget = combo(driver, "experiment-budget")
-    budget.setCurrentIndex(budget.findText("10 GiB over the network"))
+    within(driver, "10 GiB over the network")
     driver.click("experiment-plan")
     driver.wait(lambda: bool(fake.asked("experiment.best")))
     (args,) = fake.asked("experiment.best")
     assert (args.budget_bytes, args.budget_s) == (10 * 2**30, 86400.0)
     combo(driver, "experiment-recipe").setCurrentIndex(0)
-    assert budget.findText("10 GiB over the network") < 0
+    assert combo(driver, "experiment-budget").findText("10 GiB over the network") < 0
 
 
 def stopped(recipe: str, *, link: str | None = None) -> None:
@@ -215,10 +229,7 @@ def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) ->
 def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
     stopped(SEARCH)
     opened(driver)
-    earlier = combo(driver, "experiment-earlier")
-    driver.wait(lambda: earlier.count() == 2)
-    earlier.setCurrentIndex(1)
-    earlier.activated.emit(1)
+    look_at_earlier(driver)
     driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-warn")))
     assert any(text.startswith("Too few trials to tell") for text in said(driver, "experiment-warn"))
     assert driver.sees("experiment-answer")
@@ -234,15 +245,60 @@ def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHo
     assert fake.asked("experiment.run") == []
 
 
+def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
+    stopped("", link="wan")
+    opened(driver)
+    look_at_earlier(driver)
+    driver.wait(lambda: driver.sees("experiment-start"))
+    driver.click("experiment-start")
+    driver.wait(lambda: "lab's link wan" in driver.message())
+    assert fake.asked("experiment.run") == []
+
+
+def test_stop_counts_before_the_first_trial_too(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    experimenting = driver.window._detail.experiment._experimenting
+    experimenting.start()
+    experimenting.cancel()  # while it is being written into the history
+    driver.wait(lambda: not experimenting.busy)
+    assert experimenting.number == 1
+    assert fake.asked("experiment.run") == []
+    assert driver.sees("experiment-start")
+
+
+def test_the_time_chosen_limits_the_run_and_what_is_left_of_it(driver: Driver, fake: FakeHost) -> None:
+    fake.experiment = HERE
+    opened(driver)
+    within(driver, "15 minutes")
+    driver.click("experiment-plan")
+    driver.wait(lambda: driver.sees("experiment-start"))
+    fake.hold.clear()
+    driver.click("experiment-start")
+    driver.wait(lambda: "Trial 1 of 18" in driver.text_of("experiment-progress"))
+    driver.click("experiment-stop")
+    driver.wait(lambda: driver.sees("experiment-start"))
+    fake.hold.set()
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    assert [args.budget_s for args in fake.asked("experiment.run")] == [900.0, 900.0]
+
+
+def test_the_time_chosen_limits_one_of_the_history(driver: Driver, fake: FakeHost) -> None:
+    stopped("")
+    opened(driver)
+    driver.wait(lambda: driver.sees("experiment-continue"))
+    within(driver, "2 minutes")
+    driver.click("experiment-continue")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    assert [args.budget_s for args in fake.asked("experiment.run")] == [120.0]
+
+
 def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
     number = keeping.begin(PLAN)
     for outcome in outcomes():
         keeping.keep(number, outcome)
     opened(driver)
-    earlier = combo(driver, "experiment-earlier")
-    driver.wait(lambda: earlier.count() == 2)
-    earlier.setCurrentIndex(1)
-    earlier.activated.emit(1)
+    look_at_earlier(driver)
     driver.wait(lambda: bool(said(driver, "experiment-ok")))
     assert not driver.sees("experiment-start")
 

@@ -74,7 +74,7 @@ class ExperimentPanel(QWidget):
         self._setup.plan_clicked.connect(self._on_plan)
         self._setup.stop_clicked.connect(self._experimenting.cancel)
         self._setup.earlier_chosen.connect(self._experimenting.open)
-        self._setup.continue_clicked.connect(partial(self._experimenting.open, resume=True))
+        self._setup.continue_clicked.connect(self._on_continue)
         self._setup.new_clicked.connect(self._on_new)
         self._setup.edit_clicked.connect(self._on_edit)
         self._setup.remove_clicked.connect(self._on_remove)
@@ -224,9 +224,12 @@ class ExperimentPanel(QWidget):
 
     def _on_start(self) -> None:
         if self._experimenting.number:
-            self._experimenting.resume()
+            self._experimenting.resume(self._setup.budget_s)
         else:
             self._experimenting.start()
+
+    def _on_continue(self, number: int) -> None:
+        self._experimenting.go_on(number, self._setup.budget_s)
 
     def _on_export(self, kind: Format) -> None:
         self._keeping.ask_export_experiment(self._experimenting.number, kind)

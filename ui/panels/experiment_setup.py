@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from app.units import format_size
 from ui.models.history_model import when
-from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.labels import plain_label
 from ui.widgets.option_editor import CalmComboBox
 from ui.widgets.study_view import StudyView
 
@@ -127,36 +127,40 @@ class ExperimentSetup(QWidget):
         self._budget.setCurrentIndex(_MINUTES.index(_USUAL) if searches else 0)
 
     def _lay_out(self) -> None:
-        choices = QHBoxLayout()
-        choices.setSpacing(8)
-        rows = [
-            (self.tr("&Experiment"), self._recipe, 3),
-            (self.tr("&Size"), self._size, 1),
-            (self.tr("&Within"), self._budget, 1),
+        # Rows that fit a narrow window, too.
+        what, extent, earlier = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        fields: list[tuple[QHBoxLayout, str, CalmComboBox]] = [
+            (what, self.tr("&Experiment"), self._recipe),
+            (extent, self.tr("&Size"), self._size),
+            (extent, self.tr("&Within"), self._budget),
+            (earlier, self.tr("Ea&rlier"), self._earlier),
         ]
-        for text, box, stretch in rows:
+        for row, text, box in fields:
             label = QLabel(text)
             label.setBuddy(box)
             if box is self._size:
                 self._size_label = label
-            choices.addWidget(label)
-            choices.addWidget(box, stretch)
+            row.setSpacing(8)
+            row.addWidget(label)
+            row.addWidget(box, 1)
+        for box in (self._recipe, self._earlier):
+            box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         actions = QHBoxLayout()
         for button in (self._plan, self._new, self._change, self._remove):
             actions.addWidget(button)
         actions.addStretch(1)
-        actions.addWidget(MutedLabel(self.tr("Earlier:")))
-        actions.addWidget(self._earlier)
         goes_on = QHBoxLayout()
         goes_on.addWidget(self._unfinished, 1)
         goes_on.addWidget(self._continue)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(goes_on)
-        layout.addLayout(choices)
+        layout.addLayout(what)
+        layout.addLayout(extent)
         layout.addWidget(self._text)
         layout.addWidget(self._study)
         layout.addLayout(actions)
+        layout.addLayout(earlier)
 
     # What the panel tells
 
