@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +19,7 @@ from app.bench.private_mount import PrivateMount
 from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
+from app.mounts.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -33,19 +35,24 @@ if TYPE_CHECKING:
         ExperimentResult,
         ExperimentRunArgs,
     )
+    from app.mounts.model import MountTable
     from app.tasks import CancelToken
 
 
 class Experimenting:
     """The experiments of one host; methods take (args, context) and return the verb's result."""
 
-    def __init__(self, lab_link: Callable[[], LinkFacts | None]) -> None:
+    def __init__(
+        self, lab_link: Callable[[], LinkFacts | None], table: Callable[[], MountTable] = read_table
+    ) -> None:
         """Create it.
 
         Args:
             lab_link: returns the link that the lab emulates now, None on any other host.
+            table: returns the mounts of this host.
         """
         self._lab_link = lab_link
+        self._table = table
         # One session for all mounts of a run: the person is asked once.
         self._bench = BenchSession()
         self._busy = threading.Lock()
@@ -80,7 +87,9 @@ class Experimenting:
     def best(self, args: BestArgs, context: Context) -> BestResult:
         """Find the best setting within a time; the candidates, and each outcome, are events."""
         with self._alone():
-            hands = self._hands(args.share, facts=True)
+            hands = replace(
+                self._hands(args.share, facts=True), read_ahead_kb=_read_ahead_kb(self._table(), args.share)
+            )
 
             def tell(event: ExperimentEvent) -> None:
                 if event.plan is not None:
@@ -122,3 +131,11 @@ class Experimenting:
             )
 
         return Hands(open=open_mount, facts=known, link=link)
+
+
+def _read_ahead_kb(table: MountTable, share: str) -> int | None:
+    """Return the readahead of a share's mount in use, KiB; None if it is not mounted, or nobody knows."""
+    return next(
+        (row.active.read_ahead_kb for row in table.mounts if row.share == share and row.active is not None),
+        None,
+    )

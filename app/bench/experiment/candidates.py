@@ -134,7 +134,7 @@ def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
     parse_share(args.share)
     factors = args.factors or list(FACTORS)
     asked = to_mount(parse_options(args.options))
-    current = {factor.name: _level(factor.name, asked) for factor in factors}
+    current = {factor.name: _level(factor.name, asked, hands.read_ahead_kb) for factor in factors}
     for name in [TRANSFER_SIZE, *(factor.name for factor in factors)]:
         for option in ("rsize", "wsize") if name == TRANSFER_SIZE else (name,):
             asked.remove(option)
@@ -229,10 +229,10 @@ def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
     return {key: value for key, value in made.items() if key not in unclear} | named
 
 
-def _level(name: str, options: MountOptions) -> str:
-    """Return the level that an option string stands for."""
+def _level(name: str, options: MountOptions, read_ahead_kb: int | None) -> str:
+    """Return the level that an option string and a mount's readahead stand for."""
     if name == READ_AHEAD:
-        return _READ_AHEAD
+        return _READ_AHEAD if read_ahead_kb is None else str(read_ahead_kb)
     if name == TRANSFER_SIZE:
         read, write = options.get("rsize"), options.get("wsize")
         return read if read is not None and read == write else DEFAULT

@@ -57,9 +57,11 @@ class Hands:
         facts: of link, server and client.
         link: the emulated link, None on any other host.
         now: a monotonic clock, seconds.
+        read_ahead_kb: of the share's mount in use, KiB; None if there is none.
     """
 
     open: Callable[[str, int | None, CancelToken], OpenMount]
     facts: Facts
     link: LinkFacts | None = None
     now: Callable[[], float] = time.monotonic
+    read_ahead_kb: int | None = None

@@ -31,6 +31,7 @@ class World:
         unwritable: what a test says there, None if it works.
         speed: bytes a second of a mount with these effective values.
         trial_s: how long each copy takes on the world's clock.
+        read_ahead_kb: of the share's mount in use, None if there is none.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class World:
         self.free: int | None = 10**12
         self.speed: Callable[[dict[str, str]], float] = lambda values: 1e6
         self.trial_s = 1.0
+        self.read_ahead_kb: int | None = None
         self.time = 0.0
         self.opened: list[str] = []
         self.closed = 0
@@ -54,7 +56,9 @@ class World:
         )
 
     def hands(self) -> Hands:
-        return Hands(open=self.open, facts=self.facts, now=lambda: self.time)
+        return Hands(
+            open=self.open, facts=self.facts, now=lambda: self.time, read_ahead_kb=self.read_ahead_kb
+        )
 
     def open(self, options: str, read_ahead_kb: int | None, token: CancelToken) -> Mount:
         token.check()

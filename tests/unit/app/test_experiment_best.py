@@ -92,6 +92,19 @@ def test_the_current_setting_is_measured_as_what_comes_out_the_same() -> None:
     assert result.answer.current == result.answer.default
 
 
+@pytest.mark.parametrize(("in_use", "level"), [(512, "512"), (8192, "8192"), (0, "0"), (None, "128")])
+def test_the_present_setting_has_the_readahead_of_the_mount(in_use: int | None, level: str) -> None:
+    here = world()
+    here.read_ahead_kb = in_use
+    result, events = search(here, options="nconnect=2", budget_s=300.0)
+    plan, outcomes = told(events)
+    assert plan.current == {"transfer_size": "default", "nconnect": "2", "read_ahead_kb": level}
+    assert plan.sets[0].levels["read_ahead_kb"] == "128"  # the kernel's own
+    assert result.answer.current is not None
+    assert result.answer.current.levels == plan.current
+    assert any(outcome.levels == plan.current for outcome in outcomes)
+
+
 def test_a_server_that_dies_ends_it_with_what_is_known() -> None:
     here = world()
 
