@@ -111,11 +111,13 @@ def _aims(runs: Runs) -> str:
 
 def _curves(fresh: Runs) -> str:
     """Return the table of regrets as a function of the trials."""
-    parts = list(dict.fromkeys(part for runs in fresh.values() for part in runs[0].regrets["race"]))
+    seen = {float(part) for runs in fresh.values() for part in runs[0].regrets["race"]}
+    parts = [f"{part:g}" for part in sorted(seen)]
+    counts = {part: max(len(_of(runs, "race", part)) for runs in fresh.values()) for part in parts}
     lines = [
-        "Per cent: the median, and what 95 of 100 runs stay below.",
+        "Per cent by part of all combinations' trials: the median, and what 95 of 100 runs stay below.",
         "",
-        "| surface | method | " + " | ".join(f"{part} % of trials" for part in parts) + " |",
+        "| surface | method | " + " | ".join(f"{part} %, {counts[part]} runs" for part in parts) + " |",
         "|---|---|" + "---|" * len(parts),
     ]
     for name, runs in fresh.items():
