@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 #: The guest's terminal driver holds 4096 bytes. What comes faster than it is read stops the line for good: of
 #: User-Mode Linux 6.1, requests of 30,000 bytes at once hung, and of 400,000 bytes in these pieces none did.
-#: With a pause of 2 ms a search that was gone on with on a busy machine hung; that was seen once, and that the
-#: guest was not let read in time is not proven.
+#: With a pause of 2 ms a resumed search hung on a busy machine; that was seen once, and why is not proven.
 _PIECE = 1024
 _PAUSE_S = 0.01
 
