@@ -108,6 +108,8 @@ def _check_work(work: RecipeWork, where: list[str], bad: _Bad) -> None:
             raise bad([*where, key], str(error)) from error
         if size < 1:
             raise bad([*where, key], "it must be at least one byte.")
+    if work.kind in {"own", "grid"}:
+        raise bad([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
     if work.count < 1 or work.quick_count < 0:
         raise bad([*where, "count"], "the number of files must be at least one.")
     if work.count > 1 and work.kind not in {"files", "streams"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,20 @@ import pytest
 from experiment_world import World
 
 from app.bench.experiment.cookbook import delete_recipe, find_recipe, own_folder, recipes, save_recipe
-from app.bench.experiment.factors import ELSEWHERE, GONE, mounting, normal, spec_of
+from app.bench.experiment.factors import (
+    CACHE_MODE,
+    ELSEWHERE,
+    GONE,
+    OF_THE_TEST,
+    READ_AHEAD,
+    TRANSFER_SIZE,
+    mounting,
+    normal,
+    spec_of,
+)
 from app.bench.experiment.guess import guess
 from app.bench.experiment.model import Factor
+from app.bench.experiment.recipe import Extent, Recipe, RecipeFactor, RecipeWork, Study
 from app.bench.experiment.recipe_text import parse_recipe
 from app.bench.experiment.recipe_toml import recipe_toml
 from app.bench.experiment.sets import combinations
@@ -118,6 +130,8 @@ def test_sizes_are_kept_as_bytes() -> None:
         ('"default"]\n', '"default"]\nsteps = 3\n', 7, "steps"),
         ('size = "4M"', 'size = "many"', 10, "many"),
         ('size = "4M"', 'size = "4M"\ncount = 3', 11, "count"),
+        ('size = "4M"', 'size = "4M"\nkind = "own"', 11, "kind"),
+        ('size = "4M"', 'size = "4M"\nkind = "grid"', 11, "kind"),
         ('options = "vers=4.2"', 'options = "vers=9"', 2, "options"),
         ('options = "vers=4.2"', 'strategy = "rows"', 2, "rows"),
         ('options = "vers=4.2"', 'strategy = "best"', 2, "strategy"),
@@ -134,6 +148,20 @@ def test_a_mistake_is_named_by_file_line_and_key(old: str, new: str, line: int, 
     assert "mine.toml" in caught.value.message
     assert f"line {line}" in caught.value.message
     assert word in caught.value.message
+
+
+def test_the_manual_describes_every_key_and_its_example_is_a_recipe() -> None:
+    page = (Path(__file__).parents[3] / "packaging/mountwright.1").read_text(encoding="utf-8")
+    section = page.partition(".Sh RECIPES\n")[2].partition("\n.Sh ")[0]
+    example, _, keys = section.partition(".Bd -literal -offset indent\n")[2].partition(".Ed\n")
+    recipe = parse_recipe(example, "manual")
+    assert [len(factor.levels) for factor in recipe.experiment("nas:/x").factors] == [3, 2]
+    assert [work.count for work in recipe.experiment("nas:/x", "quick").workloads] == [1, 100]
+    for part in (Recipe, RecipeFactor, RecipeWork, Extent, Study):
+        for field in set(part.__struct_fields__) - ({"own"} if part is Recipe else set()):
+            assert re.search(rf"^\.(Cm|It Cm) .*\b{field}\b", keys, re.MULTILINE), field
+    for factor in OF_THE_TEST | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}:
+        assert re.search(rf"^\.Cm .*\b{factor}\b", keys, re.MULTILINE), factor
 
 
 def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
