@@ -148,8 +148,17 @@ class PrivateMount:
         token: CancelToken,
         emit: Callable[[TestEvent], None],
         link: LinkFacts | None = None,
+        *,
+        round_trip: bool = True,
     ) -> TestResult:
         """Run a test in the mount, as the user; its path is taken below the mount's root.
+
+        Args:
+            spec: the test.
+            token: ends it.
+            emit: gets phases and samples.
+            link: as for :func:`app.bench.run.run_test`.
+            round_trip: likewise.
 
         Raises:
             AppError: as :func:`app.bench.run.run_test`.
@@ -165,6 +174,7 @@ class PrivateMount:
                 token,
                 emit,
                 link=link,
+                round_trip=round_trip,
                 table=self._table,
                 remount=remount,
                 launch=self._start,

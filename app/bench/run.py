@@ -62,6 +62,7 @@ def run_test(
     emit: Callable[[TestEvent], None],
     *,
     link: LinkFacts | None = None,
+    round_trip: bool = True,
     table: Callable[[], MountTable] = read_table,
     remount: Callable[[Where | None], None] | None = None,
     launch: Callable[..., Child] | None = None,
@@ -74,6 +75,7 @@ def run_test(
         emit: gets phases and samples, on this thread.
         link: the emulated link, None to find out about the way to the server. A read faster than the link
             can be is flagged.
+        round_trip: time it, which takes up to a second on a long way; otherwise the result does not have it.
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
@@ -95,7 +97,7 @@ def run_test(
     nfs = where is not None and where.nfs
     if not nfs:
         notes.insert(0, _UNCHECKED)
-    link = _find_link(where, link)
+    link = _find_link(where, link, round_trip=round_trip)
     reads, cache = judged_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
@@ -129,10 +131,12 @@ def run_test(
     )
 
 
-def _find_link(where: Where | None, override: LinkFacts | None) -> LinkFacts | None:
+def _find_link(where: Where | None, override: LinkFacts | None, *, round_trip: bool) -> LinkFacts | None:
     """Return the way to the server as it is now that nothing is copied, measured in a second at most."""
     address, port = where.server if where is not None and where.nfs else ("", 0)
-    return link_to(address, port, override=override) if address else override
+    if not address:
+        return override
+    return link_to(address, port, override=override, **({} if round_trip else {"seconds": 0.0}))
 
 
 def look_at(

@@ -31,6 +31,8 @@ class OpenMount(Protocol):
         token: CancelToken,
         emit: Callable[[TestEvent], None],
         link: LinkFacts | None = None,
+        *,
+        round_trip: bool = True,
     ) -> TestResult:
         """Run a test below the mount's root."""
         ...

@@ -98,7 +98,7 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
             own.cancel()
 
     try:
-        result = mount.run_test(spec_of(work, one.levels), own, pass_on, hands.link)
+        result = mount.run_test(spec_of(work, one.levels), own, pass_on, hands.link, round_trip=False)
     except AppError as error:
         if token.cancelled:
             mount.abandon()

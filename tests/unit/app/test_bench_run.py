@@ -392,11 +392,11 @@ def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
 def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, int]] = []
+    asked: list[tuple[str, int, float]] = []
 
-    def link_to(address: str, port: int, *, override: LinkFacts | None) -> LinkFacts:
+    def link_to(address: str, port: int, *, override: LinkFacts | None, seconds: float = 1.0) -> LinkFacts:
         assert override is None
-        asked.append((address, port))
+        asked.append((address, port, seconds))
         return LinkFacts(name="eth0", rate_bps=1e6)
 
     def find_mount(_fd: int) -> Where:
@@ -421,10 +421,15 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
 
     monkeypatch.setattr(run._Run, "result", on_nfs)
     result, _ = do(tmp_path, direction="read")
-    assert asked == [("192.0.2.7", 2050)]
+    assert asked == [("192.0.2.7", 2050, 1.0)]
     assert result.link == LinkFacts(name="eth0", rate_bps=1e6)
     assert result.cache is not None
     assert result.cache.cached
     assert result.read is not None
     assert result.read.cached
     assert any("faster than the link" in note for note in result.notes)
+    # Where nobody asks for the round trip, the rest of the way is found all the same.
+    spec = TestSpec(path=str(tmp_path), size=4096, direction="read")
+    untimed = run.run_test(spec, CancelToken(), lambda _event: None, round_trip=False)
+    assert asked[1:] == [("192.0.2.7", 2050, 0.0)]
+    assert untimed.link == result.link

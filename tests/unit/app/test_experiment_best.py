@@ -295,7 +295,7 @@ def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest
     copied: list[int] = []
 
     def copy(mount: Mount, spec: object, token: CancelToken, emit: Callable[[TestEvent], None],
-             link: object = None) -> object:  # fmt: skip
+             link: object = None, **round_trip: bool) -> object:  # fmt: skip
         copied.append(0)
         speed = here.speed(mount.effective)
         for way in ("write", "read") if direction != "write" else ("write",):
@@ -304,7 +304,7 @@ def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest
                 emit(TestEvent(direction=way, phase=way, sample=sample))  # type: ignore[arg-type]
                 token.check()
                 copied[-1] += 1
-        return run_whole(mount, spec, token, emit, link)  # type: ignore[arg-type]
+        return run_whole(mount, spec, token, emit, link, **round_trip)  # type: ignore[arg-type]
 
     run_whole = Mount.run_test
     monkeypatch.setattr(Mount, "run_test", copy)
