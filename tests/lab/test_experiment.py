@@ -24,6 +24,7 @@ from app.bench.experiment.model import (
 )
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
+from app.mounts.change import ApplyArgs
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
@@ -142,18 +143,25 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
         if len(outcomes) == 2 and event.phase == "trial":
             enough.set()
 
-    call = lab.client.submit("experiment.best", args, take)
-    assert enough.wait(60)
-    call.cancel()
-    with pytest.raises(AppError) as caught:
-        call.result(30)
+    beside = ApplyArgs(share=lab.share, mount_point="/mnt/beside", options="vers=4.2", read_ahead_kb=512)
+    lab.client.submit("mounts.apply", beside).result(60)
+    try:
+        call = lab.client.submit("experiment.best", args, take)
+        assert enough.wait(60)
+        call.cancel()
+        with pytest.raises(AppError) as caught:
+            call.result(30)
+    finally:
+        lab.client.submit("mounts.unmount", UnmountArgs(mount_point="/mnt/beside")).result(60)
     assert caught.value.kind is ErrorKind.CANCELLED
+    # The readahead of the mount in use is the present setting's.
+    assert plans[0].current == {"rsize": "1024", "read_ahead_kb": "512"}
     rest = ExperimentRunArgs(plan=plans[0], done=outcomes.copy())
     result: BestResult = lab.client.submit("experiment.search", rest, take).result(110)
     answer = result.answer
     assert [outcome.order for outcome in outcomes] == list(range(answer.trials))
     assert outcomes[-1].left_s == 0
-    assert answer.candidates == len(result.plan.sets) == 4
+    assert answer.candidates == len(result.plan.sets) == 6
     assert {outcome.state for outcome in outcomes} <= {"ok", "skipped"}
     assert result.struck == []
     assert answer.current is None or answer.current.levels["rsize"] == "1024"
