@@ -41,7 +41,7 @@ def main() -> None:
     plot, timeline = LivePlot(), Timeline()
     width, height = (int(part) for part in args.size.split("x"))
     plot.resize(width, height)
-    plot.set_limit(117e6)
+    plot.set_limits({"write": 117e6})
     plot.show()
 
     def feed(number: int) -> None:

@@ -68,13 +68,22 @@ def test_scales_fit_what_is_drawn(plot: LivePlot) -> None:
 
 
 def test_the_links_limit_is_in_view_while_it_means_something(plot: LivePlot) -> None:
-    plot.set_limit(11.8e6)
+    plot.set_limits({"write": 11.8e6})
     assert plot.top() >= 11.8e6
     plot.draw(run(10e6, 1))
     assert plot.top() >= 11.8e6
-    plot.set_limit(1e9)
+    plot.set_limits({"write": 1e9})
     plot.draw(run(10e6, 1))
     assert plot.top() < 1e9
+
+
+def test_each_way_has_the_limit_of_its_own(plot: LivePlot) -> None:
+    plot.set_limits({"write": 1.2e6, "read": 5.9e6})
+    assert plot.top() >= 5.9e6
+    plot.draw(run(1.1e6, 1))
+    assert plot.top() < 5.9e6  # what is five times as fast as anything drawn is not kept in view
+    plot.draw(run(1.2e6, 1))
+    assert plot.top() >= 5.9e6
 
 
 def test_the_warm_up_is_drawn_pale_and_repeats_are_numbered(plot: LivePlot) -> None:
@@ -163,7 +172,7 @@ def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
 def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> None:
     """Nothing of what a sample changes is forgotten: curves, averages, areas, marks and numbers."""
     timeline = Timeline(warm_up=True)
-    plot.set_limit(50e6)
+    plot.set_limits({"write": 50e6})
     ways: tuple[Way, ...] = ("write", "read")
     for number in range(2):
         for way in ways:

@@ -135,3 +135,19 @@ def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost
     finally:
         SPEED_UNITS.choose(SpeedUnit.BYTES)
     assert "1 MB/s" in driver.text_of("live-said")
+
+
+def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(1)]
+    driver.window.resize(760, 560)
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-said") != "")
+    legend = driver.window._detail.live._legend
+    for label in legend._labels.values():
+        driver.wait(lambda label=label: label.visibleRegion().boundingRect() == label.rect())
+        assert label.width() >= label.sizeHint().width()
+    legend._figure("write", "x" * 60)
+    legend.show_marks(LiveWindow().timeline())
+    labels = legend._labels.values()  # one below the other now
+    driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 from fake_host import FakeHost, mounted, result, transfer
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QSpinBox
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QScrollArea, QSpinBox
 
 from advisor.bottleneck import Bottleneck
 from advisor.facts import LinkFacts
@@ -96,6 +97,42 @@ def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> 
     (spec,) = fake.asked("test.run")
     assert (spec.size, spec.direction, spec.repeats, spec.workload) == (4 * 2**20, "write", 1, "file")
     assert spec.cache == "fresh-mount"
+
+
+def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    driver.open()
+    driver.tab("Quick test")
+    start = driver.find(QPushButton, "start")
+    wide = start.y()
+    driver.window.resize(760, 560)
+    panel = driver.window._detail.quick_test
+    driver.wait(lambda: start.y() > wide)
+    assert start.visibleRegion().boundingRect() == start.rect()
+    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    driver.wait(panel._result.isVisible)
+    (scroll,) = panel.findChildren(QScrollArea)
+    driver.wait(lambda: scroll.horizontalScrollBar().maximum() == 0)
+    assert start.visibleRegion().boundingRect() == start.rect()
+    driver.window.resize(1100, 800)
+    driver.wait(lambda: start.y() == wide)
+
+
+def test_each_way_is_compared_with_what_the_link_carries_that_way(driver: Driver, fake: FakeHost) -> None:
+    fake.link = replace(fake.link, rate_bps=50e6, up_bps=10e6)
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("results"))
+    shown = driver.window._detail.quick_test._plot
+    limits = shown.plot._references.limits
+    assert 5.5 < limits["read"] / 1e6 < 6.25
+    assert 1.1 < limits["write"] / 1e6 < 1.25
+    text = shown._legend._marks["limit"].label.text()
+    assert text.startswith("the link carries at most 1.")
+    assert "there, 5." in text
 
 
 def test_many_small_files(driver: Driver, fake: FakeHost) -> None:

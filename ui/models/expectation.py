@@ -66,3 +66,14 @@ def best_text(best: Mapping[Way, float]) -> str:
         return ""
     text = QCoreApplication.translate("expectation", "Dotted: the best before this test, {speeds}.")
     return text.format(speeds=", ".join(parts))
+
+
+def limit_text(limits: Mapping[Way, float]) -> str:
+    """Return the most that the link can carry in words, once if both ways are alike; "" for nothing."""
+    if not limits:
+        return ""
+    if len(set(limits.values())) == 1:
+        text = QCoreApplication.translate("expectation", "the link carries at most {speed}")
+        return text.format(speed=speed_text(next(iter(limits.values()))))
+    text = QCoreApplication.translate("expectation", "the link carries at most {up} there, {down} back")
+    return text.format(up=speed_text(limits["write"]), down=speed_text(limits["read"]))

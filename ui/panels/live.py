@@ -46,7 +46,7 @@ class LivePanel(QWidget):
         self._window = LiveWindow()
         self._plot: Any = None
         self._values: dict[str, QLabel] = {}
-        self._said = plain_label()
+        self._said = plain_label(wrap=True)
         self._said.setObjectName("live-said")
         self._legend = Legend()
         self._plot_box = QFrame()
@@ -66,11 +66,10 @@ class LivePanel(QWidget):
         layout.setContentsMargins(16, 14, 16, 14)
         layout.setSpacing(10)
         top = QHBoxLayout()
-        top.addWidget(self._legend)
-        top.addStretch(1)
-        top.addWidget(self._said)
+        top.addWidget(self._said, 1)
         top.addWidget(UnitChoice())
         layout.addLayout(top)
+        layout.addWidget(self._legend)
         layout.addWidget(self._plot_box, 1)
         layout.addLayout(self._figures())
         layout.addWidget(heading(self.tr("Operations"), scale=1.0))

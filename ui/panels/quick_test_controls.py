@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
@@ -16,6 +16,8 @@ from ui import theme
 from ui.widgets.labels import enlarge
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from app.bench.grid_model import Pattern
     from app.bench.result import CacheMethod, Direction, Preset, Workload
     from ui.models.test_target import TestTarget
@@ -24,6 +26,8 @@ _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
 #: Sizes of small files, and how many there are unless a preset chooses: those of the old measurements.
 _SMALL = {2**20: 100, 4096: 1000}
 _COUNTS = (10, 100, 1000, 5000)
+#: Pixels between two columns.
+_GAP = 14
 #: As many repeats as a 95 % interval needs.
 _REPEATS = 6
 _PATTERNS: dict[Direction, tuple[Pattern, ...]] = {
@@ -89,6 +93,7 @@ class QuickTestControls(QWidget):
         enlarge(self._button, 1.25, bold=True)
         self._button.clicked.connect(self._on_button)
         self._labels: dict[QWidget, QLabel] = {}
+        self._grid = QGridLayout(self)
         self._lay_out()
         self._workload.currentIndexChanged.connect(self._on_workload)
         self._duration.currentIndexChanged.connect(self._show_fields)
@@ -100,27 +105,56 @@ class QuickTestControls(QWidget):
         self._colour()
 
     def _lay_out(self) -> None:
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(3)
-        places: list[tuple[str, QWidget, int, int]] = [
-            (self.tr("Co&py"), self._workload, 0, 0), (self.tr("&Direction"), self._direction, 0, 1),
-            (self.tr("How &long"), self._duration, 0, 2), (self.tr("Client's cac&he"), self._cache, 2, 0),
-            (self.tr("Si&ze"), self._size, 2, 1), (self.tr("&Number of files"), self._count, 2, 1),
-            (self.tr("&Repeats"), self._repeats, 2, 2), (self.tr("F&ile or folder"), self._source, 4, 0),
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(_GAP)
+        self._grid.setVerticalSpacing(3)
+        texts: list[tuple[str, QWidget]] = [
+            (self.tr("Co&py"), self._workload), (self.tr("&Direction"), self._direction),
+            (self.tr("How &long"), self._duration), (self.tr("Client's cac&he"), self._cache),
+            (self.tr("Si&ze"), self._size), (self.tr("&Number of files"), self._count),
+            (self.tr("&Repeats"), self._repeats), (self.tr("F&ile or folder"), self._source),
         ]  # fmt: skip
-        for text, field, row, column in places:
+        for text, field in texts:
             label = QLabel(text)
             label.setBuddy(field)
             field.setAccessibleName(text.replace("&", ""))
             self._labels[field] = label
-            grid.addWidget(label, row, column)
-            grid.addWidget(field, row + 1, column, 1, 3 if field is self._source else 1)
-        grid.setColumnStretch(3, 1)
         metrics = self._button.fontMetrics()
         self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.6))
-        grid.addWidget(self._button, 0, 4, 4, 1)
+        self._place(narrow=False)
+
+    def _place(self, *, narrow: bool) -> None:
+        """Put the fields in three columns with the button beside them, or in two with it below."""
+        self._narrow = narrow
+        grid = self._grid
+        for field, (row, column) in self._places(narrow=narrow).items():
+            grid.addWidget(self._labels[field], row, column)
+            grid.addWidget(field, row + 1, column, 1, 3 if field is self._source else 1)
+        grid.setColumnStretch(3, 1)
+        if narrow:
+            grid.addWidget(self._button, 8, 0, 1, 4, Qt.AlignmentFlag.AlignLeft)
+        else:
+            grid.addWidget(self._button, 0, 4, 4, 1)
+
+    def _places(self, *, narrow: bool) -> dict[QWidget, tuple[int, int]]:
+        """Return row and column of each field's label."""
+        if narrow:
+            return {
+                self._workload: (0, 0), self._direction: (0, 1), self._duration: (2, 0), self._cache: (2, 1),
+                self._size: (4, 0), self._count: (4, 0), self._repeats: (4, 1), self._source: (6, 0),
+            }  # fmt: skip
+        return {
+            self._workload: (0, 0), self._direction: (0, 1), self._duration: (0, 2), self._cache: (2, 0),
+            self._size: (2, 1), self._count: (2, 1), self._repeats: (2, 2), self._source: (4, 0),
+        }  # fmt: skip
+
+    def _needed(self, *, narrow: bool) -> int:
+        """Return how wide all is so, also with the fields that are hidden now."""
+        columns: dict[int, int] = {}
+        for field, (_row, column) in self._places(narrow=narrow).items():
+            columns[column] = max(columns.get(column, 0), field.minimumSizeHint().width())
+        button = 0 if narrow else _GAP + self._button.minimumWidth()
+        return sum(columns.values()) + _GAP * len(columns) + button
 
     def _spec(self, target: TestTarget) -> TestSpec:
         """Return what was chosen; a preset still chooses sizes and repeats."""
@@ -212,6 +246,17 @@ class QuickTestControls(QWidget):
                    QPalette.ColorRole.ButtonText)  # fmt: skip
 
     # Qt overrides
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: as narrow as two columns."""
+        return QSize(self._needed(narrow=True), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width may want another order, so that the button is in sight."""
+        super().resizeEvent(event)
+        narrow = self._needed(narrow=False) > self.width()
+        if narrow != self._narrow:
+            self._place(narrow=narrow)
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""

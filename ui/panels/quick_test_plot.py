@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
 from advisor.facts import payload_rate_bps
 from ui.dialogs.save_plot import SavePlotDialog
-from ui.models.expectation import best_text, expectation_text, expectations
+from ui.models.expectation import best_text, expectation_text, expectations, limit_text
 from ui.models.timeline_csv import timeline_csv
-from ui.speed_units import SPEED_UNITS, speed_text
-from ui.widgets.labels import MutedLabel, plain_label
+from ui.speed_units import SPEED_UNITS
+from ui.widgets.labels import ElidedLabel, MutedLabel
 from ui.widgets.legend import Legend
 from ui.widgets.plot_tools import PlotTools
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QHideEvent, QShowEvent
+    from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 
-    from advisor.facts import Facts
+    from advisor.facts import Facts, LinkFacts
     from app.mounts.model import Mount
     from ui.dialogs.copy_as import Run
     from ui.models.test_run import TestRun
     from ui.models.timeline import Way
 
 _FRAME_MS = 40
+#: Letters of the progress that have to be seen.
+_LETTERS = 40
 #: Figures that change with every frame cannot be read.
 _FRAMES_A_FIGURE = 5
 
@@ -51,7 +53,7 @@ class QuickTestPlot(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(_FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
-        self._progress = plain_label()
+        self._progress = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self._progress.setObjectName("progress")
         self._tools = PlotTools()
         self._tools.pause_changed.connect(self._on_pause)
@@ -75,7 +77,7 @@ class QuickTestPlot(QWidget):
         sheet.addWidget(self._expected)
         sheet.addWidget(self._box, 1)
         self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * 14)
-        top = QHBoxLayout()
+        self._top = top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         top.addWidget(self._progress, 1)
         top.addWidget(self._tools)
         layout = QVBoxLayout(self)
@@ -134,16 +136,20 @@ class QuickTestPlot(QWidget):
         link = self._facts.link if self._facts else None
         if link is None and run.result is not None:
             link = run.result.link  # of a share that nobody asked about before the test
-        # Of both ways the faster: the limit is of the whole plot.
-        way: Way = "write" if run.spec.direction == "write" else "read"
-        rate = link.rate_of(way) if link is not None else None
-        if link is None or rate is None:
-            self._legend.set_limit("")
-            self.plot.set_limit(None)
-            return
-        limit = payload_rate_bps(rate, link.mtu or 1500) / 8
-        self._legend.set_limit(self.tr("the link carries at most {speed}").format(speed=speed_text(limit)))
-        self.plot.set_limit(limit)
+        limits = self._limits(link, run) if link is not None else {}
+        self._legend.set_limit(limit_text(limits))
+        self.plot.set_limits(limits)
+
+    @staticmethod
+    def _limits(link: LinkFacts, run: TestRun) -> dict[Way, float]:
+        """Return the most that the link can carry in each way of the test, bytes a second."""
+        ways: tuple[Way, ...] = ("write", "read") if run.spec.direction == "both" else (run.spec.direction,)
+        found: dict[Way, float] = {}
+        for way in ways:
+            rate = link.rate_of(way)
+            if rate is not None:
+                found[way] = payload_rate_bps(rate, link.mtu or 1500) / 8
+        return found
 
     # Drawing
 
@@ -196,6 +202,13 @@ class QuickTestPlot(QWidget):
         ).open()
 
     # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: the progress stands above the buttons where there is no room for it beside them."""
+        super().resizeEvent(event)
+        beside = self._tools.sizeHint().width() + self.fontMetrics().averageCharWidth() * _LETTERS
+        directions = QBoxLayout.Direction
+        self._top.setDirection(directions.LeftToRight if beside <= self.width() else directions.TopToBottom)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Qt: draw again while it can be seen."""

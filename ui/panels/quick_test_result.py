@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.bench.verdict import beyond_the_figures
 from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
@@ -16,8 +16,14 @@ from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from app.bench.result import TestResult
     from app.history.remember import Remembered
+
+#: Pixels between the figures and the sentences beside them, and letters in a line of these at least.
+_APART = 24
+_LETTERS = 30
 
 
 class QuickTestResult(QWidget):
@@ -64,9 +70,9 @@ class QuickTestResult(QWidget):
             texts.addWidget(widget)
         texts.addStretch(1)
         self._grid = GridTable()
-        figures = QHBoxLayout()
-        figures.setSpacing(24)
-        figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop)
+        self._figures = figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        figures.setSpacing(_APART)
+        figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         figures.addLayout(texts, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -74,6 +80,16 @@ class QuickTestResult(QWidget):
         layout.addLayout(figures)
         SPEED_UNITS.changed.connect(self._show_tables)
         self.hide()
+
+    def _table_width(self) -> int:
+        return 0 if self._table.isHidden() else self._table.minimumSizeHint().width()
+
+    def _fit(self) -> None:
+        """Put the sentences beside the figures where there is room for a line of them, else below."""
+        line = self.fontMetrics().averageCharWidth() * _LETTERS
+        beside = self.width() >= self._table_width() + _APART + line
+        directions = QBoxLayout.Direction
+        self._figures.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
 
     def show_result(self, result: TestResult | None) -> None:
         """Show this result, or nothing."""
@@ -125,3 +141,15 @@ class QuickTestResult(QWidget):
         self._table.show_result(result)
         self._table.setVisible(result is not None and not result.grid)
         self._grid.show_cells(result.grid if result is not None else [])
+        self._fit()
+
+    # Qt overrides
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: as narrow as the figures alone: the sentences can stand below them."""
+        return QSize(self._table_width(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width has room for more or less."""
+        super().resizeEvent(event)
+        self._fit()

@@ -110,9 +110,9 @@ class LivePlot(QWidget):
 
     # What to compare with
 
-    def set_limit(self, bytes_per_s: float | None) -> None:
-        """Draw the most that the link can carry, or nothing if it is unknown."""
-        self._references.limit = bytes_per_s
+    def set_limits(self, limits: Mapping[Way, float]) -> None:
+        """Draw the most that the link can carry in each way, bytes a second; nothing where it is unknown."""
+        self._references.limits = limits
         self._sheet.repaint([EVERYTHING])
         self._fit()
 
@@ -181,9 +181,8 @@ class LivePlot(QWidget):
         end_s, peak = self._timeline.end_s, self._timeline.peak
         minute = int(end_s // 60 + 1) * 60
         right = next((step for step in _TIME_STEPS_S if step >= end_s), minute)
-        limit = self._references.limit
-        if limit is not None and (peak == 0 or peak >= limit * _LIMIT_IN_VIEW):
-            peak = max(peak, limit)
+        limits = self._references.limits.values()
+        peak = max([peak, *(limit for limit in limits if peak == 0 or peak >= limit * _LIMIT_IN_VIEW)])
         top = round_up(peak * 1.08) if peak > 0 else 1e6
         if top == self._top and right == self._right:
             return

@@ -28,13 +28,13 @@ class References:
     """Level lines below the curves.
 
     Attributes:
-        limit: the most that the link can carry, bytes a second; None if it is unknown.
+        limits: the most that the link can carry in each way, bytes a second; without a way it is unknown.
         expected: what the model expects of each way: bytes a second, and the fraction it may be off by.
         best: the best speed of an earlier test of each way, bytes a second.
     """
 
     def __init__(self) -> None:
-        self.limit: float | None = None
+        self.limits: Mapping[Way, float] = {}
         self.expected: Mapping[Way, tuple[float, float]] = {}
         self.best: Mapping[Way, float] = {}
         self._limit_pen = QPen()
@@ -54,9 +54,9 @@ class References:
             if way in self.best:
                 painter.setPen(dotted)
                 level(painter, view, self.best[way])
-        if self.limit is not None:
-            painter.setPen(self._limit_pen)
-            level(painter, view, self.limit)
+        painter.setPen(self._limit_pen)
+        for limit in set(self.limits.values()):
+            level(painter, view, limit)
 
     def colour(self, colours: Colours) -> None:
         """Follow the palette."""

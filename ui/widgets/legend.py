@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.units import format_duration
 from ui.speed_units import speed_text
@@ -13,9 +13,13 @@ from ui.widgets.labels import MutedLabel, plain_label
 from ui.widgets.swatch import Swatch
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from app.bench.result import TestResult
     from ui.models.timeline import Timeline, Way
 
+#: Pixels between two that stand side by side.
+_APART = 26
 _WAYS: tuple[Way, ...] = ("write", "read")
 
 
@@ -26,14 +30,17 @@ class _Mark(QWidget):
         super().__init__()
         self.label = label
         row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 12, 0)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(7)
         row.addWidget(swatch)
         row.addWidget(label)
 
 
 class Legend(QWidget):
-    """To the server, from the server, round trip; below, what else is on the plot."""
+    """To the server, from the server, round trip; below, what else is on the plot.
+
+    What does not fit side by side stands one below the other.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,12 +50,11 @@ class Legend(QWidget):
         }  # fmt: skip
         self._labels: dict[str, QLabel] = {}
         self._marks: dict[str, _Mark] = {}
-        curves, marks = QHBoxLayout(), QHBoxLayout()
+        beside = QBoxLayout.Direction.LeftToRight
+        curves, marks = QBoxLayout(beside), QBoxLayout(beside)
         for name, swatch in (("write", Swatch("write")), ("read", Swatch("read")), ("trip", Swatch("trip"))):
             self._labels[name] = plain_label(self._names[name])
-            curves.addWidget(swatch)
-            curves.addWidget(self._labels[name])
-            curves.addSpacing(16)
+            curves.addWidget(_Mark(swatch, self._labels[name]))
         for name, swatch in (
             ("limit", Swatch("ok")), ("fsync", Swatch("ok", "area")), ("close", Swatch("warn", "area")),
             ("retransmission", Swatch("warn", "triangle")), ("timeout", Swatch("error", "cross")),
@@ -58,14 +64,16 @@ class Legend(QWidget):
             self._marks[name] = _Mark(swatch, label)
             marks.addWidget(self._marks[name])
             self._mark(name, "")
+        #: Each row with the widest that it has been: figures change, and the rows must not with them.
+        self._rows = {curves: 0, marks: 0}
         rows = QVBoxLayout(self)
         rows.setContentsMargins(0, 0, 0, 0)
         rows.setSpacing(4)
-        for row in (curves, marks):
-            row.setSpacing(7)
-            row.addStretch(1)
+        for row in self._rows:
             rows.addLayout(row)
-        # Where it does not fit it is cut off, rather than the page made wider with every figure.
+            rows.setAlignment(row, Qt.AlignmentFlag.AlignLeft)
+        self._fold()
+        # The page is not made wider with every figure.
         self.setMinimumWidth(1)
 
     def show_now(self, timeline: Timeline) -> None:
@@ -98,6 +106,7 @@ class Legend(QWidget):
     def set_limit(self, text: str) -> None:
         """Show what the reference line is; "" if there is none."""
         self._mark("limit", text)
+        self._fold()
 
     def show_marks(self, timeline: Timeline) -> None:
         """Show what the plot marks."""
@@ -110,6 +119,7 @@ class Legend(QWidget):
         ):
             count = sum(one.count for one in timeline.incidents if one.trouble == trouble)
             self._mark(trouble, text.format(count=count) if count else "")
+        self._fold()
 
     def _figure(self, name: str, text: str) -> None:
         self._labels[name].setText(f"{self._names[name]}  {text}" if text else self._names[name])
@@ -118,7 +128,24 @@ class Legend(QWidget):
         self._marks[name].label.setText(text)
         self._marks[name].setVisible(bool(text))
 
+    def _fold(self) -> None:
+        """Put side by side what fits, and one below the other what does not."""
+        for row, widest in self._rows.items():
+            marks = [item.widget() for place in range(row.count()) if (item := row.itemAt(place)) is not None]
+            widths = [mark.sizeHint().width() for mark in marks if mark is not None and not mark.isHidden()]
+            needed = max(widest, sum(widths) + _APART * (len(widths) - 1))
+            self._rows[row] = needed
+            fits = needed <= self.width()
+            directions = QBoxLayout.Direction
+            row.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
+            row.setSpacing(_APART if fits else 2)
+
     # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width fits more or less."""
+        super().resizeEvent(event)
+        self._fold()
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
