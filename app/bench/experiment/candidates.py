@@ -32,6 +32,7 @@ from app.bench.experiment.probe import VOLATILE, Prober
 from app.bench.experiment.sift import without_impossible
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, parse_share
+from app.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +58,8 @@ _GUESS_BPS = 1e9
 _LEAST_SIZE, _GRAIN = 2**20, 2**20
 #: Part of the time in which pairs of levels are tried; the others are seen when their turn comes.
 _PROBING = 0.1
+#: From so few trials little is learnt of what chance does.
+_FEW_TRIALS = 12
 
 
 def plan_search(
@@ -118,15 +121,29 @@ def plan_search(
     ]
     # The baseline of the plan is the first: the kernel's defaults.
     sets.sort(key=lambda one: one.levels != base)
+    spent_s = hands.now() - began
+    left_s = max(args.budget_s - spent_s, 1.0)
     return msgspec.structs.replace(
         plan,
         sets=sets,
         struck=[*struck, *possible.struck, *(one for one in probed.struck if one not in possible.struck)],
         trials=0,
-        seconds=max(args.budget_s - (hands.now() - began), 1.0),
+        seconds=left_s,
         bytes=args.budget_bytes or 0,
         current=current if any(one.levels == current for one in sets) else {},
+        notes=[*plan.notes, *_short_of_time(spent_s, left_s, sets[0].seconds[0])],
     )
+
+
+def _short_of_time(spent_s: float, left_s: float, trial_s: float) -> list[str]:
+    """Return a sentence if the time that is left does for few trials; one of them warms up."""
+    count = max(int(left_s / trial_s) - 1, 1)
+    if count >= _FEW_TRIALS:
+        return []
+    trials = "one trial" if count == 1 else f"{count} trials"
+    spent, left = format_duration(spent_s), format_duration(left_s)
+    text = f"Trying the settings took {spent}; the {left} that are left do for about {trials}"
+    return [f"{text}, too few to tell much. Allow more time, or vary less."]
 
 
 def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:

@@ -105,6 +105,18 @@ def test_the_present_setting_has_the_readahead_of_the_mount(in_use: int | None, 
     assert any(outcome.levels == plan.current for outcome in outcomes)
 
 
+@pytest.mark.parametrize(("budget_s", "few"), [(12.0, True), (120.0, False)])
+def test_it_says_before_that_trying_leaves_time_for_few_trials(budget_s: float, few: bool) -> None:
+    result, events = search(world(), budget_s=budget_s)
+    plan, outcomes = told(events)
+    said = [note for note in plan.notes if "too few to tell much" in note]
+    assert len(said) == few
+    assert (len(outcomes) < 12) == few
+    if few:
+        assert said[0].startswith("Trying the settings took ")
+    assert result.answer.trials == len(outcomes)
+
+
 def test_a_server_that_dies_ends_it_with_what_is_known() -> None:
     here = world()
 
