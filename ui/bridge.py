@@ -1,16 +1,21 @@
 """Brings what happens on other threads to the main thread as signals.
 
-Reader threads only put a closure into a queue and wake the bridge; every signal of a :class:`BridgeCall` is
-emitted on the main thread, so that a receiver may be deleted at any time without harm to a reader thread.
+Other threads only put a closure into a queue and ring an eventfd(2), which the main thread's event loop
+watches. They touch no Qt object, which may be deleted while they do; every signal of a :class:`BridgeCall` is
+emitted on the main thread.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import shiboken6
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
 from app.agent.server import internal_error
 from app.errors import AppError
@@ -84,13 +89,16 @@ class BridgeCall(QObject):
 class Bridge(QObject):
     """Makes :class:`BridgeCall` objects and delivers to them. One a window, living on the main thread."""
 
-    _wake = Signal()
-
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        #: Held to ring, and to close what is rung: its number may be another file's afterwards.
+        self._lock = threading.Lock()
         self._closed = False
-        self._wake.connect(self._drain, Qt.ConnectionType.QueuedConnection)
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._forget_bell = weakref.finalize(self, os.close, self._bell)
+        self._listener = QSocketNotifier(self._bell, QSocketNotifier.Type.Read, self)
+        self._listener.activated.connect(self._drain)
 
     def submit(self, host: Host, verb: str, args: Any = None) -> BridgeCall:
         """Send a request to a host."""
@@ -112,22 +120,27 @@ class Bridge(QObject):
 
     def close(self) -> None:
         """Deliver nothing any more."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
+            if shiboken6.isValid(self._listener):
+                self._listener.setEnabled(False)
+            self._forget_bell()
 
     def _follow(self, future: Future[Any], bridged: BridgeCall) -> None:
         future.add_done_callback(lambda done: self.post(lambda: _complete(bridged, done)))
 
     def post(self, closure: Callable[[], None]) -> None:
         """Run a closure on the main thread; may be called from any thread."""
-        if self._closed:
-            return
-        self._queue.put(closure)
-        # At the end of the program the bridge may be gone between the look above and here.
-        if shiboken6.isValid(self):
-            self._wake.emit()
+        with self._lock:
+            if not self._closed:
+                self._queue.put(closure)
+                os.eventfd_write(self._bell, 1)
 
     @Slot()
     def _drain(self) -> None:
+        if not self._closed:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._bell)
         while not self._closed:
             try:
                 closure = self._queue.get_nowait()

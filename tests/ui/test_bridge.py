@@ -6,7 +6,9 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+import shiboken6
 from fake_host import FakeHost, mounted
+from PySide6.QtCore import QCoreApplication
 
 from app.agent.protocol import ListArgs, MountArgs
 from app.errors import AppError, ErrorKind
@@ -127,3 +129,35 @@ def test_a_dead_agent_fails_the_call(qtbot: QtBot, bridge: Bridge, host: OpenHos
     with qtbot.waitSignal(call.failed, timeout=5000) as blocker:
         host.close()
     assert blocker.args[0].kind is ErrorKind.PROTOCOL
+
+
+def test_threads_may_post_while_a_bridge_is_deleted(qapp: object) -> None:
+    """Ringing a Qt object crashed the program now and then: it was deleted between a look and the ring."""
+    for _ in range(30):
+        bridge = Bridge()
+        begun = threading.Event()
+
+        def post(bridge: Bridge = bridge, begun: threading.Event = begun) -> None:
+            for _ in range(300):
+                bridge.post(lambda: None)
+                begun.set()
+
+        threads = [threading.Thread(target=post) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        assert begun.wait(5)
+        shiboken6.delete(bridge)
+        for thread in threads:
+            thread.join()
+
+
+def test_nothing_is_delivered_after_the_end(qtbot: QtBot, bridge: Bridge) -> None:
+    ran: list[int] = []
+    bridge.post(lambda: ran.append(1))
+    qtbot.waitUntil(lambda: ran == [1])
+    bridge.post(lambda: ran.append(2))
+    bridge.close()
+    bridge.post(lambda: ran.append(3))
+    bridge.close()
+    QCoreApplication.processEvents()
+    assert ran == [1]
