@@ -15,12 +15,14 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QHeaderView,
     QLabel,
     QLineEdit,
     QListView,
     QMessageBox,
     QPushButton,
     QScrollArea,
+    QTableView,
     QWidget,
 )
 
@@ -281,6 +283,17 @@ def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
                 continue
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             assert widget.accessibleName() or text or _buddy(driver.window, widget), widget.objectName()
+
+
+def test_titles_and_corners_of_tables_have_names(driver: Driver) -> None:
+    driver.open()
+    for name in ("Quick test", "Experiment", "Live", "History"):
+        driver.tab(name)
+    tables = driver.window.findChildren(QTableView)
+    assert len(tables) >= 5
+    for table in tables:
+        for part in (*table.findChildren(QHeaderView), *table.findChildren(QAbstractButton)):
+            assert part.accessibleName(), table.accessibleName()
 
 
 def _buddy(window: QWidget, widget: QWidget) -> bool:

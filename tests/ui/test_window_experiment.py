@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QCheckBox,
     QComboBox,
     QInputDialog,
@@ -123,6 +124,8 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     table = driver.find(QTableView, "experiment-ranking")
     assert isinstance(table, QTableView)
     assert table.model().rowCount() == 6
+    places = [table.model().index(row, 0).data() for row in range(6)]
+    assert places == ["1", "2  (like 1)", "3", "4  (like 3)", "5", "6  (like 5)"]
     counted = driver.find(QCheckBox, "experiment-counted")
     assert isinstance(counted, QCheckBox)
     counted.setChecked(True)
@@ -355,6 +358,9 @@ def test_heat_map_and_surface(qtbot: QtBot) -> None:
         qtbot.addWidget(widget)
         widget.show_matrix(matrix)
         widget.resize(500, 300)
+    for part in (heat.horizontalHeader(), heat.verticalHeader(), heat.findChild(QAbstractButton)):
+        assert part is not None
+        assert part.accessibleName()
         widget.show()
     item = heat.item(2, 0)
     assert item is not None

@@ -144,10 +144,10 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     driver.tab("Live")
     driver.wait(lambda: driver.text_of("live-said") != "")
     legend = driver.window._detail.live._legend
-    for label in legend._labels.values():
-        driver.wait(lambda label=label: label.visibleRegion().boundingRect() == label.rect())
-        assert label.width() >= label.sizeHint().width()
+    labels = list(legend._labels.values())
+    driver.wait(lambda: all(label.visibleRegion().boundingRect() == label.rect() for label in labels))
+    assert all(label.width() >= label.sizeHint().width() for label in labels)
     legend._figure("write", "x" * 60)
     legend.show_marks(LiveWindow().timeline())
-    labels = legend._labels.values()  # one below the other now
+    # One below the other now.
     driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)

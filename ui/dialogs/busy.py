@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from ui.dialogs.buttons import add_buttons, fit, show_outline
 from ui.widgets.labels import MutedLabel, heading, plain_label
+from ui.widgets.plain_table import name_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,6 +156,7 @@ def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
     table = QTableWidget(len(holders), len(headings))
     table.setObjectName("busy-holders")
     table.setAccessibleName(dialog.tr("Programs that use it"))
+    name_parts(table)
     table.setHorizontalHeaderLabels(headings)
     table.verticalHeader().hide()
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

@@ -46,11 +46,17 @@ class RankingModel(QAbstractTableModel):
         standings = self._ranking.standings if self._ranking is not None else []
         return standings[place] if 0 <= place < len(standings) else None
 
+    def _first_like(self, standing: Standing) -> int:
+        """Return the place of the first that it cannot be told apart from, 0 if that is none before it."""
+        group = self._ranking.group(standing.group) if self._ranking is not None and standing.group else []
+        return group[0].place if group and group[0].place < standing.place else 0
+
     def _text(self, standing: Standing, column: int) -> str:
         figure = self._ranking.figure if self._ranking is not None else ""
         if column == _PLACE:
-            tie = self.tr("  (like the best)") if standing.group == 1 and standing.place > 1 else ""
-            return f"{standing.place}{tie}"
+            first = self._first_like(standing)
+            like = self.tr("  (like {place})").format(place=first) if first else ""
+            return f"{standing.place}{like}"
         if column == _MEDIAN:
             return written(figure, standing.median)
         if column == _INTERVAL and len(standing.values) < 2:
@@ -89,6 +95,10 @@ class RankingModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(standing, index.column())
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _PLACE and self._first_like(standing):
+            return self.tr("Cannot be told apart from place {place}.").format(
+                place=self._first_like(standing)
+            )
         if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in {_MEDIAN, _INTERVAL, _TIMEOUTS}:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return standing if role == StandingRole else None

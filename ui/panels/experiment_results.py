@@ -40,6 +40,7 @@ from ui.speed_units import SPEED_UNITS
 from ui.widgets.fold import Fold
 from ui.widgets.heat_map import HeatMap
 from ui.widgets.labels import MutedLabel, heading
+from ui.widgets.plain_table import name_parts
 from ui.widgets.search_answer import SearchAnswer
 from ui.widgets.sentences import Sentences
 from ui.widgets.struck_list import StruckList
@@ -143,6 +144,7 @@ class ExperimentResults(QWidget):
         table = self._table
         table.setObjectName("experiment-ranking")
         table.setAccessibleName(self.tr("Ranking"))
+        name_parts(table)
         table.setModel(self._model)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -28,6 +28,7 @@ from ui.history_keeping import HistoryKeeping
 from ui.models.history_model import REMARKS, SHARE, HistoryModel
 from ui.widgets.history_answer import HistoryAnswer
 from ui.widgets.labels import MutedLabel, plain_label
+from ui.widgets.plain_table import name_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,6 +106,7 @@ class HistoryPanel(QWidget):
     def _set_up_view(self) -> None:
         self._view.setObjectName("history")
         self._view.setAccessibleName(self.tr("Tests"))
+        name_parts(self._view)
         self._view.setModel(self._model)
         self._view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self._view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

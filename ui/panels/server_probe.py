@@ -99,6 +99,7 @@ class ServerProbe(QDialog):
                 self.tr("Answers"),
             ]
         )
+        tree.header().setAccessibleName(self.tr("Column titles"))
         tree.setRootIsDecorated(False)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)

@@ -19,6 +19,7 @@ from advisor.experiment_values import lower_is_better
 from app.bench.experiment.factors import label, level_label
 from ui import theme
 from ui.models.figure_words import written
+from ui.widgets.plain_table import name_parts
 
 if TYPE_CHECKING:
     from advisor.experiment_tables import Matrix
@@ -34,6 +35,7 @@ class HeatMap(QTableWidget):
         super().__init__()
         self._matrix: Matrix | None = None
         self.setAccessibleName(self.tr("Heat map"))
+        name_parts(self)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)

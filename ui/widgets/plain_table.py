@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableWidget
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QTableView,
+    QTableWidget,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +39,17 @@ class PlainTable(QTableWidget):
         self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        name_parts(self)
         self.verticalHeader().hide()
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setHighlightSections(False)
+
+
+def name_parts(table: QTableView) -> None:
+    """Name the titles and the corner of a table, for people who do not see them."""
+    table.horizontalHeader().setAccessibleName(QCoreApplication.translate("PlainTable", "Column titles"))
+    table.verticalHeader().setAccessibleName(QCoreApplication.translate("PlainTable", "Row titles"))
+    corner = table.findChild(QAbstractButton)
+    if corner is not None:
+        corner.setAccessibleName(QCoreApplication.translate("PlainTable", "Corner between the titles"))

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from ui import theme
 from ui.models.result_model import ResultModel, WarnRole
+from ui.widgets.plain_table import name_parts
 
 if TYPE_CHECKING:
     from app.bench.result import TestResult
@@ -48,6 +49,7 @@ class ResultTable(QTableView):
         self._model = ResultModel(self)
         self.setObjectName("results")
         self.setAccessibleName(self.tr("Result of the test"))
+        name_parts(self)
         self.setModel(self._model)
         self.setItemDelegate(_WarnDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)
