@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
 from ui import theme
+from ui.dialogs.buttons import show_outline
 from ui.theme import Appearance, Colours
 
 
@@ -46,3 +49,34 @@ def test_appearance(qapp: QApplication) -> None:
         assert theme.colours_of(widget) is theme.LIGHT
     finally:
         widget.deleteLater()
+
+
+class _Form(QWidget):
+    """Shows the outline of its box whenever its palette changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.box = QCheckBox()
+        QVBoxLayout(self).addWidget(self.box)
+        show_outline(self.box)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            show_outline(self.box)
+
+
+def test_a_boxs_outline_follows_light_and_dark(qapp: QApplication) -> None:
+    theme.apply_appearance(qapp, Appearance.LIGHT)
+    form = _Form()
+    form.show()
+    try:
+        for appearance, colour in (
+            (Appearance.DARK, theme.DARK.border), (Appearance.LIGHT, theme.LIGHT.base),
+            (Appearance.DARK, theme.DARK.border), (Appearance.LIGHT, theme.LIGHT.base),
+        ):  # fmt: skip
+            theme.apply_appearance(qapp, appearance)
+            qapp.processEvents()
+            assert form.box.palette().color(QPalette.ColorRole.Base).name() == colour.lower()
+    finally:
+        form.deleteLater()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QDialogButtonBox, QPushButton
 
 from ui import theme
@@ -45,9 +45,9 @@ def add_buttons(
 
 def show_outline(button: QAbstractButton) -> None:
     """Make a radio button or check box stand out from a dark window: Fusion's outline is darker still."""
-    colours = theme.colours_of(button)
-    if colours is theme.DARK:
-        theme.tint(button, colours.border, QPalette.ColorRole.Base)
+    # The program's palette: the button's own is what an earlier call has made of it, and changes later.
+    dark = QGuiApplication.palette().color(QPalette.ColorRole.Base).lightness() < 128
+    theme.tint(button, theme.DARK.border if dark else theme.LIGHT.base, QPalette.ColorRole.Base)
 
 
 def fit(dialog: QDialog, letters: int) -> None:

@@ -292,7 +292,8 @@ class ExperimentResults(QWidget):
         self._model.show_ranking(found.ranking)
         line = self._table.verticalHeader().defaultSectionSize()
         lines = min(max(self._model.rowCount(), 2), _LINES)
-        self._table.setFixedHeight(self._table.horizontalHeader().sizeHint().height() + line * lines + 8)
+        header, bar = self._table.horizontalHeader(), self._table.horizontalScrollBar()
+        self._table.setFixedHeight(header.sizeHint().height() + bar.sizeHint().height() + line * lines + 8)
         if self._model.rowCount():
             self._table.selectRow(min(place, self._model.rowCount() - 1))
         said = found.said
