@@ -115,7 +115,8 @@ def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) ->
     driver.wait(panel._result.isVisible)
     (scroll,) = panel.findChildren(QScrollArea)
     driver.wait(lambda: scroll.horizontalScrollBar().maximum() == 0)
-    assert start.visibleRegion().boundingRect() == start.rect()
+    # The page is laid out in turns of the event loop: plot and figures after each other.
+    driver.wait(lambda: start.visibleRegion().boundingRect() == start.rect())
     driver.window.resize(1100, 800)
     driver.wait(lambda: start.y() == wide)
 
