@@ -159,8 +159,10 @@ class Worker:
         self.pid = pid
         self._talk = talk
         self._more = more
-        #: Its process is somebody else's business by now.
+        #: Its process is somebody else's business by now: who waits for it looks no longer.
         self._over = False
+        #: Held to look at its descriptors and to close them: their numbers may be other files' afterwards.
+        self._watch = threading.RLock()
         self.stdin = _Input(talk)
         self.stdout = talk.makefile("rb", buffering=0)
         self.stderr = errors.makefile("rb", buffering=0)
@@ -176,28 +178,36 @@ class Worker:
             TimeoutExpired: if it still runs after so many seconds.
         """
         end = float("inf") if timeout is None else time.monotonic() + timeout
-        while not self.is_free() and not self._over and self._pidfd is not None:
-            left_s = end - time.monotonic()
-            if left_s <= 0:
+        while not self._has_ended(end - time.monotonic()):
+            if time.monotonic() >= end:
                 raise TimeoutExpired(str(self.pid), timeout or 0)
-            poll = select.poll()
-            poll.register(self._pidfd, select.POLLIN)
-            if self._more is not None:
-                poll.register(self._more, select.POLLIN)
-            poll.poll(min(left_s, _LOOK_S) * 1000)
         return 0
 
     def is_free(self) -> bool:
         """Whether it has done its test and waits for another."""
-        if self._pidfd is None or self._over:
-            return False
-        if select.select([self._pidfd], [], [], 0)[0]:
-            self._forget()
-            return False
-        try:
-            return self._more is not None and bool(self._more.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-        except OSError:
-            return False
+        with self._watch:
+            if self._pidfd is None or self._over:
+                return False
+            if select.select([self._pidfd], [], [], 0)[0]:
+                self._forget()
+                return False
+            try:
+                found = self._more is not None and self._more.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            except OSError:
+                return False
+            return bool(found)
+
+    def _has_ended(self, patience_s: float) -> bool:
+        """Look once, and if it has not ended, wait a moment for that."""
+        with self._watch:
+            if self.is_free() or self._over or self._pidfd is None:
+                return True
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            if self._more is not None:
+                poll.register(self._more, select.POLLIN)
+            poll.poll(max(0.0, min(patience_s, _LOOK_S)) * 1000)
+        return False
 
     def fork(self, program: Program) -> Worker:
         """Have the standing worker, which this is, make a copy of itself.
@@ -255,10 +265,11 @@ class Worker:
     def hang_up(self) -> None:
         """Let its process end when it has done its test; nobody waits for that any more."""
         self._over = True
-        if self._more is not None:
-            self._more.close()
-            self._more = None
-        self._forget()
+        with self._watch:
+            if self._more is not None:
+                self._more.close()
+                self._more = None
+            self._forget()
 
     def close(self) -> None:
         """Let it go: it gets the end of its input, and nobody waits for it."""
@@ -268,9 +279,10 @@ class Worker:
         self.hang_up()
 
     def _forget(self) -> None:
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
+        with self._watch:
+            if self._pidfd is not None:
+                os.close(self._pidfd)
+                self._pidfd = None
 
 
 class _Input:

@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import signal
+import socket
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +19,7 @@ from app.bench.private_mount import Closing, PrivateMount
 from app.bench.problems import explain
 from app.bench.result import TestEvent, TestSpec
 from app.bench.run import wait_for_cleanups
-from app.bench.session import BenchSession
+from app.bench.session import BenchSession, Worker
 from app.errors import AppError, ErrorKind
 from app.privileged import HelperClient
 from app.tasks import CancelledError, CancelToken
@@ -248,6 +250,30 @@ def test_one_process_does_one_test_after_the_other_until_it_is_killed(world: Wor
     assert pids == [first] * 4 + [second] * 2 + [third] * 2
     assert len({first, second, third}) == 3
     assert world.told().count("run") == 1
+
+
+def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
+    """Its descriptors were closed under the hands of who waited; their numbers may be other files' then."""
+    failed: list[BaseException] = []
+
+    def wait(worker: Worker) -> None:
+        try:
+            worker.wait(5)
+        except BaseException as error:  # noqa: BLE001 - told below
+            failed.append(error)
+
+    for _ in range(50):
+        (talk, its_talk), (errors, its_errors), (more, its_more) = (socket.socketpair() for _ in range(3))
+        worker = Worker(os.getpid(), talk, errors, more)
+        threads = [threading.Thread(target=wait, args=(worker,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        worker.close()
+        for thread in threads:
+            thread.join()
+        for end in (its_talk, its_errors, its_more):
+            end.close()
+    assert failed == []
 
 
 def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
