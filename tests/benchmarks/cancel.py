@@ -1,7 +1,7 @@
 """How long a running test takes to end once it is cancelled: ``python -P tests/benchmarks/cancel.py``.
 
 Copies 16 MiB over the lab's fast-ethernet ten times and cancels in the writing, the flush and the reading in
-turn. Prints the milliseconds from the cancel to the agent's answer, sorted, and their median; the goal is 200.
+turn. Prints the milliseconds from the cancel to the agent's answer, sorted, and the median; the goal is 200.
 """
 
 from __future__ import annotations
