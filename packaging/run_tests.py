@@ -151,34 +151,28 @@ def read_report(path: Path) -> Counts:
 
 def side_by_side(options: list[str], newer: dict[str, str], *, lab: bool) -> list[Step]:
     """Return the steps that may share the machine, the long ones first."""
-    steps = checks()
+    python = python_of("test")
+    steps: list[Step] = []
     if lab:
         others = sorted(
             str(path.relative_to(ROOT))
             for path in (ROOT / "tests/lab").glob("test_*.py")
             if str(path.relative_to(ROOT)) not in itertools.chain(*_SPEEDS.values())
         )
-        python = python_of("test")
-        steps[:0] = [
-            pytest_step("lab", python, others, options),
-            pytest_step("visual", python, ["tests/visual"], options),
-        ]
-    steps[2:2] = [pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options)]
-    steps += [
-        without_qt(),
-        pytest_step("window", python_of("test"), ["tests/ui"], options),
-        pytest_step("packaging", python_of("test"), ["tests/packaging"], options),
-    ]
+        steps.append(pytest_step("lab", python, others, options))
     for version in newer:
-        python = python_of("test", version)
-        if version == next(reversed(newer)):
-            # Qt is built once for all versions: the window is tried with the oldest and the newest.
-            steps.append(
-                pytest_step(f"unit and window, Python {version}", python, ["tests/unit", "tests/ui"], options)
-            )
-        else:
-            steps.append(pytest_step(f"unit, Python {version}", python, ["tests/unit"], options))
-    return steps
+        name, both = f"unit and window, Python {version}", ["tests/unit", "tests/ui"]
+        steps.append(pytest_step(name, python_of("test", version), both, options))
+    if lab:
+        steps.append(pytest_step("visual", python, ["tests/visual"], options))
+    return [
+        *steps,
+        pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options),
+        pytest_step("window", python, ["tests/ui"], options),
+        *checks(),
+        without_qt(),
+        pytest_step("packaging", python, ["tests/packaging"], options),
+    ]
 
 
 def alone(options: list[str]) -> tuple[list[Step], Counts]:

@@ -12,6 +12,7 @@ import msgspec
 from app.bench.experiment.cookbook import (
     delete_recipe,
     find_recipe,
+    recipe_file_text,
     recipe_source,
     recipes,
     save_recipe,
@@ -164,19 +165,7 @@ def _added(args: argparse.Namespace) -> Recipe:
     if own is not None:
         return save_recipe(recipe_toml(own), args.name)
     path = Path(args.file)
-    return save_recipe(_read(path), args.name or path.stem, str(path))
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"The file {path} cannot be read.",
-            hint="Name a text file that you may read.",
-            detail=str(error),
-        ) from error
+    return save_recipe(recipe_file_text(path), args.name or path.stem, str(path))
 
 
 def _json(value: Any) -> str:

@@ -69,6 +69,23 @@ def recipe_source(recipe: Recipe) -> str:
         raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
 
 
+def recipe_file_text(path: Path) -> str:
+    """Return the text of a recipe's file.
+
+    Raises:
+        AppError: USAGE if it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The recipe {path} cannot be read.",
+            hint="Name a text file that you may read.",
+            detail=str(error),
+        ) from error
+
+
 def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
     """Check a recipe's text and keep it as one of the person's own; one of that name is replaced.
 
@@ -133,13 +150,4 @@ def _shipped(file: str, text: str) -> Recipe:
 
 
 def _own(path: Path) -> Recipe:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"The recipe {path} cannot be read.",
-            hint="Is it a text file?",
-            detail=str(error),
-        ) from error
-    return parse_recipe(text, str(path), name=path.stem, own=True)
+    return parse_recipe(recipe_file_text(path), str(path), name=path.stem, own=True)
