@@ -123,10 +123,13 @@ class Sheet(QGraphicsItem):
         exposed: QRectF = option.exposedRect
         margin = _MARGIN / place.m11()
         view = View(place.mapRect(self._shown), (exposed.left() - margin, exposed.right() + margin), place)
-        painter.setWorldTransform(QTransform())
-        for part in self._parts:
-            part.paint(painter, view)
-        painter.setWorldTransform(place)
+        painter.save()
+        try:
+            painter.setWorldTransform(QTransform())
+            for part in self._parts:
+                part.paint(painter, view)
+        finally:
+            painter.restore()  # Qt goes on with it also where a part failed
 
 
 def level(painter: QPainter, view: View, bytes_per_s: float, stretch: Stretch = EVERYTHING) -> None:
