@@ -9,7 +9,8 @@ still win are repeated, the best and its strongest rival, while their difference
 
 from __future__ import annotations
 
-from math import exp, inf, log, sqrt
+from itertools import chain, combinations
+from math import exp, inf, log, prod, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -19,12 +20,16 @@ from advisor.experiment_values import key_of
 from advisor.search_model import Surface
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.experiment_values import Chance
 
-#: Parts of the budget: sets that show each level, until here; the search, until here; then the final.
-_SHOWN, _SEARCHED = 0.2, 0.8
+#: Parts of the budget: of the sets that show each level; of the final, at least and at most. It has the most
+#: where a trial scatters by as much as matters (NEAR), and less where fewer repeats tell the sets apart.
+_SHOWN = 0.2
+_SHORT_FINAL, _LONG_FINAL = 0.06, 0.2
+#: What a pair of levels that was seen counts beside a single level.
+_PAIR = 0.3
 #: Deviations above the mean that count as what may be, when the search begins and when it ends; and every
 #: other time, so that it gets away from a peak that is not the highest.
 _BOLD, _SOBER, _ADVENTUROUS = 2.0, 1.0, 6.0
@@ -125,6 +130,7 @@ class Racer:
         ahead = (self._numbers.get(key_of(dict(each))) for each in prior_order)
         wanted = [self._default, self._current, *list(ahead)[:_FINALISTS]]
         self._queue = list(dict.fromkeys(number for number in wanted if number is not None))
+        self._levels = {name: len({each[name] for each in self._candidates}) for name in candidates[0]}
         self._surface = Surface(self._candidates)
         self._values: dict[int, list[float]] = {}
         self._failed: set[int] = set()
@@ -138,7 +144,7 @@ class Racer:
         """Whether the budget is spent, or it is decided."""
         if self._spent >= self._budget or len(self._failed) == len(self._candidates):
             return True
-        return self._progress >= _SEARCHED and self._decided()
+        return self._progress >= self._searched and self._decided()
 
     def next(self) -> dict[str, str]:
         """Return the set to try next; the same one until its figure has been told.
@@ -225,6 +231,11 @@ class Racer:
     def _progress(self) -> float:
         return self._spent / self._budget if self._budget else 1.0
 
+    @property
+    def _searched(self) -> float:
+        """Part of the budget after which the final begins, as far as the noise is known so far."""
+        return 1 - min(_LONG_FINAL, max(_SHORT_FINAL, _LONG_FINAL * self._surface.noise / NEAR))
+
     def _choose(self) -> int:
         while self._queue:
             number = self._queue.pop(0)
@@ -233,10 +244,11 @@ class Racer:
         progress = self._progress
         if progress < _SHOWN:
             return self._showing()
-        if progress < _SEARCHED and (surprise := self._surprise()) is not None:
+        searched = self._searched
+        if progress < searched and (surprise := self._surprise()) is not None:
             return surprise
-        if progress < _SEARCHED:
-            sober = (progress - _SHOWN) / (_SEARCHED - _SHOWN)
+        if progress < searched:
+            sober = (progress - _SHOWN) / (searched - _SHOWN)
             bold = _BOLD + (_SOBER - _BOLD) * sober
             return self._promising(bold if self._trials % 2 else _ADVENTUROUS)
         return self._undecided()
@@ -245,19 +257,26 @@ class Racer:
         return [number for number in range(len(self._candidates)) if number not in self._failed]
 
     def _showing(self) -> int:
-        """Return a set whose levels, and pairs of levels, were seen least."""
-        seen: dict[tuple[str, str], int] = {}
+        """Return a set whose levels, and pairs of levels, were seen least for how many there are."""
+        seen: dict[tuple[tuple[str, str], ...], float] = {}
         for number in self._values:
-            for named in self._candidates[number].items():
-                seen[named] = seen.get(named, 0) + 1
+            for shown in self._shown(number):
+                seen[shown] = seen.get(shown, 0.0) + self._rarity(shown)
         fresh = [number for number in self._open() if number not in self._values] or self._open()
 
-        def shown(number: int) -> tuple[int, float]:
-            return sum(
-                seen.get(named, 0) for named in self._candidates[number].items()
-            ), self._chance.random()
+        def known(number: int) -> tuple[float, float]:
+            return sum(seen.get(each, 0.0) for each in self._shown(number)), self._chance.random()
 
-        return min(fresh, key=shown)
+        return min(fresh, key=known)
+
+    def _shown(self, number: int) -> Iterator[tuple[tuple[str, str], ...]]:
+        """Return the levels of a set, and its pairs of levels."""
+        levels = self._candidates[number].items()
+        return chain(combinations(levels, 1), combinations(levels, 2))
+
+    def _rarity(self, shown: tuple[tuple[str, str], ...]) -> float:
+        """Return what it counts to have seen a level, or a pair: with many levels each is seen seldom."""
+        return (1.0 if len(shown) == 1 else _PAIR) * prod(self._levels[name] for name, _level in shown)
 
     def _surprise(self) -> int | None:
         """Return a set whose only trial was better than all trials together make of the best one."""

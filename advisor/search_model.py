@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _STEPS = 4.0
 #: Weights of the factors, of what is rough in them, of the noise and of the drift, and what they are tried
 #: with: this many times as much, or as little.
-_FIRST, _ROUGH, _NOISE, _DRIFT = 0.4, 0.1, 0.1, 0.01
+_FIRST, _ROUGH, _NOISE, _DRIFT = 0.4, 0.4, 0.1, 0.01
 _TRIED = (3.0, 1 / 3.0)
 #: What a weight can be at least: of a factor, of the noise and of the drift; and at most.
 _LEAST, _LEAST_NOISE, _LEAST_DRIFT, _MOST = 1e-3, 1e-5, 1e-4, 30.0
@@ -43,7 +43,7 @@ _JUDGED_PART = 20
 #: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
 _SCALE = 3
 #: Part of the run after which 1/e is left of what was the server's mood.
-_MOOD = 0.3
+_MOOD = 0.1
 
 
 class Surface:

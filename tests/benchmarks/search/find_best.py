@@ -8,7 +8,7 @@ part is a budget of its own.
 The runs are those of the program with its arithmetic done by numpy (fast_model.py), which is looked at first:
 one race both ways must ask for the same trials.
 
-    --runs      seeded runs on each surface, in twenties
+    --runs      seeded runs on each surface, in twenties; parts above the target have 40 at most
     --tuned     runs with seeds that the constants were chosen with, for comparison
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
@@ -35,7 +35,7 @@ sys.path.insert(1, str(Path(__file__).parents[3]))
 import fast_model
 import msgspec
 from baselines import random_search, successive_halving
-from report import FRESH, TARGET, Run, Runs, near_text, page
+from report import FRESH, REPEATED, TARGET, Run, Runs, near_text, page
 from surfaces import SURFACES
 from sweeps import RECORDED
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 TUNED = 1_000
 #: Runs on a surface before it is the next one's turn.
 TURN = 20
+#: Runs of each surface with more trials than the target's; they take long.
+LONG_RUNS = 40
 
 
 def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -122,6 +124,13 @@ def turns(names: Sequence[str], runs: int, tuned: int) -> Iterator[tuple[int, st
         yield from ((first, name) for name in names if not name.startswith(RECORDED))
 
 
+def parts_of(first: int, parts: Sequence[float]) -> list[float]:
+    """Return what is measured in a turn: with the tuning's seeds the target alone."""
+    if first < FRESH:
+        return [TARGET]
+    return [part for part in parts if part <= TARGET or first < FRESH + LONG_RUNS]
+
+
 def main() -> int:
     """Measure as the command line says."""
     parser = argparse.ArgumentParser(
@@ -129,7 +138,7 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--tuned", type=int, default=40)
-    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, TARGET, 10])
+    parser.add_argument("--parts", type=float, nargs="+", default=[1, 2, TARGET, REPEATED])
     parser.add_argument("--surfaces", nargs="+", default=list(SURFACES))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("regret"))
@@ -143,7 +152,7 @@ def main() -> int:
             known = runs.setdefault(name, [])
             seen = {one.seed for one in known}
             seeds = [seed for seed in range(first, first + TURN) if seed not in seen]
-            known += pool.map(partial(run, name, parts if first >= FRESH else [TARGET]), seeds)
+            known += pool.map(partial(run, name, parts_of(first, parts)), seeds)
             data.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=0))
             args.out.with_suffix(".md").write_text(page(runs), encoding="utf-8")
             print(near_text(name, known), file=sys.stderr, flush=True)

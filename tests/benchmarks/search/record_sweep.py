@@ -11,6 +11,7 @@ makes a surface of it.
     OUT        file with one line a trial; gzip it into tests/data/search
     --size     bytes of the file; by default what the link carries in a fifth of a second
     --repeats  passes over all combinations
+    --sets     only so many of them, drawn by chance: with repeats, how much the trials of one set scatter
     --limit    no more trials than these in this part of the recording
     --until    and none after so many seconds
 """
@@ -84,6 +85,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", type=int)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--sets", type=int)
     parser.add_argument("--limit", type=int, default=1_000_000)
     parser.add_argument("--until", type=float, default=1e9)
     args = parser.parse_args()
@@ -93,7 +95,7 @@ def main() -> int:
     with Guest.boot(link) as guest:
         recorder = Recorder(guest, args.out, link.name, size)
         for number in range(args.repeats):
-            for block, sets in enumerate(blocks(number)):
+            for block, sets in enumerate(blocks(number, args.sets)):
                 left = recorder.left(number, sets)[: max(0, args.limit - recorder.done)]
                 if left and time.monotonic() < end:
                     recorder.record(number, block, left)
@@ -101,9 +103,11 @@ def main() -> int:
     return 0
 
 
-def blocks(number: int) -> list[list[Levels]]:
-    """Return the combinations in the order of a pass, in blocks."""
+def blocks(number: int, count: int | None = None) -> list[list[Levels]]:
+    """Return the combinations, or so many of them, in the order of a pass, in blocks."""
     every = [dict(zip(FACTORS, levels, strict=True)) for levels in itertools.product(*FACTORS.values())]
+    if count is not None:
+        every = random.Random(f"{count} sets").sample(every, count)
     random.Random(f"pass {number}").shuffle(every)
     return [every[start : start + BLOCK] for start in range(0, len(every), BLOCK)]
 

@@ -1,12 +1,12 @@
 """Response surfaces from full sweeps that record_sweep.py recorded in the lab (tests/data/search).
 
-What counts is bytes over the time of writing and reading. The true figure of a combination is what all
-trials together say of it: one trial of each is mostly noise, and the best of a thousand noisy ones
-would be luck. The logarithm is a sum of the mood of each block, of what each level does, and of what
-each pair of levels does together, by medians, so that disturbed trials do not count; each table of
-pairs is drawn towards nothing as far as it is noise (James and Stein). What is left over is the noise:
-a trial of a combination draws from its own and from those of its neighbours, which differ in one
-factor.
+What counts is bytes over the time of writing and reading. Each combination was run once, some of them again
+in later passes. One trial of each is not the truth; the best of a thousand would be luck. So the logarithm is
+thought of as a sum of the mood of each block, of what each level does, of what each pair of levels does
+together, by medians, so that disturbed trials do not count, and of what is left. Each table of pairs is drawn
+towards nothing as far as it is noise (James and Stein), and so is what is left, as far as it does not come
+again in the later passes; the sum without moods is the true figure. What differs between the trials of one
+combination is the noise, and what a trial draws.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from app.lab.links import parse_link
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 DATA = Path(__file__).parents[2] / "data" / "search"
 #: What their names begin with among the surfaces.
@@ -56,7 +56,7 @@ def names() -> list[str]:
 def described(name: str) -> str:
     """Return how a sweep was recorded."""
     header, trials = read(DATA / f"{name}.csv.gz")
-    _terms, left = smoothed(trials, list(header["factors"]))
+    noise = noise_of(name)
     loads = sorted(trial.load for trial in trials)
     combinations = math.prod(map(len, header["factors"].values()))
     surface = recorded(name)
@@ -66,8 +66,8 @@ def described(name: str) -> str:
         f"{len(trials)} of {combinations} combinations were measured, on the link {header['link']}, with "
         f"{header['size'] / 2**20:.0f} MiB written and read, on a computer with {header['processors']} "
         f"processors and a load of {loads[0]:.0f} to {loads[-1]:.0f} (median {median(loads):.0f}). A single "
-        f"trial scatters by {100 * _scatter(left):.0f} %, one in ten by more than "
-        f"{100 * sorted(map(abs, left))[len(left) * 9 // 10]:.0f} %. Within 5 % of the best are {near} "
+        f"trial scatters by {100 * _scatter(noise):.1f} %, one in ten by more than "
+        f"{100 * sorted(map(abs, noise))[len(noise) * 9 // 10]:.1f} %. Within 5 % of the best are {near} "
         f"combinations; the default reaches {100 * parts[surface.default]:.0f} %, the model's first "
         f"{100 * parts[surface.hoped[0]]:.0f} %."
     )
@@ -80,15 +80,13 @@ def recorded(name: str) -> Surface:
     factors: dict[str, list[str]] = header["factors"]
     candidates = [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
     terms, left = smoothed(trials, list(factors))
-    truth = [math.exp(sum(table[key(each, table_of)] for table_of, table in terms.items()))
-             for each in candidates]  # fmt: skip
-    by_set: dict[tuple[str, ...], list[float]] = {}
-    for trial, rest in zip(trials, left, strict=True):
-        by_set.setdefault(tuple(trial.levels.values()), []).append(rest)
-    pools = [_pool(each, factors, by_set) for each in candidates]
+    noise = noise_of(name)
+    alone = max(0.0, 1 - (_scatter(noise) / _scatter(left)) ** 2)
+    own = {tuple(trial.levels.values()): alone * rest for trial, rest in zip(trials, left, strict=True)}
+    truth = [math.exp(_sum(terms, each) + own.get(tuple(each.values()), 0.0)) for each in candidates]
 
     def measure(chance: random.Random, number: int, _when: float) -> float:
-        return truth[number] * math.exp(chance.choice(pools[number]))
+        return truth[number] * math.exp(chance.choice(noise))
 
     return Surface(
         candidates, truth, measure, candidates.index(header["baseline"]),
@@ -96,8 +94,50 @@ def recorded(name: str) -> Surface:
     )  # fmt: skip
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[_Trial]]:
-    """Return header and good trials of a recording, baselines left out."""
+@cache
+def noise_of(name: str) -> list[float]:
+    """Return by how much trials of one combination differ in a sweep; logarithms of factors."""
+    header, first = read(DATA / f"{name}.csv.gz")
+    terms, _left = smoothed(first, list(header["factors"]))
+    _header, trials = read(DATA / f"{name}.csv.gz", passes=True)
+    left = [trial.logarithm - _sum(terms, trial.levels) for trial in trials]
+    moods = _table(trials, left, ("block",))
+    by_set: dict[tuple[str, ...], list[float]] = {}
+    for trial, rest in zip(trials, left, strict=True):
+        by_set.setdefault(tuple(trial.levels.values()), []).append(rest - moods[trial.block,])
+    return _away(by_set, fmean, least=2)
+
+
+def away(path: Path) -> list[float]:
+    """Return by how much the trials of a few sets are away from their middle; logarithms of factors."""
+    by_set: dict[tuple[str, ...], list[float]] = {}
+    for trial in read(path, passes=True, baselines=True)[1]:
+        by_set.setdefault(tuple(trial.levels.values()), []).append(trial.logarithm)
+    return _away(by_set, median, least=4)
+
+
+def _away(
+    by_set: Mapping[tuple[str, ...], Sequence[float]],
+    middle: Callable[[Sequence[float]], float],
+    *,
+    least: int,
+) -> list[float]:
+    found: list[float] = []
+    for values in by_set.values():
+        if (count := len(values)) >= least:
+            # About a middle that was made of themselves they scatter less than about the true one.
+            found += [math.sqrt(count / (count - 1)) * (value - middle(values)) for value in values]
+    return found
+
+
+def _sum(
+    terms: Mapping[tuple[str, ...], Mapping[tuple[str, ...], float]], levels: Mapping[str, str]
+) -> float:
+    return sum(table[key(levels, names_)] for names_, table in terms.items())
+
+
+def read(path: Path, *, passes: bool = False, baselines: bool = False) -> tuple[dict[str, Any], list[_Trial]]:
+    """Return header and good trials of a recording: first pass or all, with the baselines or without."""
     with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
         header = json.loads(file.readline().removeprefix("# "))
         trials = [
@@ -108,7 +148,9 @@ def read(path: Path) -> tuple[dict[str, Any], list[_Trial]]:
                 float(row["load"]),
             )
             for row in csv.DictReader(file)
-            if row["state"] == "ok" and row["baseline"] == "0"
+            if row["state"] == "ok"
+            and (passes or row["pass"] == "0")
+            and (baselines or row["baseline"] == "0")
         ]
     return header, trials
 
@@ -171,16 +213,6 @@ def _shrink(
 def _scatter(left: Sequence[float]) -> float:
     """Return the standard deviation by the middle of what is left: what is far off does not count."""
     return sorted(map(abs, left))[len(left) // 2] / 0.6745
-
-
-def _pool(
-    levels: Mapping[str, str],
-    factors: Mapping[str, Sequence[str]],
-    by_set: Mapping[tuple[str, ...], Sequence[float]],
-) -> list[float]:
-    """Return what is left of a combination's trials, and of its neighbours'."""
-    near = {tuple({**levels, name: level}.values()) for name in factors for level in factors[name]}
-    return [rest for at in sorted(near) for rest in by_set.get(at, ())]
 
 
 def _by_the_model(candidates: Sequence[Mapping[str, str]], link: str, size: int) -> list[int]:
