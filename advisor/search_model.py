@@ -37,7 +37,7 @@ _FREEDOM = 4.0
 #: With fewer trials the weights are as at first, and the variance is at least this; they are found anew after
 #: so many more trials, or this part of all: oftener, they run after chance.
 _FEWEST, _UNKNOWN = 6, 0.1
-_AGAIN, _AGAIN_PART = 6, 5
+_AGAIN, _AGAIN_PART = 3, 5
 #: How far each is to be believed is judged after this part of all.
 _JUDGED_PART = 20
 #: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
