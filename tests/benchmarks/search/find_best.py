@@ -8,7 +8,7 @@ part is a budget of its own.
 The runs are those of the program with its arithmetic done by numpy (fast_model.py), which is looked at first:
 one race both ways must ask for the same trials.
 
-    --runs      seeded runs on each surface, in twenties; parts above the target have 40 at most
+    --runs      seeded runs on each surface, in twenties; parts above the target have 20 at most
     --tuned     runs with seeds that the constants were chosen with, for comparison
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
@@ -51,7 +51,7 @@ TUNED = 1_000
 #: Runs on a surface before it is the next one's turn.
 TURN = 20
 #: Runs of each surface with more trials than the target's; they take long.
-LONG_RUNS = 40
+LONG_RUNS = 20
 
 
 def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -45,13 +45,15 @@ _QUIET = """## With the noise that was recorded
 On each link of the lab the trials of eight sets and of the baseline were repeated on a quiet computer
 (`record_sweep.py LINK FILE --sets 8 --repeats 8`). Their standard deviations are: {scatters}.
 The links take turns as the noise of the drawn surfaces, and one trial in thirty is slowed down by something
-else, to 0.3 to 0.8 of its speed; heavy-tailed has noise of the same size that is far off now and then.
+else, to 0.3 to 0.8 of its speed; heavy-tailed has noise of the same size that is far off now and then. One
+constant of the search, how rough a surface is thought to be, was chosen with the sweep of 1gbit-4ms in mind
+(other seeds, the same surface).
 """
 _BUSY = """## On a busy computer
 
-The same surfaces, with trials that scatter by 5 to 8 %, and one in thirty slowed down. What is missing
-here is repeats: told the true medians, the search comes as near as above. Longer trials, which scatter less,
-or more of them are the way then.
+The same surfaces, with trials that scatter by 5 to 8 %, and one in thirty slowed down. Where a set within
+5 % was tried but another chosen, repeats are missing. Longer trials, which scatter less, or more of them are
+the way then: the last columns have three times as many.
 """
 
 
