@@ -198,3 +198,25 @@ def test_what_it_is_not_for() -> None:
         racer.tell(_SETS[0], 0.0)
     with pytest.raises(KeyError):
         racer.tell({"rsize": "1"}, 1.0)
+
+
+def test_the_first_sets_show_pairs_of_levels_too() -> None:
+    racer = Racer(_SETS, chance=random.Random(3), budget=140)
+    shown: set[tuple[str, str]] = set()
+    for _ in range(28):  # as many as there are sizes with numbers of connections
+        levels = racer.next()
+        shown.add((levels["rsize"], levels["nconnect"]))
+        racer.tell(levels, _truth(levels))
+    assert len(shown) >= 26
+
+
+def test_the_less_trials_scatter_the_more_sets_are_tried() -> None:
+    def tried(scatter: float) -> int:
+        noise = random.Random(4)
+        racer = Racer(_SETS, chance=random.Random(4), budget=60)
+        for _ in range(60):
+            levels = racer.next()
+            racer.tell(levels, _truth(levels) * noise.lognormvariate(0, scatter))
+        return racer.answer().tried
+
+    assert tried(0.005) > tried(0.1) + 3
