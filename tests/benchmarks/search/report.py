@@ -42,8 +42,12 @@ as in the program, with the order of the throughput model.
 """
 _QUIET = """## With the noise that was recorded
 
-On each link of the lab the trials of eight sets and of the baseline were repeated on a quiet computer
-(`record_sweep.py LINK FILE --sets 8 --repeats 8`). Their standard deviations are: {scatters}.
+On five links of the lab the trials of eight sets and of the baseline were repeated up to eight times on
+a quiet computer (`record_sweep.py LINK FILE --sets 8 --repeats 8`), with copies of about 0.7 s each way. On
+wan, which is slow, the recording was cut and only the baseline came often enough. A shorter copy scatters
+more: the recorded sweeps, with 0.2 s, have noise of their own. Standard deviations of single trials:
+{scatters}.
+
 The links take turns as the noise of the drawn surfaces, and one trial in thirty is slowed down by something
 else, to 0.3 to 0.8 of its speed; heavy-tailed has noise of the same size that is far off now and then. One
 constant of the search, how rough a surface is thought to be, was chosen with the sweep of 1gbit-4ms in mind

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from surface import Levels
 
 
+#: Standard deviations of a busy computer's trials; they take turns.
+_BUSY = (0.05, 0.06, 0.08)
+
+
 class Noise(NamedTuple):
     """By which factor a trial is off its set's median.
 
@@ -84,7 +88,6 @@ def _sizes(low: int, high: int) -> list[str]:
     return [str(2**power) for power in range(low, high + 1)]
 
 
-_BUSY = (0.05, 0.06, 0.08)
 #: 2 x 2 x 4 x 9 x 8 = 1152.
 _MOUNT = {
     "proto": ["tcp", "rdma"],
