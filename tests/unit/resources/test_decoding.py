@@ -1,0 +1,61 @@
+"""Decoding from several threads at once."""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from resources.decoding import converted, from_json, from_msgpack
+
+_inside = threading.Event()
+_second_is_done = threading.Event()
+
+
+def _an_int_slowly() -> type[int]:
+    """Be a type that is long worked out, as if the thread had lost its turn just here."""
+    _inside.set()
+    _second_is_done.wait(0.2)
+    return int
+
+
+def _outer() -> type[msgspec.Struct]:
+    """Return a structure that was never met before, with one in it that was not either."""
+    inner = msgspec.defstruct("FreshInner", [("value", "_an_int_slowly()")], module=__name__)
+    return msgspec.defstruct("FreshOuter", [("inner", inner), ("name", str)])
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda kind: from_json(b'{"inner": {"value": 1}, "name": "one"}', kind),
+        lambda kind: from_msgpack(msgspec.msgpack.encode({"inner": {"value": 1}, "name": "one"}), kind),
+        lambda kind: converted({"inner": {"value": 1}, "name": "one"}, kind),
+    ],
+    ids=["json", "msgpack", "tables"],
+)
+def test_a_second_thread_waits_until_a_type_is_worked_out(decode: Callable[[type], object]) -> None:
+    """Both decode it right: with half of its types known, the process crashed."""
+    _inside.clear()
+    _second_is_done.clear()
+    kind = _outer()
+    found: list[object] = []
+    first = threading.Thread(target=lambda: found.append(decode(kind)))
+    first.start()
+    assert _inside.wait(5)
+    found.append(decode(kind))
+    _second_is_done.set()
+    first.join()
+    assert [(one.inner.value, one.name) for one in found] == [(1, "one")] * 2  # type: ignore[attr-defined]
+    assert found[0] is not found[1]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        from_json(b'"one"', int)
+    with pytest.raises(msgspec.DecodeError):
+        from_json(b"one", int)
+    with pytest.raises(msgspec.ValidationError):
+        from_msgpack(b"\x01", str)
+    with pytest.raises(msgspec.ValidationError):
+        converted("one", int)
