@@ -6,7 +6,6 @@ here needs no assumption about their distribution.
 
 from __future__ import annotations
 
-from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -62,14 +61,15 @@ def interval(values: Sequence[float]) -> Interval:
         raise ValueError("no values")
     ordered = sorted(values)
     count = len(ordered)
-    missed = 2.0 / 2.0**count
-    rank = 1
+    # In whole numbers: of a thousand values they are beyond what a float can be.
+    total = 2**count
+    ways, missed, rank = 1, 2, 1
     while rank < count // 2:
-        more = missed + 2 * comb(count, rank) / 2.0**count
-        if more > 1 - CONFIDENCE:
+        ways = ways * (count - rank + 1) // rank
+        if (missed + 2 * ways) / total > 1 - CONFIDENCE:
             break
-        missed, rank = more, rank + 1
-    return Interval(ordered[rank - 1], ordered[-rank], max(0.0, 1 - missed))
+        missed, rank = missed + 2 * ways, rank + 1
+    return Interval(ordered[rank - 1], ordered[-rank], max(0.0, 1 - missed / total))
 
 
 def spread_is_wide(values: Sequence[float]) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 import msgspec
 
 from resources import read_toml
+from resources.decoding import converted
 
 
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,7 +32,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def cards() -> dict[str, Card]:
     """Return all adapters by their ids."""
-    return msgspec.convert(read_toml("cards.toml"), dict[str, Card])
+    return converted(read_toml("cards.toml"), dict[str, Card])
 
 
 def identify_card(*, driver: str = "", bus_id: str = "", product: str = "") -> str | None:

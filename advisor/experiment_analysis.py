@@ -10,7 +10,15 @@ import msgspec
 from advisor.analysis import CONFIDENCE, ENOUGH, interval, median
 from advisor.difference import ENOUGH_EACH, difference
 from advisor.experiment_noise import Noise, noise_of
-from advisor.experiment_values import counts, key_of, lower_is_better, timeouts, value, values_by_set
+from advisor.experiment_values import (
+    counts,
+    key_of,
+    lower_is_better,
+    repeats_of,
+    timeouts,
+    value,
+    values_by_set,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,7 +115,14 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     notable: bool | None
 
 
-def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted: bool = False) -> Ranking:
+def ranking(
+    outcomes: Sequence[Outcome],
+    figure: str,
+    *,
+    chance: Chance,
+    counted: bool = False,
+    confidence: float = CONFIDENCE,
+) -> Ranking:
     """Return the option sets of one workload by the median of a figure, the best first.
 
     With six repeats or more an interval is that of the sign test, which assumes nothing; with fewer, what
@@ -118,14 +133,15 @@ def ranking(outcomes: Sequence[Outcome], figure: str, *, chance: Chance, counted
         figure: a name of advisor.trials.
         chance: for the bootstrap; the same one gives the same answer.
         counted: count the time to sync and unmount in.
+        confidence: how often equal sets are to be one group.
 
     Raises:
         ValueError: if the outcomes are of several workloads.
     """
     sets = values_by_set(outcomes, figure, counted=counted)
-    noise = noise_of([*sets.values(), *_baselines(outcomes, figure, counted=counted).values()], chance)
+    noise = noise_of(repeats_of(outcomes, figure, counted=counted), chance)
     order = sorted(sets, key=lambda key: median(sets[key]), reverse=not lower_is_better(figure))
-    groups = _groups([sets[key] for key in order], noise)
+    groups = _groups([sets[key] for key in order], noise, confidence)
     ran: dict[Key, list[Outcome]] = {}
     for outcome in outcomes:
         if counts(outcome):
@@ -171,23 +187,13 @@ def _drift(figure: str, workload: str, values: list[float]) -> Drift:
     return Drift(figure=figure, workload=workload, values=values, change=moved.ratio - 1, notable=notable)
 
 
-def _baselines(outcomes: Iterable[Outcome], figure: str, *, counted: bool) -> dict[Key, list[float]]:
-    """Return the values of the trials that watch for drift: they tell of chance as any repeat does."""
-    found: dict[Key, list[float]] = {}
-    for outcome in outcomes:
-        number = value(outcome, figure, counted=counted)
-        if outcome.baseline and outcome.state == "ok" and number is not None:
-            found.setdefault(key_of(outcome.levels), []).append(number)
-    return found
-
-
 def _shows(sets: Sequence[Sequence[float]], noise: Noise | None) -> float | None:
     if noise is None or not sets:
         return None
     return exp(noise.limit(min(len(values) for values in sets), len(sets))) - 1
 
 
-def _groups(sets: Sequence[Sequence[float]], noise: Noise | None) -> list[int]:
+def _groups(sets: Sequence[Sequence[float]], noise: Noise | None, confidence: float) -> list[int]:
     """Return the group of each set, which come the best first.
 
     A group is those that chance alone may have put below its first one; the next group begins with the first
@@ -200,7 +206,8 @@ def _groups(sets: Sequence[Sequence[float]], noise: Noise | None) -> list[int]:
             found.append(0)
             continue
         away = abs(log(median(sets[lead])) - log(median(values)))
-        if place > lead and away > noise.limit(min(len(sets[lead]), len(values)), len(sets) - lead):
+        repeats, rest = min(len(sets[lead]), len(values)), len(sets) - lead
+        if place > lead and away > noise.limit(repeats, rest, confidence=confidence):
             lead, group = place, group + 1
         found.append(group)
     return found

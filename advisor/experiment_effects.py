@@ -13,18 +13,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import CONFIDENCE, interval, median
-from advisor.experiment_noise import noise_of
-from advisor.experiment_values import counts, levels_of, lower_is_better, value, values_by_set
+from advisor.analysis import interval, median
+from advisor.experiment_fit import fit, freedom_of, parts_of
+from advisor.experiment_noise import noise_of, of_several
+from advisor.experiment_values import (
+    counts,
+    having,
+    key_of,
+    levels_of,
+    lower_is_better,
+    repeats_of,
+    value,
+    values_by_set,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from advisor.experiment_fit import Logs
     from advisor.experiment_noise import Noise
     from advisor.experiment_values import Chance, Key
     from advisor.trials import Outcome
-
-_Logs = dict[tuple[tuple[str, str], ...], float]
 
 
 class LevelPlaces(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +62,9 @@ class PlaceSums(msgspec.Struct, frozen=True, kw_only=True):
         factor: its name.
         levels: sizes and numbers from small to large, then words.
         best: the level with the lowest average place.
-        notable: whether the places differ by more than chance alone does (the test of Kruskal and Wallis).
+        notable: whether the best is ahead, and the places differ by more than chance makes any factor's
+            differ in 95 of 100 experiments (the test of Kruskal and Wallis), where all levels ran beside
+            the same others.
     """
 
     factor: str
@@ -139,14 +150,9 @@ def place_sums(outcomes: Sequence[Outcome], figure: str, *, counted: bool = Fals
         if counts(outcome) and number is not None:
             known.append((number, outcome))
     known.sort(key=lambda pair: pair[0], reverse=not lower_is_better(figure))
-    sums: dict[tuple[str, str], list[float]] = {}
-    for place, (_, outcome) in zip(_places([pair[0] for pair in known]), known, strict=True):
-        for named in outcome.levels.items():
-            sums.setdefault(named, []).append(place)
-    ties = _ties([pair[0] for pair in known])
-    return [
-        _place_sum(factor, levels, sums, ties) for factor, levels in levels_of(o for _, o in known).items()
-    ]
+    varied = levels_of(outcome for _, outcome in known)
+    sure = of_several(len(varied))
+    return [_place_sum(factor, levels, known, sure) for factor, levels in varied.items()]
 
 
 def effects(
@@ -161,12 +167,14 @@ def effects(
     sets = values_by_set(outcomes, figure, counted=counted)
     logs = _logs(sets)
     better = -1.0 if lower_is_better(figure) else 1.0
-    noise = noise_of(sets.values(), chance)
+    noise = noise_of(repeats_of(outcomes, figure, counted=counted), chance)
     repeats = min((len(values) for values in sets.values()), default=1)
-    varied = levels_of(outcomes)
+    # A level that never had a figure says nothing of the others.
+    varied = levels_of(having(outcomes, figure, counted=counted))
+    fitted = fit(logs)
     found: list[Effect] = []
     for factor, levels in varied.items():
-        effect = _effect(factor, levels, logs, better)
+        effect = _effect(factor, levels, logs, better, _share(fitted.squares(factor), logs))
         if effect is not None:
             notable = _is_notable(effect, noise, repeats, len(varied))
             found.append(msgspec.structs.replace(effect, notable=notable))
@@ -180,29 +188,31 @@ def interactions(
     outcomes = list(outcomes)
     sets = values_by_set(outcomes, figure, counted=counted)
     logs = _logs(sets)
-    noise = noise_of(sets.values(), chance)
+    left = fit(logs).left
+    noise = noise_of(repeats_of(outcomes, figure, counted=counted), chance)
     repeats = len(sets) / sum(1 / len(values) for values in sets.values()) if sets else 1
     # The median's variance is about pi / 2 times the mean's.
     variance = None if noise is None else noise.variance() / repeats * (1.57 if repeats > 2 else 1.0)
-    varied = levels_of(outcomes)
+    varied = levels_of(having(outcomes, figure, counted=counted))
     pairs = list(itertools.combinations(varied, 2))
     found: list[Interaction] = []
     for pair in pairs:
-        known = _beyond(pair, varied, logs)
-        if known is None:
+        beyond = _beyond(pair, left)
+        freedom = freedom_of(beyond)
+        if freedom < 1:
+            # No more cells than both alone explain, as when one factor at a time is varied.
             continue
-        beyond, freedom = known
         squares = sum(count * away**2 for away, count in beyond.values())
         notable = None
         if noise is not None and variance is not None:
             ratio = squares / freedom / variance if variance else 0.0
-            notable = _exceeds(ratio, freedom, noise.freedom, _of_several(len(pairs)))
+            notable = _exceeds(ratio, freedom, noise.freedom, of_several(len(pairs)))
         rows, columns = varied[pair[0]], varied[pair[1]]
         found.append(
             Interaction(
                 factors=pair, rows=rows, columns=columns,
                 cells=[[_ratio(beyond.get((row, column))) for column in columns] for row in rows],
-                share=_share(beyond, logs), notable=notable,
+                share=_share(squares, logs), notable=notable,
             )
         )  # fmt: skip
     return sorted(found, key=lambda each: -each.share)
@@ -213,13 +223,8 @@ def _is_notable(effect: Effect, noise: Noise | None, repeats: int, factors: int)
         return None
     # Fewer contexts than of a level: the comparison is as uncertain as its weakest part.
     contexts = min(level.contexts for level in effect.levels)
-    limit = noise.limit(repeats, len(effect.levels), contexts=contexts, confidence=_of_several(factors))
+    limit = noise.limit(repeats, len(effect.levels), contexts=contexts, confidence=of_several(factors))
     return log(1 + effect.gain) > limit
-
-
-def _of_several(questions: int) -> float:
-    """Return how sure each answer must be, for all of several to be right in 95 of 100 cases (Bonferroni)."""
-    return 1 - (1 - CONFIDENCE) / max(1, questions)
 
 
 def _places(values: Sequence[float]) -> list[float]:
@@ -239,17 +244,42 @@ def _ties(values: Sequence[float]) -> float:
 
 
 def _place_sum(
-    factor: str, levels: Sequence[str], sums: Mapping[tuple[str, str], list[float]], ties: float
+    factor: str, levels: Sequence[str], known: Sequence[tuple[float, Outcome]], confidence: float
 ) -> PlaceSums:
-    rows = [
-        LevelPlaces(level=level, sum=sum(sums[factor, level]), trials=len(sums[factor, level]))
-        for level in levels
-    ]
+    rows = _level_places(factor, levels, known)
     best = min(rows, key=lambda row: row.mean).level
-    return PlaceSums(factor=factor, levels=rows, best=best, notable=_places_differ(rows, ties))
+    # A level that ran only beside good ones of other factors is in good places by these.
+    fair = _beside_all(factor, levels, known)
+    fair_rows = _level_places(factor, levels, fair) if fair else rows
+    same = min(fair_rows, key=lambda row: row.mean).level == best
+    differ = bool(fair) and _places_differ(fair_rows, _ties([number for number, _ in fair]), confidence)
+    return PlaceSums(factor=factor, levels=rows, best=best, notable=same and differ)
 
 
-def _places_differ(rows: Sequence[LevelPlaces], ties: float) -> bool:
+def _level_places(
+    factor: str, levels: Sequence[str], known: Sequence[tuple[float, Outcome]]
+) -> list[LevelPlaces]:
+    """Return the places of each level's trials among sorted ones."""
+    places: dict[str, list[float]] = {level: [] for level in levels}
+    for place, (_, outcome) in zip(_places([number for number, _ in known]), known, strict=True):
+        if factor in outcome.levels:
+            places[outcome.levels[factor]].append(place)
+    return [LevelPlaces(level=level, sum=sum(row), trials=len(row)) for level, row in places.items()]
+
+
+def _beside_all(
+    factor: str, levels: Sequence[str], known: Sequence[tuple[float, Outcome]]
+) -> list[tuple[float, Outcome]]:
+    """Return the trials whose other levels ran beside every level of a factor."""
+    rests = [_rest(key_of(outcome.levels), factor) for _, outcome in known]
+    beside: dict[Key, set[str | None]] = {}
+    for rest, (_, outcome) in zip(rests, known, strict=True):
+        beside.setdefault(rest, set()).add(outcome.levels.get(factor))
+    whole = {rest for rest, ran in beside.items() if ran.issuperset(levels)}
+    return [pair for rest, pair in zip(rests, known, strict=True) if rest in whole]
+
+
+def _places_differ(rows: Sequence[LevelPlaces], ties: float, confidence: float) -> bool:
     """Return the verdict of the test of Kruskal and Wallis.
 
     Source: Use of Ranks in One-Criterion Variance Analysis (1952).
@@ -259,19 +289,24 @@ def _places_differ(rows: Sequence[LevelPlaces], ties: float) -> bool:
         return False
     middle = (count + 1) / 2
     away = sum(row.trials * (row.mean - middle) ** 2 for row in rows)
-    return 12 * away / (count * (count + 1)) / ties > _chi_square(len(rows) - 1)
+    return 12 * away / (count * (count + 1)) / ties > _chi_square(len(rows) - 1, confidence)
 
 
-def _logs(sets: Mapping[Key, Sequence[float]]) -> _Logs:
-    """Return the logarithm of each set's median; those without a positive one tell of no ratio."""
-    medians = {key: median(values) for key, values in sets.items()}
-    return {key: log(middle) for key, middle in medians.items() if middle > 0}
+def _logs(sets: Mapping[Key, Sequence[float]]) -> Logs:
+    """Return the logarithm of each set's median; nothing where a trial has none.
+
+    Without the sets that have no time-outs, the best of all would be left out.
+    """
+    if any(min(values) <= 0 for values in sets.values()):
+        return {}
+    return {key: log(median(values)) for key, values in sets.items()}
 
 
-def _effect(factor: str, levels: Sequence[str], logs: _Logs, better: float) -> Effect | None:
-    away = _deviations(factor, levels, logs)
-    if not all(away.values()):
+def _effect(factor: str, levels: Sequence[str], logs: Logs, better: float, share: float) -> Effect | None:
+    levels = _comparable(factor, levels, logs)
+    if len(levels) < 2:
         return None
+    away = _deviations(factor, levels, logs)
     rows: list[LevelEffect] = []
     for level in levels:
         low, high, _ = interval(away[level])
@@ -284,23 +319,33 @@ def _effect(factor: str, levels: Sequence[str], logs: _Logs, better: float) -> E
     best = max(rows, key=lambda row: better * log(row.ratio))
     worst = min(rows, key=lambda row: better * log(row.ratio))
     gain = (best.ratio / worst.ratio) ** better - 1
-    return Effect(
-        factor=factor, levels=rows, best=best.level, gain=gain,
-        share=_share(_margins((factor,), logs), logs), notable=None,
-    )  # fmt: skip
+    return Effect(factor=factor, levels=rows, best=best.level, gain=gain, share=share, notable=None)
 
 
-def _deviations(factor: str, levels: Sequence[str], logs: _Logs) -> dict[str, list[float]]:
+def _comparable(factor: str, levels: Sequence[str], logs: Logs) -> list[str]:
+    """Return the most levels that ran beside each other, or beside the same third ones.
+
+    One that never did says nothing of them, and takes nothing from them.
+    """
+    parts = parts_of((dict(key).get(factor), _rest(key, factor)) for key in logs)
+    beside = [[level for level in levels if (0, level) in part] for part in parts]
+    return max(beside, key=len) if beside else []
+
+
+def _rest(key: Key, factor: str) -> Key:
+    return tuple(pair for pair in key if pair[0] != factor)
+
+
+def _deviations(factor: str, levels: Sequence[str], logs: Logs) -> dict[str, list[float]]:
     """Return each level's distances from the mean of all levels, where all other factors are the same.
 
     Where no setting of the others has all levels, those with some of them must do.
     """
     contexts: dict[Key, dict[str, float]] = {}
     for key, number in logs.items():
-        rest = tuple(pair for pair in key if pair[0] != factor)
         level = dict(key).get(factor)
-        if level is not None:
-            contexts.setdefault(rest, {})[level] = number
+        if level is not None and level in levels:
+            contexts.setdefault(_rest(key, factor), {})[level] = number
     whole = [row for row in contexts.values() if len(row) == len(levels)]
     found: dict[str, list[float]] = {level: [] for level in levels}
     for row in whole or [row for row in contexts.values() if len(row) > 1]:
@@ -310,45 +355,30 @@ def _deviations(factor: str, levels: Sequence[str], logs: _Logs) -> dict[str, li
     return found
 
 
-def _margins(factors: tuple[str, ...], logs: _Logs) -> dict[tuple[str, ...], tuple[float, int]]:
-    """Return the distance of each combination of levels from the mean of all, and its number of sets."""
-    middle = sum(logs.values()) / len(logs)
-    rows: dict[tuple[str, ...], list[float]] = {}
-    for key, number in logs.items():
-        named = dict(key)
-        rows.setdefault(tuple(named.get(factor, "") for factor in factors), []).append(number - middle)
-    return {levels: (sum(row) / len(row), len(row)) for levels, row in rows.items()}
-
-
-def _share(margins: Mapping[tuple[str, ...], tuple[float, int]], logs: _Logs) -> float:
-    middle = sum(logs.values()) / len(logs)
+def _share(squares: float, logs: Logs) -> float:
+    middle = sum(logs.values()) / max(1, len(logs))
     total = sum((number - middle) ** 2 for number in logs.values())
-    return min(1.0, sum(count * away**2 for away, count in margins.values()) / total) if total else 0.0
+    return min(1.0, squares / total) if total else 0.0
 
 
-def _beyond(
-    pair: tuple[str, str], varied: Mapping[str, list[str]], logs: _Logs
-) -> tuple[dict[tuple[str, ...], tuple[float, int]], int] | None:
-    """Return each cell's distance from what both levels alone would give, and the degrees of freedom."""
-    if not logs:
-        return None
-    first, second = _margins((pair[0],), logs), _margins((pair[1],), logs)
-    beyond: dict[tuple[str, ...], tuple[float, int]] = {}
-    for (row, column), (away, count) in _margins(pair, logs).items():
-        beyond[row, column] = (away - first[(row,)][0] - second[(column,)][0], count)
-    # No more cells than both alone explain, as when one factor at a time is varied: nothing was combined.
-    freedom = len(beyond) - len(varied[pair[0]]) - len(varied[pair[1]]) + 1
-    return (beyond, freedom) if freedom > 0 else None
+def _beyond(pair: tuple[str, str], left: Logs) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return each cell's distance from what all levels alone would give, and its number of sets."""
+    rows: dict[tuple[str, str], list[float]] = {}
+    for key, number in left.items():
+        named = dict(key)
+        if named.keys() >= {*pair}:
+            rows.setdefault((named[pair[0]], named[pair[1]]), []).append(number)
+    return {cell: (sum(row) / len(row), len(row)) for cell, row in rows.items()}
 
 
 def _ratio(cell: tuple[float, int] | None) -> float | None:
     return None if cell is None else exp(cell[0])
 
 
-def _chi_square(freedom: int) -> float:
-    """Return what a sum of squares of so many normal values exceeds in 5 of 100 cases (Wilson, Hilferty)."""
+def _chi_square(freedom: int, confidence: float) -> float:
+    """Return what a sum of squares of so many normal values is below in so many cases (Wilson, Hilferty)."""
     part = 2 / (9 * freedom)
-    return float(freedom * (1 - part + 1.645 * part**0.5) ** 3)
+    return float(freedom * (1 - part + NormalDist().inv_cdf(confidence) * part**0.5) ** 3)
 
 
 def _exceeds(ratio: float, freedom: int, below: int, confidence: float) -> bool:

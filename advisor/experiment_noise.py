@@ -137,13 +137,23 @@ class Noise:
         return moved * self._narrowed if self._chance.random() < 0.5 else -moved * self._narrowed
 
 
+def of_several(questions: int) -> float:
+    """Return how sure each answer must be, for all of several to be right in 95 of 100 cases (Bonferroni)."""
+    return 1 - (1 - CONFIDENCE) / max(1, questions)
+
+
 def noise_of(sets: Iterable[Sequence[float]], chance: Chance) -> Noise | None:
-    """Return what chance does to single values, or None if too few sets were repeated to tell.
+    """Return what chance does to single values, or None if that cannot be told.
+
+    Too few sets were repeated; or some value is 0, as time-outs are: there are no ratios to it, and the sets
+    that never have one are calmer than all.
 
     Args:
         sets: the values of each option set; also of the baseline, as often as it ran.
         chance: for the bootstrap.
     """
-    repeated = [[log(each) for each in values] for values in sets if len(values) > 1 and min(values) > 0]
-    noise = Noise(repeated, chance)
+    repeated = [values for values in sets if len(values) > 1]
+    if any(min(values) <= 0 for values in repeated):
+        return None
+    noise = Noise([[log(each) for each in values] for values in repeated], chance)
     return noise if noise.freedom >= _FEWEST else None

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import interval, median
+from advisor.analysis import CONFIDENCE, interval, median
 from advisor.experiment_analysis import ranking
 from advisor.experiment_noise import noise_of
 from advisor.experiment_values import (
     counts,
+    having,
     levels_of,
     lower_is_better,
     number_of,
@@ -63,6 +64,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         points: sizes and numbers from small to large, then words.
         best: the level to choose: the best figure; of those that cannot be told apart from it the one with
             the fewest time-outs. None if no level can be told apart from the others ("-" in Figure 14).
+        told: whether differences can be told from chance at all.
     """
 
     factor: str
@@ -70,6 +72,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     points: list[CurvePoint]
     best: str | None
+    told: bool = True
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,9 +158,16 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def curve(
-    outcomes: Sequence[Outcome], factor: str, base: Mapping[str, str], figure: str, *, chance: Chance
+    outcomes: Sequence[Outcome],
+    factor: str,
+    base: Mapping[str, str],
+    figure: str,
+    *,
+    chance: Chance,
+    counted: bool = False,
+    confidence: float = CONFIDENCE,
 ) -> Curve | None:
-    """Return a figure against one factor, all others at their base; None if less than two levels ran.
+    """Return a figure against one factor, all others at their base; None if less than two levels have it.
 
     Args:
         outcomes: of one workload.
@@ -165,21 +175,26 @@ def curve(
         base: level of each factor; those that it does not name are not looked at.
         figure: a name of advisor.trials.
         chance: for the bootstrap.
+        counted: count the time to sync and unmount in.
+        confidence: how often equal levels are to be told as equal; more where several factors are asked for.
     """
     fixed = {name: level for name, level in base.items() if name != factor}
-    on_it = [each for each in outcomes if counts(each) and factor in each.levels and _at(each, fixed)]
-    ranked = ranking(on_it, figure, chance=chance)
+    known = having(outcomes, figure, counted=counted)
+    on_it = [each for each in known if factor in each.levels and _at(each, fixed)]
+    # Those that watch for drift tell of chance where each level ran once.
+    watching = [each for each in outcomes if each.baseline]
+    ranked = ranking([*on_it, *watching], figure, chance=chance, counted=counted, confidence=confidence)
     if len(ranked.standings) < 2:
         return None
     points = [
-        _point(level, [each for each in on_it if each.levels[factor] == level], figure)
+        _point(level, [each for each in on_it if each.levels[factor] == level], figure, counted=counted)
         for level in levels_of(on_it).get(factor, [])
     ]
-    first = ranked.group(1) or ranked.standings[:1]
-    best = min(first, key=lambda standing: (standing.timeouts, standing.place)).levels[factor]
+    first = ranked.group(1)
+    best = min(first, key=lambda standing: (standing.timeouts, standing.place), default=None)
     return Curve(
-        factor=factor, figure=figure, workload=ranked.workload, points=points,
-        best=None if len(first) == len(ranked.standings) else best,
+        factor=factor, figure=figure, workload=ranked.workload, points=points, told=best is not None,
+        best=None if best is None or len(first) == len(ranked.standings) else best.levels[factor],
     )  # fmt: skip
 
 
@@ -190,6 +205,7 @@ def matrices(
     figure: str,
     *,
     split: Sequence[str] | None = None,
+    counted: bool = False,
 ) -> list[Matrix]:
     """Return a figure over two factors, one matrix for each workload and setting of other factors.
 
@@ -200,6 +216,7 @@ def matrices(
         figure: a name of advisor.trials.
         split: the other factors that have matrices of their own, all of them if None; over the rest the
             medians are taken together.
+        counted: count the time to sync and unmount in.
     """
     usable = [each for each in outcomes if counts(each) and {row_factor, column_factor} <= each.levels.keys()]
     varied = levels_of(usable)
@@ -214,7 +231,7 @@ def matrices(
             fixed = dict(zip(apart, levels, strict=True))
             here = [each for each in of_workload(usable, workload) if _at(each, fixed)]
             if any(value(each, figure) is not None for each in here):
-                found.append(_matrix(here, row_factor, column_factor, figure, fixed))
+                found.append(_matrix(here, (row_factor, column_factor), figure, fixed, counted=counted))
     return found
 
 
@@ -279,8 +296,8 @@ def _at(outcome: Outcome, fixed: Mapping[str, str]) -> bool:
     return all(outcome.levels.get(name, level) == level for name, level in fixed.items())
 
 
-def _point(level: str, here: Sequence[Outcome], figure: str) -> CurvePoint:
-    values = [number for each in here if (number := value(each, figure)) is not None]
+def _point(level: str, here: Sequence[Outcome], figure: str, *, counted: bool) -> CurvePoint:
+    values = [number for each in here if (number := value(each, figure, counted=counted)) is not None]
     low, high, _ = interval(values)
     return CurvePoint(
         level=level, values=values, mean=sum(values) / len(values), median=median(values), low=low, high=high,
@@ -290,11 +307,12 @@ def _point(level: str, here: Sequence[Outcome], figure: str) -> CurvePoint:
 
 
 def _matrix(
-    here: Sequence[Outcome], row_factor: str, column_factor: str, figure: str, fixed: dict[str, str]
+    here: Sequence[Outcome], factors: tuple[str, str], figure: str, fixed: dict[str, str], *, counted: bool
 ) -> Matrix:
+    row_factor, column_factor = factors
     values: dict[tuple[str, str], list[float]] = {}
     for outcome in here:
-        number = value(outcome, figure)
+        number = value(outcome, figure, counted=counted)
         if number is not None:
             values.setdefault((outcome.levels[row_factor], outcome.levels[column_factor]), []).append(number)
     varied = levels_of(here)

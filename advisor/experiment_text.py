@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.experiment_values import lower_is_better
@@ -13,71 +14,105 @@ if TYPE_CHECKING:
     from advisor.experiment_analysis import Drift, Ranking, Standing
     from advisor.experiment_effects import Effect, Interaction, PlaceSums
     from advisor.experiment_tables import Curve, Steadiness, TableRow
-    from advisor.search import Answer, Found
 
     #: Writes a figure with its unit, as the person wants speeds.
     Format = Callable[[str, float], str]
 
 _COUNTS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 #: Differences below this are not worth a word.
 _WORTH = 0.03
 #: Where a difference of this size would have been seen and was not, none matters much.
 _SMALL = 0.1
-#: So many trials of a search tell what chance does, also where none was repeated.
-_MANY = 12
 
 
-def set_text(levels: Mapping[str, str], besides: Mapping[str, str] | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What sentences call factors and levels: as they are written in a recipe, if nothing else is given.
+
+    Attributes:
+        factor: from its name.
+        level: from the factor's name and the level.
+        between: what stands between the two.
+    """
+
+    factor: Callable[[str], str] = str
+    level: Callable[[str, str], str] = lambda _factor, level: level
+    between: str = "="
+
+
+AS_WRITTEN = Names()
+
+
+def set_text(
+    levels: Mapping[str, str], besides: Mapping[str, str] | None = None, names: Names = AS_WRITTEN
+) -> str:
     """Return an option set in words: ``rsize=65536, nconnect=4``.
 
     Args:
         levels: factor to level.
         besides: if given, levels that are the same there are left out; “the same” if all are.
+        names: of factors and levels.
     """
-    shown = [f"{name}={level}" for name, level in levels.items() if (besides or {}).get(name) != level]
+    shown = [
+        f"{names.factor(name)}{names.between}{names.level(name, level)}"
+        for name, level in levels.items()
+        if (besides or {}).get(name) != level
+    ]
     return ", ".join(shown) or "the same"
 
 
-def winner_text(ranking: Ranking, written: Format) -> str:
+def winner_text(ranking: Ranking, written: Format, names: Names = AS_WRITTEN) -> str:
     """Return who is first, and which others cannot be told apart from it."""
     if not ranking.standings:
         return "No trial gave a result."
     first = ranking.standings[0]
     figure = f"{written(ranking.figure, first.median)} {_what(ranking)}"
+    best = set_text(first.levels, names=names)
     if len(ranking.standings) == 1:
-        return f"The one set that ran: {set_text(first.levels)}, {figure}."
+        alone = "with a figure" if ranking.unmeasured else "that ran"
+        return f"The one set {alone}: {best}, {figure}."
     if not first.group:
-        return (
-            f"{set_text(first.levels)} came first with {figure}, but too few trials were repeated to tell "
-            "the difference from chance."
-        )
+        return _unsure_text(ranking, best, figure)
     together = ranking.group(1)
     if len(together) == 1:
-        text = f"{set_text(first.levels)} is best with {figure}."
+        text = f"{best} is best with {figure}."
         return f"{text} The difference from the next is more than chance."
     if len(together) == len(ranking.standings):
         return (
-            f"All {_count(len(together))} sets cannot be told apart: their differences are within what "
+            f"{_all(len(together))} sets cannot be told apart: their differences are within what "
             f"chance gives. {_shown(ranking)}"
         )
     return (
         f"These {_count(len(together))} of {len(ranking.standings)} sets cannot be told apart; first among "
-        f"them is {set_text(first.levels)} with {figure}."
+        f"them is {best} with {figure}."
     )
+
+
+def _unsure_text(ranking: Ranking, best: str, figure: str) -> str:
+    """Return who is first where nothing tells the differences from chance."""
+    standings = ranking.standings
+    if standings[0].median > 0:
+        return f"{best} came first with {figure}, but {_unknown(ranking)}."
+    alike = _alike(ranking)
+    if alike == len(standings):
+        return f"{_all(alike)} sets come out alike, with a median of {figure}."
+    others = "one other set" if alike == 2 else f"{_count(alike - 1)} other sets"
+    same = f", and {others} with the same" if alike > 1 else ""
+    return f"{best} came first with {figure}{same}. How the rest differs from 0 cannot be told from chance."
+
+
+def _alike(ranking: Ranking) -> int:
+    """Return how many sets have the median of the first."""
+    return sum(standing.median == ranking.standings[0].median for standing in ranking.standings)
+
+
+def _unknown(ranking: Ranking) -> str:
+    """Return why a difference cannot be told from chance."""
+    if any(min(standing.values) <= 0 for standing in ranking.standings):
+        return "where trials have 0, no difference can be told from chance"
+    return "too few trials were repeated to tell the difference from chance"
 
 
 def unmeasured_text(ranking: Ranking) -> str:
@@ -105,89 +140,16 @@ def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: F
     if standing is None or first is None:
         return ""
     figure = written(ranking.figure, standing.median)
+    if not standing.group and _alike(ranking) > 1 and standing.median == first.median <= 0:
+        return f"{name} is among the first, with {figure}."
     if standing is first:
         return f"{name} came first, with {figure}."
     if not standing.group:
-        return f"{name} is in place {standing.place} with {figure}; too few trials were repeated to say more."
+        return f"{name} is in place {standing.place} with {figure}; {_unknown(ranking)}."
     if standing.group == first.group:
         return f"{name} ({figure}) cannot be told apart from the best."
     ahead = _by(ranking.figure, standing, first)
     return f"{name} is in place {standing.place} with {figure}; the best is {ahead}."
-
-
-def is_shown(answer: Answer) -> bool:
-    """Return whether a search has shown its winner to be better than what it would replace.
-
-    Enough was tried to know what chance does, and the kernel's default and the present setting, as far as
-    they are others, are surely below it. Without that the first place may be luck.
-    """
-    winner, before = answer.winner, [found for found in (answer.default, answer.current) if found is not None]
-    others = [found for found in before if found.levels != winner.levels]
-    return bool(before) and not _is_short(answer) and all(found.high < winner.low for found in others)
-
-
-def _is_short(answer: Answer) -> bool:
-    return len(answer.winner.values) < 2 and answer.trials < _MANY
-
-
-def best_line(answer: Answer, options: str) -> str:
-    """Return what to do after a search, in one sentence.
-
-    Args:
-        answer: of the search.
-        options: the winner's, as a person would write them.
-    """
-    if is_shown(answer):
-        return f"Best: {options}."
-    kept = "the kernel's defaults" if answer.current is None else "the present setting"
-    if _is_short(answer):
-        return f"Too few trials to tell: keep {kept}, or allow more time. First so far: {options}."
-    return f"Nothing was shown to be better than {kept}. First, by what chance may make: {options}."
-
-
-def answer_text(answer: Answer, figure: str, written: Format) -> list[str]:
-    """Return what a search for the best setting found, sentence by sentence.
-
-    Args:
-        answer: of the search.
-        figure: that it went by, of which more is better.
-        written: writes a figure with its unit.
-    """
-    winner = answer.winner
-    counted = f"First of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
-    said = [f"{counted}: {set_text(winner.levels)}, {_between(winner, figure, written)}."]
-    if answer.runner_up is not None:
-        apart = answer.runner_up.high < winner.low
-        said.append(
-            f"The next is {set_text(answer.runner_up.levels, winner.levels)}, "
-            f"{_between(answer.runner_up, figure, written)}"
-            f"{'.' if apart else '; the two cannot be told apart.'}"
-        )
-    named = (("The kernel's default", answer.default), ("The present setting", answer.current))
-    said += [_beside(name, found, winner, figure, written) for name, found in named if found is not None]
-    said.append(sure_text(answer))
-    return said
-
-
-def sure_text(answer: Answer) -> str:
-    """Return whether a set that was not found may be better."""
-    if answer.decided:
-        return "No other set is likely to be better by more than 5 %."
-    return "Others may still be better by more than 5 %; more time would tell."
-
-
-def _between(found: Found, figure: str, written: Format) -> str:
-    low, high = written(figure, found.low), written(figure, found.high)
-    return f"about {written(figure, found.median)} ({low} to {high})"
-
-
-def _beside(name: str, found: Found, winner: Found, figure: str, written: Format) -> str:
-    if found.levels == winner.levels:
-        return f"{name} is the best itself."
-    text = f"{name} gives {_between(found, figure, written)}"
-    if found.high >= winner.low:
-        return f"{text}, which cannot be told apart from the best."
-    return f"{text}; the best is {_percent(winner.median / found.median - 1)} faster."
 
 
 def interval_text(standing: Standing) -> str:
@@ -228,67 +190,94 @@ def drift_text(drift: Drift) -> str:
         return f"No drift of the baseline's {label} was found during the run."
     way = "rose" if drift.change > 0 else "fell"
     return (
-        f"The baseline's {label} {way} by {_percent(abs(drift.change))} during the run. The random order "
+        f"The baseline's {label} {way} by {percent(abs(drift.change))} during the run. The random order "
         "spreads this over all sets alike, but compare small differences with care."
     )
 
 
-def place_text(sums: PlaceSums) -> str:
-    """Return which level of a factor is usually ahead."""
-    ordered = sorted(sums.levels, key=lambda level: level.mean)
-    best, worst = ordered[0], ordered[-1]
-    if not sums.notable:
-        return f"{sums.factor}: its levels' average places differ no more than by chance."
-    return (
-        f"{sums.factor}: {best.level} is usually ahead (average place {best.mean:.0f}), {worst.level} "
-        f"usually last ({worst.mean:.0f})."
-    )
+def place_texts(sums: Sequence[PlaceSums], names: Names = AS_WRITTEN) -> list[str]:
+    """Return which level of each factor is usually ahead; where chance may say so, in one sentence."""
+    said: list[str] = []
+    for one in sums:
+        if one.notable:
+            ordered = sorted(one.levels, key=lambda level: level.mean)
+            first, last = ordered[0], ordered[-1]
+            ahead, behind = (names.level(one.factor, each.level) for each in (first, last))
+            said.append(
+                f"{names.factor(one.factor)}: {ahead} is usually ahead (average place {first.mean:.0f} of "
+                f"{sum(level.trials for level in one.levels)}), "
+                f"{behind} usually last ({last.mean:.0f})."
+            )
+    chance = [names.factor(one.factor) for one in sums if not one.notable]
+    return [*said, *_of("Everything else being equal, no level is ahead by more than chance", chance)]
 
 
-def effect_text(effect: Effect) -> str:
-    """Return what a factor does."""
-    if effect.notable is None:
-        return f"{effect.factor}: too few trials were repeated to tell its effect from chance."
-    if not effect.notable or effect.gain < _WORTH:
-        return f"{effect.factor}: no difference that counts was found."
-    return (
-        f"{effect.factor}: {effect.best} is best, {_percent(effect.gain)} ahead of the worst level; alone it "
-        f"explains {_percent(effect.share)} of all differences."
-    )
+def effect_texts(effects: Sequence[Effect], names: Names = AS_WRITTEN) -> list[str]:
+    """Return what each factor does; those that do nothing that was found, in one sentence."""
+    strong = [one for one in effects if one.notable and one.gain >= _WORTH]
+    said = [
+        f"{names.factor(one.factor)}: {names.level(one.factor, one.best)} is best, {percent(one.gain)} "
+        f"ahead of the worst level; alone it explains {percent(one.share)} of all differences."
+        for one in strong
+    ]
+    unknown = [names.factor(one.factor) for one in effects if one.notable is None]
+    weak = [names.factor(one.factor) for one in effects if one not in strong and one.notable is not None]
+    return [
+        *said,
+        *_of("No difference that counts was found", weak),
+        *_of("Too few trials were repeated to tell an effect from chance", unknown),
+    ]
 
 
-def interaction_text(interaction: Interaction) -> str:
+def interaction_text(interaction: Interaction, names: Names = AS_WRITTEN) -> str:
     """Return whether two factors have to be chosen together."""
-    first, second = interaction.factors
+    first, second = map(names.factor, interaction.factors)
     if interaction.notable is None:
         return f"{first} and {second}: too few trials were repeated to say whether they act on each other."
     if not interaction.notable or interaction.share < _WORTH:
         return f"{first} and {second}: nothing was found that says they have to be chosen together."
     return (
         f"{first} and {second} have to be chosen together: what they do in combination explains "
-        f"{_percent(interaction.share)} of all differences."
+        f"{percent(interaction.share)} of all differences."
     )
 
 
-def row_text(curves: Sequence[Curve]) -> str:
+def row_text(curves: Sequence[Curve], names: Names = AS_WRITTEN) -> str:
     """Return the best level of each factor that was varied alone, as a row of seed 000's Figure 14."""
-    parts = [f"{curve.factor} {'any' if curve.best is None else curve.best}" for curve in curves]
-    return f"Best settings found: {', '.join(parts)}." if parts else "No setting was varied."
+    if not curves:
+        return "No setting was varied."
+    best = [
+        (curve, "any" if curve.best is None else names.level(curve.factor, curve.best))
+        for curve in curves
+        if curve.told
+    ]
+    unknown = [names.factor(curve.factor) for curve in curves if not curve.told]
+    return " ".join([
+        *_of("Best settings found", [f"{names.factor(curve.factor)} {level}" for curve, level in best]),
+        *_of("Which level is best cannot be told from chance", unknown),
+    ])  # fmt: skip
 
 
-def steady_text(rows: Sequence[Steadiness]) -> str:
-    """Return which level holds over all columns of the matrices, and which do not."""
+def steady_text(rows: Sequence[Steadiness], factor: str, names: Names = AS_WRITTEN) -> str:
+    """Return which level of a matrix's rows holds over all its columns, and which do not."""
     if not rows:
         return "No matrix has values."
-    best, poor = rows[0], [row.level for row in rows if row.worst < 0.8]
-    text = f"{best.level} is the steadiest: never less than {_percent(best.worst)} of the best of a column."
-    return f"{text} Somewhere more than a fifth behind: {', '.join(poor)}." if poor else text
+    best, poor = rows[0], [names.level(factor, row.level) for row in rows if row.worst < 0.8]
+    text = (
+        f"{names.factor(factor)}: {names.level(factor, best.level)} is the steadiest; where it does worst it "
+        f"reaches {percent(best.worst)} of the best."
+    )
+    return f"{text} Somewhere more than a fifth behind the best: {', '.join(poor)}." if poor else text
 
 
 def comparison_text(row: TableRow, written: Format) -> str:
     """Return how the levels of a row compare with its base."""
     base, *others = row.cells
-    parts = [_cell_text(row.figure, cell.level, cell.ratio, cell.differs) for cell in others]
+    if any(min(cell.values) <= 0 for cell in row.cells):
+        # There are no ratios to 0, and none tells a difference from chance.
+        parts = [f"{cell.level} {written(row.figure, cell.median)}" for cell in others]
+    else:
+        parts = [_cell_text(row.figure, cell.level, cell.ratio, cell.differs) for cell in others]
     first = f"{base.level} {written(row.figure, base.median)}"
     return f"{row.workload}, {_label(row.figure)}: {'; '.join([first, *parts])}."
 
@@ -306,8 +295,8 @@ def _by(figure: str, standing: Standing, first: Standing) -> str:
     if not min(standing.median, first.median) > 0:
         return "ahead by more than chance"
     if lower_is_better(figure):
-        return f"{_percent(1 - first.median / standing.median)} less"
-    return f"{_percent(first.median / standing.median - 1)} faster"
+        return f"{percent(1 - first.median / standing.median)} less"
+    return f"{percent(first.median / standing.median - 1)} faster"
 
 
 def _what(ranking: Ranking) -> str:
@@ -329,14 +318,23 @@ def _shown(ranking: Ranking) -> str:
         return ""
     if ranking.shows <= _SMALL:
         return (
-            f"One of {_percent(ranking.shows)} would have shown: it makes little difference which you choose."
+            f"One of {percent(ranking.shows)} would have shown: it makes little difference which you choose."
         )
-    least = f"one above {_percent(ranking.shows)}" if ranking.shows <= _HUGE else "a many times larger one"
+    least = f"one above {percent(ranking.shows)}" if ranking.shows <= _HUGE else "a many times larger one"
     return f"Only {least} would have shown: more repeats, or a quieter link, would tell more."
 
 
-def _percent(part: float) -> str:
+def _of(text: str, factors: Sequence[str]) -> list[str]:
+    return [f"{text}: {', '.join(factors)}."] if factors else []
+
+
+def percent(part: float) -> str:
+    """Return a part of a whole in per cent."""
     return f"{100 * part:.0f} %"
+
+
+def _all(number: int) -> str:
+    return "Both" if number == 2 else f"All {_count(number)}"
 
 
 def _count(number: int) -> str:

@@ -85,6 +85,11 @@ def value(outcome: Outcome, figure: str, *, counted: bool = False) -> float | No
     return outcome.figures.get(figure)
 
 
+def can_count_in(outcomes: Iterable[Outcome], figure: str) -> bool:
+    """Return whether counting the time to sync and to unmount in makes anything else of a figure."""
+    return any(value(outcome, figure, counted=True) != value(outcome, figure) for outcome in outcomes)
+
+
 def timeouts(outcome: Outcome, figure: str) -> float:
     """Return the time-outs of the direction that a figure is of, or of the whole trial if not known apart."""
     name = READ_TIMEOUTS if figure in _READING else WRITE_TIMEOUTS
@@ -99,6 +104,15 @@ def counts(outcome: Outcome) -> bool:
 def of_workload(outcomes: Iterable[Outcome], workload: str) -> list[Outcome]:
     """Return those of one workload."""
     return [outcome for outcome in outcomes if outcome.workload == workload]
+
+
+def having(outcomes: Iterable[Outcome], figure: str, *, counted: bool = False) -> list[Outcome]:
+    """Return those that count and have a figure: a read that came from memory ran, and has none."""
+    return [
+        outcome
+        for outcome in outcomes
+        if counts(outcome) and value(outcome, figure, counted=counted) is not None
+    ]
 
 
 def values_by_set(
@@ -119,6 +133,21 @@ def values_by_set(
     if len(workloads) > 1:
         raise ValueError(f"figures of several workloads cannot be compared: {', '.join(sorted(workloads))}")
     return found
+
+
+def repeats_of(outcomes: Iterable[Outcome], figure: str, *, counted: bool) -> list[list[float]]:
+    """Return the values of each option set, and those that watch for drift: they tell of chance as well.
+
+    Raises:
+        ValueError: if the outcomes are of several workloads.
+    """
+    outcomes = list(outcomes)
+    watching: dict[Key, list[float]] = {}
+    for outcome in outcomes:
+        number = value(outcome, figure, counted=counted)
+        if outcome.baseline and outcome.state == "ok" and number is not None:
+            watching.setdefault(key_of(outcome.levels), []).append(number)
+    return [*values_by_set(outcomes, figure, counted=counted).values(), *watching.values()]
 
 
 def levels_of(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from resources import read_toml
+from resources.decoding import converted
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -96,4 +97,4 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def lint_rules() -> dict[str, Rule]:
     """Return all rules by their ids, in the order in which they are tried."""
-    return msgspec.convert(read_toml("rules/lint.toml")["rule"], dict[str, Rule])
+    return converted(read_toml("rules/lint.toml")["rule"], dict[str, Rule])

@@ -60,8 +60,9 @@ class Costs:
     Attributes:
         service_s: for an ordinary request.
         commit_s: to put one write on stable storage. Seed 003: 6.8 ms in its large file, (241 s - 18.8 s)
-            / 32768 writes, and 5.9 ms in its hundred small ones.
-        attributes_s: to be asked for attributes before each uncached read: (22.8 s - 13.2 s) / 32768 there.
+            / 32768 writes (calls of 32 KiB, as cp makes them), and 5.9 ms in its hundred small ones.
+        attributes_s: to be asked for attributes before each uncached call that reads: (22.8 s - 13.2 s)
+            / 32768 there.
         open_s: more for each file that is opened to be read without cached attributes: what seed 003's
             hundred files take beyond that.
         create_s: likewise for each file that is written.
@@ -117,7 +118,8 @@ class Work:
         direction: read (from the server) or write.
         length: bytes in all.
         files: number of files of equal length.
-        block: bytes of each call of the program that reads.
+        block: bytes of each call of the program.
+        at_once: programs, or threads, that make such calls at the same time.
         base_s: what it took with attribute caching and without ``sync``, if that is known.
     """
 
@@ -125,6 +127,7 @@ class Work:
     length: int
     files: int = 1
     block: int = 2**20
+    at_once: int = 1
     base_s: float | None = None
 
 
@@ -316,12 +319,15 @@ class _Copy:
         return turns * max(0.0, doublings * rtt_s - (window - _FIRST_WINDOW) * connections / rate)
 
     def _stable_s(self, service: float) -> float:
-        """Return the seconds that ``sync`` (and ``noac``, which implies it, nfs(5)) makes a writer wait."""
+        """Return the seconds that ``sync`` (and ``noac``, which implies it, nfs(5)) makes a writer wait.
+
+        Each call waits for what it wrote, in however many requests that goes (fs/nfs/file.c: nfs_file_write).
+        """
         work = self.work
         if work.direction != "write" or self.values.get("sync") != "sync":
             return 0.0
         per_write = service * self.costs.commit_s + (self.link.rtt_s or 0.0 if work.base_s is None else 0.0)
-        return work.files * math.ceil(work.length / work.files / self._size()) * per_write
+        return self._calls() * per_write
 
     def _attributes_s(self, service: float) -> float:
         """Return the seconds that are spent asking for attributes when none are cached (actimeo=0, noac)."""
@@ -330,9 +336,13 @@ class _Copy:
             return 0.0
         if work.direction == "write":
             return service * work.files * costs.create_s
-        reads = work.files * math.ceil(work.length / work.files / self._size())
         # A single large file is opened once: that is not seen in its time.
-        return service * (reads * costs.attributes_s + (work.files - 1) * costs.open_s)
+        return service * (self._calls() * costs.attributes_s + (work.files - 1) * costs.open_s)
+
+    def _calls(self) -> float:
+        """Return how often the program reads or writes; those that wait at the same time count once."""
+        work = self.work
+        return work.files * math.ceil(work.length / work.files / work.block) / work.at_once
 
 
 def _joined(bounds: Iterable[float]) -> float:

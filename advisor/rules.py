@@ -18,6 +18,7 @@ from advisor.facts import ClientFacts, LinkFacts, ServerFacts
 from advisor.lint_rules import When
 from advisor.servers import server_kinds
 from resources import read_toml
+from resources.decoding import converted
 
 if TYPE_CHECKING:
     from advisor.facts import Facts
@@ -136,7 +137,7 @@ def rules() -> dict[str, Rule]:
     """Return all rules by their ids, in the files' order."""
     found: dict[str, Rule] = {}
     for name in _FILES:
-        found |= msgspec.convert(read_toml(f"rules/advice-{name}.toml")["rule"], dict[str, Rule])
+        found |= converted(read_toml(f"rules/advice-{name}.toml")["rule"], dict[str, Rule])
     return found
 
 

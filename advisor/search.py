@@ -2,15 +2,16 @@
 
 A race in three parts. First what should be good and what everything is compared with: the kernel's defaults,
 the present setting, the order of the advisor and the model, then sets that show every level of every factor.
-Then whatever may be best by what the trials so far say of all sets (search_model): the upper end of what is
-likely counts, so that both promising and little known sets have their turn, each once. At last those that may
-still win are repeated, the best and its strongest rival, while their difference is undecided.
+Then, in turn, the set that may be best by the upper end of what is likely (search_model), which leads away
+from a peak that is not the highest; and the set of which one more trial is worth most, tried or not: by how
+much the choice at the end is likely to gain by it (the knowledge gradient: Frazier, Powell, Dayanik, 2008).
+At last only the second counts, so that repeats go where the difference is undecided.
 """
 
 from __future__ import annotations
 
 from itertools import chain, combinations
-from math import exp, inf, log, prod, sqrt
+from math import erf, exp, inf, log, pi, prod, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
 #: Parts of the budget: of the sets that show each level; of the final, at least and at most. It has the most
 #: where a trial scatters by as much as matters (NEAR), and less where fewer repeats tell the sets apart.
 _SHOWN = 0.2
-_SHORT_FINAL, _LONG_FINAL = 0.06, 0.2
+_SHORT_FINAL, _LONG_FINAL = 0.15, 0.3
 #: What a pair of levels that was seen counts beside a single level.
 _PAIR = 0.3
-#: Deviations above the mean that count as what may be, when the search begins and when it ends; and every
-#: other time, so that it gets away from a peak that is not the highest.
-_BOLD, _SOBER, _ADVENTUROUS = 2.0, 1.0, 6.0
-#: Sets of the final at most.
-_FINALISTS = 6
+#: Deviations above the mean that count as what may be.
+_BOLD = 6.0
+#: So many of those that should be good are tried first.
+_HOPED = 6
 #: Differences below this are not worth trials: the answer is to be so near to the best.
 NEAR = 0.05
 #: A running trial is given up when it is this unlikely that the set is as good as the best: three deviations.
 _HOPELESS = 3.0
 #: Part of a trial that is measured before it may be given up: the beginning is slow.
 _BEGUN = 0.25
-_Z = 1.96
+#: Deviations of what holds in 95 of 100 cases; and of many sets at once, none of which is to be better.
+_Z, _Z_OF_ALL = 1.96, 2.6
 
 Method = Literal["sign test", "model"]
 
@@ -128,7 +129,7 @@ class Racer:
         self._default = None if default is None else self._numbers.get(key_of(dict(default)))
         self._current = None if current is None else self._numbers.get(key_of(dict(current)))
         ahead = (self._numbers.get(key_of(dict(each))) for each in prior_order)
-        wanted = [self._default, self._current, *list(ahead)[:_FINALISTS]]
+        wanted = [self._default, self._current, *list(ahead)[:_HOPED]]
         self._queue = list(dict.fromkeys(number for number in wanted if number is not None))
         self._levels = {name: len({each[name] for each in self._candidates}) for name in candidates[0]}
         self._surface = Surface(self._candidates)
@@ -189,6 +190,16 @@ class Racer:
             self._values.setdefault(number, []).append(value)
         self._surface.add(number, log(value), when, 2.0 if partial else 1.0)
 
+    def pass_over(self, cost: float) -> None:
+        """Take in a trial that tells nothing of its set, which stays a candidate; it has cost something.
+
+        Args:
+            cost: of the trial.
+        """
+        self._spent += cost
+        self._trials += 1
+        self._asked = None
+
     def hopeless(self, candidate: Mapping[str, str], partial_value: float, fraction: float) -> bool:
         """Return whether a running trial need not go on: it will surely not come near the best.
 
@@ -247,11 +258,9 @@ class Racer:
         searched = self._searched
         if progress < searched and (surprise := self._surprise()) is not None:
             return surprise
-        if progress < searched:
-            sober = (progress - _SHOWN) / (searched - _SHOWN)
-            bold = _BOLD + (_SOBER - _BOLD) * sober
-            return self._promising(bold if self._trials % 2 else _ADVENTUROUS)
-        return self._undecided()
+        if progress < searched and self._trials % 2 == 0:
+            return self._promising()
+        return self._worth_most()
 
     def _open(self) -> list[int]:
         return [number for number in range(len(self._candidates)) if number not in self._failed]
@@ -285,36 +294,27 @@ class Racer:
         better = [number for number in once if log(self._values[number][0]) > line]
         return max(better, key=lambda number: self._values[number][0], default=None)
 
-    def _promising(self, bold: float) -> int:
+    def _promising(self) -> int:
         means, deviations = self._surface.means, self._surface.deviations
         tried = self._values.keys() | self._given_up.keys()
         fresh = [number for number in self._open() if number not in tried] or self._open()
-        return max(fresh, key=lambda number: means[number] + bold * deviations[number])
+        return max(fresh, key=lambda number: means[number] + _BOLD * deviations[number])
 
-    def _undecided(self) -> int:
-        """Return the finalist that another trial tells most of."""
-        finalists = self._finalists()
-        best = finalists[0]
+    def _worth_most(self) -> int:
+        """Return the set by one more trial of which the choice at the end is likely to gain most."""
         means, deviations = self._surface.means, self._surface.deviations
-
-        def doubt(number: int) -> float:
-            apart = means[best] - means[number]
-            both = sqrt(deviations[best] ** 2 + deviations[number] ** 2) or 1e-9
-            return apart / both
-
-        rival = min(finalists[1:], key=doubt, default=best)
-        return max((best, rival), key=lambda number: deviations[number])
-
-    def _finalists(self) -> list[int]:
-        """Return the sets that may still win, the best first."""
         best = self._best()
-        means, deviations = self._surface.means, self._surface.deviations
-        others = sorted(
-            (number for number in self._open() if number != best),
-            key=lambda number: means[number] + deviations[number],
-            reverse=True,
-        )
-        return [best, *others[: _FINALISTS - 1]]
+        noise = max(self._surface.noise, 1e-6)
+        others = [number for number in self._open() if number != best]
+        rival = max((means[number] for number in others), default=means[best])
+
+        def gain(number: int) -> float:
+            apart = means[best] - (rival if number == best else means[number])
+            # How far one more trial is likely to move what is thought of the set.
+            moves = deviations[number] ** 2 / sqrt(deviations[number] ** 2 + noise**2)
+            return _expected_excess(abs(apart), moves)
+
+        return max((best, *others), key=gain)
 
     def _best(self) -> int:
         return max(self._values, key=self._rating)
@@ -330,7 +330,7 @@ class Racer:
         means, deviations = self._surface.means, self._surface.deviations
         line = means[best] + log(1 + NEAR)
         return all(
-            means[number] + _Z * sqrt(deviations[number] ** 2 + deviations[best] ** 2) < line
+            means[number] + _Z_OF_ALL * sqrt(deviations[number] ** 2 + deviations[best] ** 2) < line
             for number in self._open()
             if number != best
         )
@@ -348,3 +348,11 @@ class Racer:
             levels=self._candidates[number], values=values, median=exp(mean), low=exp(mean - away),
             high=exp(mean + away), method="model",
         )  # fmt: skip
+
+
+def _expected_excess(above: float, deviation: float) -> float:
+    """Return by how much a normal number of mean 0 exceeds this one, on average over all cases."""
+    if deviation <= 0:
+        return 0.0
+    far = above / deviation
+    return deviation * (exp(-far * far / 2) / sqrt(2 * pi) - far * (1 - erf(far / sqrt(2))) / 2)

@@ -3,8 +3,8 @@
 The logarithm of the figure is thought of as a sum of what each factor does, of what pairs of them do
 together, and so on with less and less weight: the kernel is the product over the factors of (1 + w K), the
 analysis of variance written as a kernel (Durrande and others, 2013). Neighbouring sizes or counts do alike.
-A term over time follows a server that gets slower. The weights are those under which the trials are
-likeliest; trials that fit badly count less, as with Student's distribution (Lange, Little, Taylor, 1989).
+A term over time follows a server that gets slower, or stumbles. The weights are those under which the trials
+are likeliest; trials that fit badly count less, as with Student's distribution (Lange, Little, Taylor, 1989).
 A level of a size or a count may also differ from its neighbours for no reason: that part is rough.
 """
 
@@ -42,8 +42,8 @@ _AGAIN, _AGAIN_PART = 3, 5
 _JUDGED_PART = 20
 #: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
 _SCALE = 3
-#: Part of the run after which 1/e is left of what was the server's mood.
-_MOOD = 0.1
+#: Parts of the run after which 1/e is left of what was the server's mood: of half of it, and of the rest.
+_MOOD, _TREND = 0.1, 1.0
 
 
 class Surface:
@@ -106,7 +106,7 @@ class Surface:
             near = self._near[trial.candidate] = self._covariances(trial.candidate)
         fresh: list[float] = []
         for other, row in zip(self._trials, self._rows, strict=False):
-            common = near[other.candidate] + drift * exp(-abs(trial.when - other.when) / _MOOD)
+            common = near[other.candidate] + drift * in_common(abs(trial.when - other.when))
             fresh.append((common - sum(map(mul, row, fresh))) / row[-1])
         corner = sqrt(max(1 + drift + noise * trial.doubt - sum(map(mul, fresh, fresh)), 1e-10))
         self._solved.append((trial.logarithm - sum(map(mul, fresh, self._solved))) / corner)
@@ -150,7 +150,7 @@ class Surface:
     def _learn(self) -> None:
         """Judge how far each trial is to be believed; and find the weights anew, if that is due."""
         levels = [[column[trial.candidate] for trial in self._trials] for column in self._columns]
-        moods = [[exp(-abs(one.when - other.when) / _MOOD) for other in self._trials] for one in self._trials]
+        moods = [[in_common(abs(one.when - other.when)) for other in self._trials] for one in self._trials]
         self._judged = len(self._trials)
         if self._judged >= self._fitted + max(_AGAIN, self._fitted // _AGAIN_PART):
             self._fit(levels, moods)
@@ -217,6 +217,11 @@ def doubt(least: float, distance: float) -> float:
         distance: the square of how far it is from what the others say of it, in deviations.
     """
     return max(least, (_FREEDOM + distance) / (_FREEDOM + 1))
+
+
+def in_common(apart: float) -> float:
+    """Return what the server's mood has in common at two moments, so far apart as a part of the run."""
+    return 0.5 * (exp(-apart / _MOOD) + exp(-apart / _TREND))
 
 
 class _Trial:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from resources import read_toml
+from resources.decoding import converted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ class ServerKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def server_kinds() -> dict[str, ServerKind]:
     """Return all kinds by their ids."""
-    return msgspec.convert(read_toml("servers.toml"), dict[str, ServerKind])
+    return converted(read_toml("servers.toml"), dict[str, ServerKind])
 
 
 def identify_server(

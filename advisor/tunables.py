@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from resources import read_toml
+from resources.decoding import converted
 
 _UDEV_FILE = "/etc/udev/rules.d/99-nfs-readahead.rules"
 
@@ -121,5 +122,5 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 @cache
 def tunables() -> dict[str, Tunable]:
     """Return name to tunable, in the order in which they are shown."""
-    tables = msgspec.convert(read_toml("tunables.toml")["tunable"], dict[str, Tunable])
+    tables = converted(read_toml("tunables.toml")["tunable"], dict[str, Tunable])
     return {name: msgspec.structs.replace(tunable, name=name) for name, tunable in tables.items()}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from advisor.dialects.entry import Entry
 
 #: A template for the value, or a word for each value ("" where the system does so anyway).
 Words = str | dict[str, str]
@@ -142,3 +142,17 @@ def _note_differences(values: Mapping[str, str], system: System, told: Translati
         told.problems.append("Linux's noac also writes at once; the others' only stops caching attributes.")
     if "retry" in values and system.words.get("retry"):
         told.problems.append(f"retry is minutes on Linux and a number of tries on {system.name}.")
+
+
+def mount_command(entry: Entry, told: Translation) -> Written:
+    """Return the ``mount -t nfs`` command of a system that takes all words after ``-o``."""
+    words = ["mount", "-t", "nfs"]
+    words += ["-o", ",".join(told.words)] if told.words else []
+    text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
+    return Written(text, "", told.untranslated, told.problems)
+
+
+def fstab_fields(entry: Entry, words: list[str]) -> list[str]:
+    """Return the first four fields of an fstab line, where the options begin with the access."""
+    access = [] if {"ro", "rw"} & set(words) else ["rw"]
+    return [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *words])]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, translate
+from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, mount_command, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.dialects.linux_fstab import escape
 from advisor.options import NO, YES
@@ -58,19 +56,14 @@ SYSTEM = System(
 
 def write(entry: Entry) -> Written:
     """Return the mount command."""
-    told = _told(entry, fstab=False)
-    words = ["mount", "-t", "nfs"]
-    words += ["-o", ",".join(told.words)] if told.words else []
-    text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
-    return Written(text, "", told.untranslated, told.problems)
+    return mount_command(entry, _told(entry, fstab=False))
 
 
 def write_fstab(entry: Entry) -> Written:
     """Return the fstab line; blanks are escaped as vis(3) does it."""
     told = _told(entry, fstab=True)
-    access = [] if {"ro", "rw"} & set(told.words) else ["rw"]
-    fields = [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *told.words])]
-    text = " ".join([*map(escape, fields), "0", "0"]) + "\n"
+    fields = map(escape, fstab_fields(entry, told.words))
+    text = " ".join([*fields, "0", "0"]) + "\n"
     return Written(text, FILE, told.untranslated, told.problems)
 
 

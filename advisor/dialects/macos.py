@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, translate
+from advisor.dialects.bsd_writing import GENERIC, System, Translation, mount_command, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 
@@ -49,11 +48,7 @@ SYSTEM = System(
 
 def write(entry: Entry) -> Written:
     """Return the mount command."""
-    told = _told(entry)
-    words = ["mount", "-t", "nfs"]
-    words += ["-o", ",".join(told.words)] if told.words else []
-    text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
-    return Written(text, "", told.untranslated, told.problems)
+    return mount_command(entry, _told(entry))
 
 
 def write_autofs(entry: Entry) -> Written:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from advisor.dialects.bsd_writing import System, translate
+from advisor.dialects.bsd_writing import System, fstab_fields, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 
@@ -46,10 +46,8 @@ SYSTEM = System(
 def write(entry: Entry) -> Written:
     """Return the line. ``retry`` counts tries of ``mnttimeo`` seconds there, and minutes on Linux."""
     told = translate(entry, SYSTEM, fstab=True)
-    words = [_retry(word) for word in told.words]
-    words = words if {"ro", "rw"} & set(words) else ["rw", *words]
     told.problems.append("NeXTSTEP speaks NFS version 2 over UDP only; the server has to offer both.")
-    fields = [str(entry.share), entry.mount_point, "nfs", ",".join(words)]
+    fields = fstab_fields(entry, [_retry(word) for word in told.words])
     if any(re.search(r"\s", field) for field in fields):
         told.problems.append("This fstab cannot hold a blank inside a path.")
     if ":" in entry.share.host:

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, translate
+from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 
@@ -65,8 +65,7 @@ def write(entry: Entry) -> Written:
 def write_fstab(entry: Entry) -> Written:
     """Return the fstab line. This fstab has no escapes: a path with a blank cannot stand in it."""
     told = _told(entry, fstab=True)
-    access = [] if {"ro", "rw"} & set(told.words) else ["rw"]
-    fields = [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *told.words])]
+    fields = fstab_fields(entry, told.words)
     if any(re.search(r"\s", field) for field in fields):
         told.problems.append("OpenBSD's fstab cannot hold a blank inside a path.")
     return Written(" ".join([*fields, "0", "0"]) + "\n", FILE, told.untranslated, told.problems)

@@ -75,3 +75,12 @@ def test_nothing_has_no_median(ask: object) -> None:
     assert callable(ask)
     with pytest.raises(ValueError, match="no values"):
         ask([])
+
+
+@pytest.mark.parametrize("count", [1023, 1024, 5000])
+def test_more_values_than_a_float_has_room_for(count: int) -> None:
+    # As many as an experiment of 5000 sets compares of one factor. Of so many the interval is the normal one.
+    low, high, confidence = interval([float(number) for number in range(count)])
+    assert 0.95 <= confidence < 0.96
+    assert low + high == count - 1
+    assert high - low == pytest.approx(1.96 * count**0.5, rel=0.03)

@@ -32,6 +32,10 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
         "network", "medium", FAST,
         load(bytes=8 << 20, seconds=1.49, calls=9, rtt_s=0.127, network_s=0.00285, segments=5861, again=66),
     ),
+    "losses, one of them found by a time-out": (
+        "network", "medium", FAST,
+        load(bytes=6 << 20, seconds=1.49, calls=8, rtt_s=0.35, network_s=0.0025, segments=4400, again=45),
+    ),
     "a queue on a way of unknown rate": (
         "network", "medium", UNKNOWN,
         load(bytes=2 << 20, seconds=1.85, calls=3, rtt_s=0.46, network_s=0.025, tcp_s=0.132, unsent=50050),
@@ -53,6 +57,10 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
     "small requests over a long way, many at once": (
         "round-trips", "high", GIGABIT,
         load(bytes=4 << 20, seconds=1.06, calls=1024, rtt_s=24.2, queue_s=30.8, network_s=0.0205),
+    ),
+    "small requests over a long way, one packet sent again after a stall": (
+        "round-trips", "high", GIGABIT,
+        load(bytes=6 << 20, seconds=6.3, calls=1541, rtt_s=390.0, network_s=0.202, segments=4587, again=1),
     ),
     "a long way beside a busy computer": (
         "round-trips", "medium", None,

@@ -13,6 +13,8 @@ from advisor.options import MountOptions
 
 _3COM, _ELITE16, _ETHEREXPRESS = 2048, 16384 - 1536, 32768
 _WAYS: tuple[Direction, ...] = ("read", "write")
+#: Bytes of cp's calls then (coreutils 8: st_blksize, at least 32 KiB).
+_CP = 2**15
 _SEED_3 = "rw,bg,hard,rsize=32768,wsize=32768,tcp,vers=3,timeo=600"
 
 
@@ -58,14 +60,14 @@ def test_frames_of_a_transfer() -> None:
 @pytest.mark.parametrize(
     ("work", "extra", "seconds"),
     [
-        (Work(direction="write", length=2**30, base_s=18.8), "noac", 241),
-        (Work(direction="write", length=2**30, base_s=18.8), "actimeo=0", 20.6),
-        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6), "noac", 24.4),
-        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6), "actimeo=0", 6.2),
-        (Work(direction="read", length=2**30, base_s=13.2), "noac", 22.8),
-        (Work(direction="read", length=2**30, base_s=13.2), "actimeo=0", 23.2),
-        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4), "noac", 4.4),
-        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4), "actimeo=0", 4.6),
+        (Work(direction="write", length=2**30, base_s=18.8, block=_CP), "noac", 241),
+        (Work(direction="write", length=2**30, base_s=18.8, block=_CP), "actimeo=0", 20.6),
+        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6, block=_CP), "noac", 24.4),
+        (Work(direction="write", length=100 * 2**20, files=100, base_s=5.6, block=_CP), "actimeo=0", 6.2),
+        (Work(direction="read", length=2**30, base_s=13.2, block=_CP), "noac", 22.8),
+        (Work(direction="read", length=2**30, base_s=13.2, block=_CP), "actimeo=0", 23.2),
+        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4, block=_CP), "noac", 4.4),
+        (Work(direction="read", length=100 * 2**20, files=100, base_s=2.4, block=_CP), "actimeo=0", 4.6),
     ],
 )
 def test_what_uncached_attributes_cost(work: Work, extra: str, seconds: float) -> None:
@@ -76,7 +78,7 @@ def test_what_uncached_attributes_cost(work: Work, extra: str, seconds: float) -
 
 
 def test_with_cached_attributes_nothing_is_added() -> None:
-    work = Work(direction="write", length=2**30, base_s=18.8)
+    work = Work(direction="write", length=2**30, base_s=18.8, block=_CP)
     prediction = predict(MountOptions.parse(_SEED_3), _facts(1e9, 0.5e-3), work)
     assert prediction is not None
     assert prediction.seconds == 18.8

@@ -48,3 +48,12 @@ def test_a_level_may_stand_out_from_its_neighbours() -> None:
     assert surface.means[peak] > math.log(1.4)
     assert abs(surface.means[peak - 2]) < 0.05
     assert abs(surface.means[peak + 2]) < 0.05
+
+
+def test_a_server_that_gets_slower_is_not_taken_for_trials_that_scatter() -> None:
+    noise = random.Random(3)
+    # Drawn, so that no set comes at one moment of the run.
+    figures = [(noise.randrange(12), 0.7 ** (place / 48)) for place in range(48)]
+    surface = _after([(number, figure * noise.lognormvariate(0, 0.01)) for number, figure in figures])
+    assert surface.noise < 0.02
+    assert max(surface.means) - min(surface.means) < 0.03
