@@ -12,10 +12,9 @@ import sys
 import threading
 import time
 
-import msgspec
-
 from app.bench.files import remove_run
 from app.bench.messages import CleanJob
+from resources.decoding import from_json
 
 _RETRY_S = 0.05
 #: The last line of one that succeeded.
@@ -24,7 +23,7 @@ DONE = b"removed\n"
 
 def main() -> int:
     """Remove what the job on standard input names; return 0 if it is gone."""
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=CleanJob)
+    job = from_json(sys.stdin.buffer.readline(), CleanJob)
     signal.alarm(job.deadline_s)  # its default action ends the process, also inside a killable wait
     end = time.monotonic() + job.deadline_s
     pause = threading.Event()

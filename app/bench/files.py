@@ -1,24 +1,29 @@
 """Test files: made where nothing of that name was, marked as ours, and always removed.
 
 A run has one directory ``.mountwright-<run>`` with a marker that says who made it. Only a directory that
-carries the marker, or one that is empty, is ever removed, only plain entries in it, and only through its
-descriptor: no path is looked up twice and no symbolic link is followed.
+carries the marker, or one that is empty and whose name says that it is ours, is ever removed, only plain
+entries in it, and only through its descriptor: no path is looked up twice and no symbolic link is followed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
+import re
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from app.bench.problems import no_space
+from resources.decoding import from_json
 
 PREFIX = ".mountwright-"
 MARKER = "marker.json"
+#: The marker until it is whole: a torn one would make the directory nobody's.
+_DRAFT = MARKER + ".new"
 DATA = "data"
 #: Of the free space, this much of the file's size must stay beside it.
 RESERVE = 0.1
@@ -29,6 +34,8 @@ _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
 #: Index of the start time after the process name; its state is 0.
 _STAT_START = 19
+#: A run's name: what makes it its own, the machine, and the process that made it with the time it began.
+_RUN = re.compile(r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))")
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,8 +58,9 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_run_id() -> str:
-    """Return a name that no other run has."""
-    return os.urandom(8).hex()
+    """Return a name that no other run has, and that tells which process made it."""
+    made = own_marker("")
+    return f"{os.urandom(8).hex()}h{_host_hash()}p{made.pid:x}t{made.started:x}"
 
 
 def own_marker(run: str, pid: int | None = None) -> Marker:
@@ -156,14 +164,12 @@ class TestDirectory:
             self.fd = self._parent_fd = -1
 
     def _write_marker(self, pid: int | None = None) -> None:
-        # A name of its own until it is whole: a torn marker would make the directory nobody's.
-        draft = MARKER + ".new"
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        fd = os.open(_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
         try:
             os.write(fd, msgspec.json.encode(own_marker(self._run, pid)))
         finally:
             os.close(fd)
-        os.rename(draft, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        os.rename(_DRAFT, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
 
 def free_space(directory_fd: int) -> int | None:
@@ -197,8 +203,12 @@ def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None
         raise no_space(path, f"{inodes.f_favail} more files can be made; {count} are needed.")
 
 
-def remove_leftovers(parent: str) -> int:
+def remove_leftovers(parent: str, run: str) -> int:
     """Remove the directories of runs on this machine that were killed; return how many.
+
+    Args:
+        parent: where they are looked for.
+        run: the present run, whose own directory stays.
 
     Raises:
         OSError: if the parent cannot be read; a leftover that resists is left for the next run.
@@ -211,7 +221,7 @@ def remove_leftovers(parent: str) -> int:
             names = [entry.name for entry in first if entry.name.startswith(PREFIX)]
         for name in names:
             with contextlib.suppress(OSError):
-                removed += _remove_if_abandoned(parent_fd, name)
+                removed += _remove_if_abandoned(parent_fd, name, run)
     finally:
         os.close(parent_fd)
     return removed
@@ -229,7 +239,12 @@ def remove_run(parent: str, run: str) -> None:
         return
     try:
         with contextlib.suppress(FileNotFoundError):
-            _remove(parent_fd, PREFIX + run)
+            fd = os.open(PREFIX + run, _OPEN_DIRECTORY, dir_fd=parent_fd)
+            try:
+                _empty(fd)
+            finally:
+                os.close(fd)
+            os.rmdir(PREFIX + run, dir_fd=parent_fd)
     finally:
         os.close(parent_fd)
 
@@ -239,25 +254,37 @@ def left_behind(parent: str, run: str) -> bool:
     return os.path.lexists(Path(parent, PREFIX + run))
 
 
-def _remove_if_abandoned(parent_fd: int, name: str) -> bool:
+def _remove_if_abandoned(parent_fd: int, name: str, run: str) -> bool:
     fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent_fd)
     try:
         marker = _read_marker(fd)
+        if marker is None:
+            # Killed before the marker was there, or after it was gone, which is a round trip each.
+            over = _is_bare(fd) and _is_over(name.removeprefix(PREFIX), run)
+        else:
+            over = PREFIX + marker.run == name and abandoned(marker)
+        if over:
+            # By the same descriptor: another directory may have this name by now.
+            _empty(fd)
+            os.rmdir(name, dir_fd=parent_fd)
     finally:
         os.close(fd)
-    if marker is None or PREFIX + marker.run != name or not abandoned(marker):
+    return over
+
+
+def _is_bare(directory_fd: int) -> bool:
+    with os.scandir(directory_fd) as entries:
+        return all(entry.name == _DRAFT for entry in entries)
+
+
+def _is_over(run: str, present: str) -> bool:
+    """Return whether the process that named a run has gone, or has begun another one since."""
+    found, now = _RUN.fullmatch(run), _RUN.fullmatch(present)
+    if found is None or run == present or found["host"] != _host_hash():
         return False
-    _remove(parent_fd, name)
-    return True
-
-
-def _remove(parent_fd: int, name: str) -> None:
-    fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent_fd)
-    try:
-        _empty(fd)
-    finally:
-        os.close(fd)
-    os.rmdir(name, dir_fd=parent_fd)
+    if now is not None and now["maker"] == found["maker"]:
+        return True
+    return _start_ticks(int(found["pid"], 16)) != int(found["started"], 16)
 
 
 def _empty(directory_fd: int) -> None:
@@ -276,7 +303,7 @@ def _read_marker(directory_fd: int) -> Marker | None:
     except OSError:
         return None
     try:
-        return msgspec.json.decode(os.read(fd, _MARKER_LIMIT), type=Marker)
+        return from_json(os.read(fd, _MARKER_LIMIT), Marker)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     finally:
@@ -293,6 +320,10 @@ def _host() -> str:
     except OSError:
         numbers = 0
     return f"{os.uname().nodename} {machine} {numbers}"
+
+
+def _host_hash() -> str:
+    return hashlib.sha256(_host().encode(errors="replace")).hexdigest()[:8]
 
 
 def own_pid() -> int:

@@ -28,12 +28,14 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
         run: name of the run, from which the name of its directory and the contents of its file come.
         stage: of the test.
         owner: process that answers for files that are kept for the next stage.
+        round_trip: time the network alone before the copying, as well.
     """
 
     spec: TestSpec
     run: str
     stage: Stage = "whole"
     owner: int = 0
+    round_trip: bool = True
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

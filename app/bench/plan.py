@@ -8,6 +8,7 @@ import msgspec
 
 from advisor.facts import payload_rate_bps
 from app.bench.files import RESERVE
+from app.bench.grid_plan import GridWay, cells_note, for_preset, grid_bytes, grid_note, grid_seconds
 from app.bench.result import TestPlan
 from app.units import format_rate, format_size
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
 _PRESETS: dict[Preset, tuple[float, int]] = {"quick": (15, 6), "normal": (60, 6), "thorough": (240, 12)}
+#: How often each measures a grid, of whose many cells each needs its time: as often as comparing two takes.
+_GRIDS: dict[Preset, int] = {"quick": 1, "normal": 1, "thorough": 4}
 #: What starting, making, dropping and removing take of a repeat beside the copying, and what a copy lacks of
 #: the link's payload rate at its beginning and its end.
 _OVERHEAD = 0.25
@@ -28,8 +31,8 @@ _MOST_PASSES = 50
 _GUESS_BPS = 1e9
 #: A test must leave others their room: it takes this part of the free space at most.
 _SHARE_OF_FREE = 0.25
-#: What starting and ending fio takes.
-_FIO_S = 0.6
+#: What starting and ending fio takes, and what in the lab, where programs start slowly.
+_FIO_S, _FIO_IN_LAB_S = 0.4, 1.0
 _LEAST = 64 * 1024
 _MOST = 64 * 2**30
 _GRAIN = 64 * 1024
@@ -54,13 +57,15 @@ def plan_test(
     if own is not None:
         spec = msgspec.structs.replace(spec, count=own.files, size=-(-own.bytes // own.files))
         note = _own_note(own, free)
+    if spec.grid is not None:
+        return _grid_plan(args, spec.grid, free, link)
     rate_bps = link.slowest_of(spec.direction) if link is not None else None
     speed = payload_rate_bps(rate_bps or _GUESS_BPS) / 8
     rtt_s = (link.rtt_s if link is not None else None) or 0.0
     if args.preset is not None:
         seconds, repeats = _PRESETS[args.preset]
         spec = msgspec.structs.replace(spec, repeats=repeats, seconds=seconds)
-        room = None if free is None else int(free * _SHARE_OF_FREE)
+        room = _room(free)
         if spec.workload == "files":
             spec, limited = _choose_count(spec, speed, rtt_s, room)
         elif own is None:
@@ -68,8 +73,6 @@ def plan_test(
             spec = msgspec.structs.replace(spec, passes=_passes(spec, link))
         if own is None:
             note = _note(rate_bps, free if limited else None)
-    if spec.grid is not None:
-        return _grid_plan(spec, spec.grid, speed if rate_bps else None, free)
     took = spec.rounds * _round_s(spec, speed, rtt_s) + (spec.size / speed if _written_once(spec) else 0.0)
     if own is not None and spec.seconds is not None:
         took = min(took, max(spec.seconds, 2 * took / spec.rounds))
@@ -138,15 +141,30 @@ def _ways(spec: TestSpec) -> int:
     return 1 if spec.direction == "write" or _written_once(spec) else 2
 
 
-def _grid_plan(spec: TestSpec, grid: Grid, speed: float | None, free: int | None) -> TestPlan:
+def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts | None) -> TestPlan:
     """Return the plan of a grid: its time is known, its bytes are the most that the link can carry then."""
-    cells = len(grid.cells())
-    each_s = grid.cell_s + grid.warm_up_s
-    took = cells * spec.repeats * (each_s + _FIO_S) + spec.size / (speed or _GUESS_BPS / 8)
-    what = "one cell" if cells == 1 else f"{cells} cells, each"
-    note = f"fio measures {what} for {grid.cell_s:g} s after a warm-up."
-    most = int((speed or _GUESS_BPS / 8) * cells * spec.repeats * each_s) + spec.size
-    return TestPlan(spec=spec, seconds=took, bytes=most, free=free, note=note)
+    rates = (link.rate_of("write"), link.rate_of("read")) if link is not None else (None, None)
+    rtt_s = (link.rtt_s if link is not None else None) or 0.0
+    write, read = (payload_rate_bps(rate or _GUESS_BPS) / 8 for rate in rates)
+    way = GridWay(write, read, rtt_s, _FIO_IN_LAB_S if link is not None and link.emulated else _FIO_S)
+    spec, note = args.spec, ""
+    if args.preset is not None:
+        spec = for_preset(
+            spec, grid, way, seconds=_PRESETS[args.preset][0], repeats=_GRIDS[args.preset], room=_room(free)
+        )
+        grid = spec.grid or grid
+        note = f" {cells_note(grid)}"
+    return TestPlan(
+        spec=spec,
+        seconds=grid_seconds(spec, grid, way),
+        bytes=grid_bytes(spec, grid, way),
+        free=free,
+        note=f"{grid_note(grid)}{note}",
+    )
+
+
+def _room(free: int | None) -> int | None:
+    return None if free is None else int(free * _SHARE_OF_FREE)
 
 
 def _own_note(own: OwnSize, free: int | None) -> str:

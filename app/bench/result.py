@@ -215,8 +215,8 @@ class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         spec: the test.
-        preset: how long it may take: its size (or the number of its small files) and repeats are chosen then.
-            None only asks what the test as it is will take.
+        preset: how long it may take: its size (or the number of its small files) and repeats are chosen then,
+            and of a grid all but the patterns. None only asks what the test as it is will take.
     """
 
     __test__ = False

@@ -25,12 +25,13 @@ from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note, sized_by, smaller_note
 from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, printable
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
 from app.mounts.table import read_table
 from app.process import kill_group, wait
 from app.tasks import CancelledError
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,8 @@ def run_test(
         emit: gets phases and samples, on this thread.
         link: the emulated link, None to find out about the way to the server. A read faster than the link
             can be is flagged.
-        round_trip: time it, which takes up to a second on a long way; otherwise the result does not have it.
+        round_trip: time it, which takes up to two seconds on a long way; otherwise the result does not have
+            it. Where the file system is mounted afresh in between, the network alone is timed anyway.
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
@@ -91,7 +93,7 @@ def run_test(
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
         result = _staged_rounds(spec, token, emit, remount, launch)
     else:
-        result = _Run(spec, token, emit, launch=launch).result()
+        result = _Run(spec, token, emit, launch=launch, round_trip=round_trip).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
@@ -230,9 +232,11 @@ class _Run:
         stage: Stage = "whole",
         run_id: str | None = None,
         launch: Callable[..., Child] | None = None,
+        round_trip: bool = True,
     ) -> None:
         self.run_id = run_id or new_run_id()
         self._stage: Stage = stage
+        self._round_trip = round_trip
         self._spec = spec
         self._token = token
         self._emit = emit
@@ -242,15 +246,16 @@ class _Run:
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._launch = launch
+        _check_names(spec)
         self._child: Child = (launch or start_program)("worker")
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:
         """Relay events until the worker's last line; see run_test for the errors."""
-        self._token.on_cancel(lambda: self._messages.put(None))
         try:
-            self._send_job()
-            return self._relay()
+            with self._token.on_cancel(lambda: self._messages.put(None)):
+                self._send_job()
+                return self._relay()
         finally:
             self._end()
 
@@ -259,7 +264,10 @@ class _Run:
         in_background("bench-clean", self._clean, self._path)
 
     def _send_job(self) -> None:
-        job = WorkerJob(spec=self._spec, run=self.run_id, stage=self._stage, owner=os.getpid())
+        job = WorkerJob(
+            spec=self._spec, run=self.run_id, stage=self._stage, owner=os.getpid(),
+            round_trip=self._round_trip,
+        )  # fmt: skip
         with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
             self._child.stdin.write(msgspec.json.encode(job) + b"\n")
 
@@ -335,15 +343,31 @@ class _Run:
         return AppError(ErrorKind.IO, f"The process that ran the test {how}.", hint=hint, detail=text)
 
     def _read_messages(self) -> None:
-        decoder = msgspec.json.Decoder(WorkerMessage)
         # The pipe is unbuffered, and a raw stream would read lines byte by byte.
         with io.BufferedReader(cast("io.RawIOBase", self._child.stdout)) as lines:
             for line in lines:
                 try:
-                    self._messages.put(decoder.decode(line))
+                    self._messages.put(from_json(line, WorkerMessage))
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     log.warning("a test's worker wrote what is no message: %r", line[:200])
         self._messages.put(None)
+
+
+def _check_names(spec: TestSpec) -> None:
+    """Refuse what cannot be told to the worker.
+
+    Raises:
+        AppError: USAGE.
+    """
+    for name in (spec.path, spec.source):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise AppError(
+                ErrorKind.USAGE,
+                f"{printable(name)} cannot be tested by this name, which is not UTF-8.",
+                hint="Make a symbolic link to it (ln -s) and name that.",
+            ) from None
 
 
 def _error(error: WorkerError) -> AppError:

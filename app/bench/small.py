@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from app.bench.result import Phase, Transfer
 
-#: More files than this are not a quick test any more, and removing them after a kill takes too long.
-MAX_COUNT = 20_000
-
 
 class SmallFiles(Workload):
     """Writes, reads, asks for and removes the files of one run."""

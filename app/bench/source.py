@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.bench.files import PREFIX
+from app.bench.limits import MAX_FILES
 from app.bench.messages import OwnSize
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from app.bench.meter import Progress
     from app.bench.where import Where
 
-#: More files than this are not a quick test any more, and removing them after a kill takes too long.
-MAX_FILES = 20_000
 _SKIPPED = (
     "symbolic links",
     "devices, sockets and pipes",

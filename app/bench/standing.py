@@ -30,6 +30,7 @@ from app.bench import cleaner, data, worker
 from app.bench.files import own_pid
 from app.bench.messages import CleanJob, WorkerJob
 from app.bench.result import DEFAULT_BLOCK_SIZE, TestSpec
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from app.bench.programs import Program
@@ -60,8 +61,8 @@ def _warm_up() -> None:
     """Have done once what each copy would do for the first time, and leave that memory to all of them."""
     data.make_ready(DEFAULT_BLOCK_SIZE)
     job = WorkerJob(spec=TestSpec(path=""), run="")
-    msgspec.json.decode(msgspec.json.encode(job), type=WorkerJob)
-    msgspec.json.decode(msgspec.json.encode(CleanJob(path="", run="", deadline_s=1)), type=CleanJob)
+    from_json(msgspec.json.encode(job), WorkerJob)
+    from_json(msgspec.json.encode(CleanJob(path="", run="", deadline_s=1)), CleanJob)
     own_pid()
     gc.collect()
     gc.freeze()

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from app.bench.result import Transfer
 
-#: More threads than this say nothing about a mount.
-MAX_STREAMS = 64
 _LOOK_S = 0.02
 
 

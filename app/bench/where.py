@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.errors import printable
 from app.stats.mountstats import unescape
 from app.stats.tcp_info import NFS_PORT
 
@@ -67,11 +68,6 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     def v4(self) -> bool:
         """Whether it is NFS version 4."""
         return self.values.get("vers", "").startswith("4")
-
-
-def printable(text: str) -> str:
-    """Return a path without the surrogates that stand for bytes that are not UTF-8."""
-    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def find_mount(directory_fd: int, root: str = "/") -> Where | None:

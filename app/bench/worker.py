@@ -19,6 +19,7 @@ from app.bench.copy import Copier
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
 from app.bench.grid import GridRuns
+from app.bench.limits import block_problem, count_problem
 from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.network import null_round_trip
@@ -27,12 +28,13 @@ from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.records import RandomRecords
 from app.bench.rounds import counted, cut_note, run_rounds, smaller_note
-from app.bench.small import MAX_COUNT, SmallFiles
-from app.bench.source import MAX_FILES, look_through
-from app.bench.streams import MAX_STREAMS, Streams
-from app.bench.where import find_mount, printable
+from app.bench.small import SmallFiles
+from app.bench.source import look_through
+from app.bench.streams import Streams
+from app.bench.where import find_mount
 from app.bench.workload import StoppedError
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, printable
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
 #: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
 _LAST_BREATH_S = 20.0
-MIN_BLOCK_SIZE = 512
-MAX_BLOCK_SIZE = 256 * 2**20
 MAX_REPEATS = 1000
 MAX_PASSES = 100
 _KINDS: dict[str, type[Copier | SmallFiles | Streams]] = {
@@ -52,7 +52,6 @@ _KINDS: dict[str, type[Copier | SmallFiles | Streams]] = {
     "random": RandomRecords,
     "streams": Streams,
 }
-_MOST_FILES = {"files": MAX_COUNT, "streams": MAX_STREAMS, "own": MAX_FILES}
 
 
 def main() -> int:
@@ -71,7 +70,7 @@ def do_test() -> Literal["done", "broken off", "not understood"]:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     try:
-        job = msgspec.json.decode(_read_line(), type=WorkerJob)
+        job = from_json(_read_line(), WorkerJob)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         output.send(
             _failure(
@@ -91,7 +90,7 @@ def do_test() -> Literal["done", "broken off", "not understood"]:
         output.send(_failure(error, left=_left(job)))
     else:
         ending = "done"
-        output.send(WorkerMessage(ok=result))
+        output.send(WorkerMessage(ok=_sendable(result)))
     over.set()
     return ending
 
@@ -117,7 +116,7 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
             if job.stage == "look":
                 own = source.size if source is not None else None
                 return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd), own=own)
-            leftovers = remove_leftovers(path)
+            leftovers = remove_leftovers(path, job.run)
             if source is not None:
                 each = -(-source.total // len(source.files))
                 spec = msgspec.structs.replace(spec, count=len(source.files), size=each)
@@ -150,11 +149,8 @@ def check_spec(job: WorkerJob) -> None:
     spec = job.spec
     if spec.size < 1:
         raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
-    if not MIN_BLOCK_SIZE <= spec.block_size <= MAX_BLOCK_SIZE:
-        raise AppError(ErrorKind.USAGE, "The block size must be between 512 bytes and 256 MiB.")
-    most = _MOST_FILES.get(spec.workload, 1)
-    if not 1 <= spec.count <= most:
-        raise AppError(ErrorKind.USAGE, f"The number of files must be between 1 and {most} for this test.")
+    if problem := block_problem(spec.block_size) or count_problem(spec.workload, spec.count):
+        raise AppError(ErrorKind.USAGE, problem)
     if not 1 <= spec.repeats <= MAX_REPEATS:
         raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
     if not 1 <= spec.passes <= (MAX_PASSES if spec.workload == "file" else 1):
@@ -177,7 +173,7 @@ def _copy(
     source: Source | None,
 ) -> WorkerResult:
     spec = job.spec
-    if where is not None and where.nfs:
+    if job.round_trip and where is not None and where.nfs:
         meter.load.network_s = null_round_trip(where)
     meter.start()
     try:
@@ -227,7 +223,14 @@ class _Output:
                 return
 
 
+def _sendable(result: WorkerResult) -> WorkerResult:
+    """Return what JSON can carry: the name of a folder or of a mount need not be UTF-8."""
+    where = result.where.printable() if result.where is not None else None
+    return msgspec.structs.replace(result, path=printable(result.path), where=where)
+
+
 def _failure(error: AppError, *, left: bool = False) -> WorkerMessage:
+    error = error.printable()
     return WorkerMessage(
         error=WorkerError(
             kind=error.kind, message=error.message, hint=error.hint, detail=error.detail, left=left

@@ -9,8 +9,8 @@ import msgspec
 from advisor.trials import REACHED, TRIAL_S, Outcome
 from app.bench.experiment.candidates import plan_search
 from app.bench.experiment.estimate import largest_crossing
-from app.bench.experiment.model import SEARCH, BestResult, ExperimentEvent
-from app.bench.experiment.race import Race
+from app.bench.experiment.model import SEARCH, BestResult, ExperimentEvent, counted
+from app.bench.experiment.race import raced
 from app.bench.experiment.run import FAILED_IN_A_ROW
 from app.bench.experiment.trial import Surroundings, run_trial
 from app.errors import AppError, ErrorKind
@@ -61,10 +61,7 @@ def go_on(
     """
     if args.plan.experiment.recipe != SEARCH:
         raise AppError(ErrorKind.USAGE, "This is no search.", hint="Run it as an experiment.")
-    # With the last ones that failed the server was away: what they were is tried again.
-    done = sorted(args.done, key=lambda outcome: outcome.order)
-    while done and done[-1].state == "failed":
-        del done[-1]
+    done = counted(args.done)
     return _Search(args.plan, done, args.budget_s, Surroundings(hands, token, _unheard), emit).result()
 
 
@@ -93,16 +90,16 @@ class _Search:
         self._longest_s = max(costs, default=0.0)
         #: What the last trial had to say.
         self._last = ""
+        self._done = list(done)
         if budget_s is None:
             self._allowed_s = (done[-1].left_s or 0.0) if done else plan.seconds
-            self._race = Race(plan, plan.seconds)
+            self._budget_s = plan.seconds
         else:
             self._allowed_s = budget_s
-            self._race = Race(plan, sum(costs) + budget_s)
-        for outcome in done:
-            around.token.check()
-            self._race.next()  # so that it draws from chance as if it had chosen it
-            self._race.take(outcome)
+            self._budget_s = sum(costs) + budget_s
+        self._race = raced(plan, done, self._budget_s, around.token.check)
+        #: Whether it has a part before this one, in whose time it was warmed up.
+        self._resumed = bool(done) and budget_s is None
         self._number = done[-1].order + 1 if done else 0
         #: Trials that the bytes allow, the one that warms up not among them; 0 for no limit.
         self._most = max(plan.bytes // largest_crossing(plan) - 1, 1) if plan.bytes else 0
@@ -110,8 +107,13 @@ class _Search:
     def result(self) -> BestResult:
         stopped = ""
         if self._goes_on():
-            self._try(self._plan.sets[0], -1, "warm-up")
+            warm_up = self._try(self._plan.sets[0], -1, "warm-up")
+            if self._resumed:
+                # Otherwise what was left for one more trial would never do for it, however often it goes on.
+                self._allowed_s += warm_up.figures[TRIAL_S]
             stopped = self._run()
+        if stopped:
+            self._race = raced(self._plan, counted(self._done), self._budget_s, self._around.token.check)
         try:
             answer = self._race.answer()
         except ValueError as error:
@@ -134,18 +136,30 @@ class _Search:
     def _run(self) -> str:
         """Run trials until the time is over or it is decided; return why it ended early, or ""."""
         failed = 0
-        while self._goes_on():
+        # Asked once after each trial: what is told of it is what happens, although the clock goes on.
+        goes_on = self._goes_on()
+        while goes_on:
             outcome = self._try(self._race.next(), self._number, "trial")
             self._longest_s = max(self._longest_s, outcome.figures[TRIAL_S])
             self._last = outcome.note
             self._race.take(outcome)
             self._number += 1
-            left_s = self._left_s() if self._goes_on() else 0.0
-            self._tell("done", outcome.levels, outcome=msgspec.structs.replace(outcome, left_s=left_s))
+            goes_on = self._goes_on()
+            outcome = msgspec.structs.replace(outcome, left_s=self._left_s() if goes_on else 0.0)
+            self._tell("done", outcome.levels, outcome=outcome)
+            self._done.append(outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
             if failed == FAILED_IN_A_ROW:
-                return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+                if not self._answers():
+                    return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+                failed = 0
         return ""
+
+    def _answers(self) -> bool:
+        """Try again what went well last: whether it is the sets that fail, and not the server."""
+        well = next((one.levels for one in reversed(self._done) if one.state == "ok"), None)
+        one = self._plan.sets[0] if well is None else self._race.set_of(well)
+        return self._try(one, -1, "warm-up").state != "failed"
 
     def _try(self, one: PlannedSet, number: int, phase: Phase) -> Outcome:
         self._tell(phase, one.levels)

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.catalogue import YES
 from advisor.facts import payload_rate_bps
-from advisor.options import MountOptions, catalogue, to_mount
+from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, implied_values, to_mount
 from app.bench.experiment.estimate import trial_seconds
 from app.bench.experiment.factors import (
+    CACHE_MODE,
     DEFAULT,
     OF_THE_TEST,
     READ_AHEAD,
     TRANSFER_SIZE,
+    YES_LEVEL,
     mounting,
 )
 from app.bench.experiment.model import (
@@ -60,12 +63,13 @@ _LEAST_SIZE, _GRAIN = 2**20, 2**20
 _PROBING = 0.1
 #: From so few trials little is learnt of what chance does.
 _FEW_TRIALS = 12
+_NOT_COMPARED = "The present setting is not among these option sets: nothing is compared with it."
 
 
 def plan_search(
     args: BestArgs, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]
 ) -> ExperimentPlan:
-    """Try each level alone, the present setting, and pairs of levels; combine what is left.
+    """Try each level alone that no other one tells of, the present setting, and pairs; combine what is left.
 
     Args:
         args: what is asked for.
@@ -84,6 +88,7 @@ def plan_search(
     experiment, current = _asked(args, hands)
     prober = Prober(hands, token, emit)
     alone, struck = option_sets(experiment, hands.facts)
+    prober.probe_largest(experiment, alone)
     possible = prober.probe(experiment, alone)
     levels = {
         name: list(dict.fromkeys(one.levels[name] for one in possible.planned))
@@ -96,10 +101,11 @@ def plan_search(
             hint="Leave some levels out.",
         )
     # What comes out the same as another level is measured as that one.
-    current = {name: _measured_as(current, possible.struck)[name] for name in levels}
+    measured = _measured_as(current, possible.struck)
+    current = {name: level for name, level in measured.items() if name in levels}
     base = possible.planned[0].levels
     more = _pairs(base, levels)
-    if all(level in levels[name] for name, level in current.items()):
+    if current and all(level in levels[name] for name, level in current.items()):
         more.insert(0, current)
     more = _affordable(experiment, more, prober, _PROBING * _seconds(args, hands))
     probed = prober.probe(experiment, _each_once([*(one.levels for one in possible.planned), *more]))
@@ -113,14 +119,17 @@ def plan_search(
         for each in without_impossible(_combined(levels))[0]
         if not any(part.items() <= each.items() for part in dead)
     ]
+    overhead_s = prober.overhead_s()
     sets = [
         msgspec.structs.replace(
-            one, seconds=trial_seconds(experiment, one, hands.facts, prober.overhead_s(), prober.costs())
+            one,
+            seconds=trial_seconds(experiment, one, hands.facts, overhead_s, prober.costs(one.options)),
         )
         for one in sets
     ]
     # The baseline of the plan is the first: the kernel's defaults.
     sets.sort(key=lambda one: one.levels != base)
+    current = current if any(one.levels == current for one in sets) else {}
     spent_s = hands.now() - began
     left_s = max(args.budget_s - spent_s, 1.0)
     return msgspec.structs.replace(
@@ -130,8 +139,12 @@ def plan_search(
         trials=0,
         seconds=left_s,
         bytes=args.budget_bytes or 0,
-        current=current if any(one.levels == current for one in sets) else {},
-        notes=[*plan.notes, *_short_of_time(spent_s, left_s, sets[0].seconds[0])],
+        current=current,
+        notes=[
+            *plan.notes,
+            *([] if current else [_NOT_COMPARED]),
+            *_short_of_time(spent_s, left_s, sets[0].seconds[0]),
+        ],
     )
 
 
@@ -147,14 +160,23 @@ def _short_of_time(spent_s: float, left_s: float, trial_s: float) -> list[str]:
 
 
 def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
-    """Return what is to be varied, each level alone, and the levels of the setting in use."""
+    """Return what is to be varied, each level alone, and the levels of the setting in use.
+
+    They are {} if the setting in use is made of no levels.
+    """
     parse_share(args.share)
     factors = args.factors or list(FACTORS)
+    for factor in factors:
+        if factor.name in OF_THE_TEST:
+            raise AppError(
+                ErrorKind.USAGE,
+                f"A search varies the mount alone, and “{factor.name}” is of the test.",
+                hint="Compare its levels with an experiment: “experiment run SHARE --vary …”.",
+            )
     asked = to_mount(parse_options(args.options))
-    current = {factor.name: _level(factor.name, asked, hands.read_ahead_kb) for factor in factors}
-    for name in [TRANSFER_SIZE, *(factor.name for factor in factors)]:
-        for option in ("rsize", "wsize") if name == TRANSFER_SIZE else (name,):
-            asked.remove(option)
+    current = {factor.name: _level(factor, asked, hands.read_ahead_kb) for factor in factors}
+    for option in {option for factor in factors for option in _options_of(factor)}:
+        asked.remove(option)
     work = Work(name=SEARCH, size=args.size or _size(args, hands), direction=args.direction)
     experiment = Experiment(
         share=args.share,
@@ -167,7 +189,8 @@ def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
         repeats=1,
         seed=args.seed,
     )
-    return experiment, current
+    known = {name: level for name, level in current.items() if level is not None}
+    return experiment, known if len(known) == len(current) else {}
 
 
 def _pairs(base: Levels, levels: dict[str, list[str]]) -> list[Levels]:
@@ -246,20 +269,49 @@ def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
     return {key: value for key, value in made.items() if key not in unclear} | named
 
 
-def _level(name: str, options: MountOptions, read_ahead_kb: int | None) -> str:
-    """Return the level that an option string and a mount's readahead stand for."""
+def _options_of(factor: Factor) -> tuple[str, ...]:
+    """Return the options that the levels of a factor are about."""
+    if factor.name == TRANSFER_SIZE:
+        return ("rsize", "wsize")
+    if factor.name == CACHE_MODE:
+        written = (MountOptions.parse(level) for level in factor.levels if level != DEFAULT)
+        named = (name for options in written for name in options.values())
+        return tuple(dict.fromkeys(["ac", "actimeo", *ATTRIBUTE_TIMES, *named]))
+    return ("vers", "minorversion") if factor.name == "vers" else (factor.name,)
+
+
+def _level(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> str | None:
+    """Return the level that an option string and a mount's readahead stand for, None if it is none."""
+    name = factor.name
     if name == READ_AHEAD:
         return _READ_AHEAD if read_ahead_kb is None else str(read_ahead_kb)
     if name == TRANSFER_SIZE:
         read, write = options.get("rsize"), options.get("wsize")
-        return read if read is not None and read == write else DEFAULT
-    return options.get(name) or DEFAULT
+        return (read or DEFAULT) if read == write else None
+    if name == CACHE_MODE:
+        return _cache_level(factor, options)
+    value = implied_values(options).get("vers") if name == "vers" else options.get(name)
+    option = catalogue().find(name)
+    if value == YES and option is not None and option.kind == "flag":
+        return YES_LEVEL
+    return value or DEFAULT
 
 
-def _with(factor: Factor, level: str) -> Factor:
+def _cache_level(factor: Factor, options: MountOptions) -> str:
+    """Return the level with the same options, or else these options as a level of their own."""
+    about = _options_of(factor)
+    items = [item for item in options if item and catalogue().read_item(item)[1] in about]
+    if not items:
+        return DEFAULT
+    values = MountOptions(items).values()
+    written = (level for level in factor.levels if level != DEFAULT)
+    return next((each for each in written if MountOptions.parse(each).values() == values), ",".join(items))
+
+
+def _with(factor: Factor, level: str | None) -> Factor:
     """Return a factor that has the kernel's default first, and the level in use too."""
     default = _READ_AHEAD if factor.name == READ_AHEAD else DEFAULT
-    levels = list(dict.fromkeys([default, *factor.levels, level]))
+    levels = list(dict.fromkeys([default, *factor.levels, *([level] if level is not None else [])]))
     return msgspec.structs.replace(factor, levels=levels, base=default)
 
 

@@ -9,10 +9,11 @@ import os
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from app.bench.experiment.model import SEARCH
 from app.bench.experiment.recipe_text import parse_recipe
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, printable
 
 if TYPE_CHECKING:
     from app.bench.experiment.recipe import Recipe
@@ -20,20 +21,33 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
 
 
-def recipes() -> list[Recipe]:
-    """Return the recipes of the studies in their order, then the person's own by name.
+class Cookbook(NamedTuple):
+    """The recipes there are.
 
-    Raises:
-        AppError: if a file of the person's is not as it should be, or cannot be read.
+    Attributes:
+        recipes: of the studies in their order, then the person's own by name.
+        unreadable: why others of the person's own are not among them: the others are good without them.
     """
-    shipped = sorted(
-        (entry for entry in files("resources").joinpath("recipes").iterdir() if entry.name.endswith(".toml")),
-        key=lambda entry: entry.name,
-    )
-    found = [_shipped(entry.name, entry.read_text(encoding="utf-8")) for entry in shipped]
-    folder = own_folder()
-    own = sorted(folder.glob("*.toml")) if folder.is_dir() else []
-    return [*found, *(_own(path) for path in own)]
+
+    recipes: list[Recipe]
+    unreadable: list[AppError]
+
+
+def read_cookbook() -> Cookbook:
+    """Read the recipes of the studies, and the person's own."""
+    found, unreadable = _shipped_recipes(), list[AppError]()
+    for path in _own_files():
+        try:
+            found.append(_own(path))
+        except AppError as error:
+            hint = f"Correct the file, or remove it: “experiment remove {printable(path.stem)}”."
+            unreadable.append(AppError(error.kind, error.message, hint=hint, detail=error.detail))
+    return Cookbook(found, unreadable)
+
+
+def recipes() -> list[Recipe]:
+    """Return those that can be read: of the studies in their order, then the person's own by name."""
+    return read_cookbook().recipes
 
 
 def find_recipe(name: str) -> Recipe:
@@ -48,6 +62,9 @@ def find_recipe(name: str) -> Recipe:
     for recipe in known:
         if recipe.name == name:
             return recipe
+    path = _own_file(name)
+    if path is not None:
+        return _own(path)
     names = ", ".join(recipe.name for recipe in known)
     raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
 
@@ -80,7 +97,7 @@ def recipe_file_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise AppError(
             ErrorKind.USAGE,
-            f"The recipe {path} cannot be read.",
+            f"The recipe {printable(str(path))} cannot be read.",
             hint="Name a text file that you may read.",
             detail=str(error),
         ) from error
@@ -100,10 +117,16 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
     if _NAME.fullmatch(name) is None:
         raise AppError(
             ErrorKind.USAGE,
-            f"“{name}” cannot be the name of a recipe.",
+            f"“{printable(name)}” cannot be the name of a recipe.",
             hint="Use small letters, digits and hyphens, 48 at most.",
         )
-    if any(recipe.name == name and not recipe.own for recipe in recipes()):
+    if name == SEARCH:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"“{name}” is the search for the best setting.",
+            hint="Choose another name for your own.",
+        )
+    if any(recipe.name == name for recipe in _shipped_recipes()):
         raise AppError(
             ErrorKind.USAGE, f"“{name}” is the recipe of a study.", hint="Choose another name for your own."
         )
@@ -125,11 +148,12 @@ def delete_recipe(name: str) -> None:
     Raises:
         AppError: USAGE if there is none of that name, or it is a study's; IO if it cannot be removed.
     """
-    recipe = find_recipe(name)
-    if not recipe.own or "/" in name:
+    path = _own_file(name)  # one that cannot be read can be removed, too
+    if path is None or any(recipe.name == name for recipe in _shipped_recipes()):
+        find_recipe(name)
         raise AppError(ErrorKind.USAGE, f"“{name}” is not one of your own recipes; it stays.")
     try:
-        (own_folder() / f"{name}.toml").unlink()
+        path.unlink()
     except OSError as error:
         raise AppError(
             ErrorKind.IO, f"The recipe “{name}” could not be removed.", detail=str(error)
@@ -144,10 +168,27 @@ def own_folder() -> Path:
     return folder / "mountwright/recipes"
 
 
+def _own_files() -> list[Path]:
+    folder = own_folder()
+    return sorted(folder.glob("*.toml")) if folder.is_dir() else []
+
+
+def _own_file(name: str) -> Path | None:
+    """Return the file of one of the person's own, None if there is none; any text may be asked for."""
+    return next((path for path in _own_files() if printable(path.stem) == printable(name)), None)
+
+
+def _shipped_recipes() -> list[Recipe]:
+    entries = [e for e in files("resources").joinpath("recipes").iterdir() if e.name.endswith(".toml")]
+    entries.sort(key=lambda entry: entry.name)
+    return [_shipped(entry.name, entry.read_text(encoding="utf-8")) for entry in entries]
+
+
 def _shipped(file: str, text: str) -> Recipe:
     # The number before its name is the order of the studies.
     return parse_recipe(text, file, name=file.removesuffix(".toml").partition("-")[2])
 
 
 def _own(path: Path) -> Recipe:
-    return parse_recipe(recipe_file_text(path), str(path), name=path.stem, own=True)
+    text = recipe_file_text(path)
+    return parse_recipe(text, printable(str(path)), name=printable(path.stem), own=True)

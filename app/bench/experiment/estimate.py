@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 #: What the server takes for a request beside the round trip.
 _SERVICE_S = 0.3e-3
-_GUESS_BPS = 1e9
+#: Of a link that nobody knows.
+GUESS_BPS = 1e9
 #: The kernel's own readahead of an NFS mount, KiB.
 _READ_AHEAD_KB = 128
 #: A test must leave others their room: it takes this part of the free space at most.
@@ -85,6 +86,13 @@ def smaller(experiment: Experiment) -> Experiment | None:
     return None
 
 
+def smallest(experiment: Experiment) -> Experiment:
+    """Return the experiment at its smallest."""
+    while (less := smaller(experiment)) is not None:
+        experiment = less
+    return experiment
+
+
 def _has_sizes(experiment: Experiment) -> bool:
     return any(factor.name == FILE_SIZE for factor in experiment.factors)
 
@@ -101,18 +109,20 @@ def _copy_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | 
     ways = ["write", "read"] if spec.direction != "write" else ["write"]
     if spec.workload == "random" and spec.direction != "read":
         ways.append("write")  # the file is there before its records are written
-    seconds = sum(_way_seconds(one, spec, facts, costs, write=way == "write") for way in ways)
+    seconds = sum(way_seconds(one, spec, facts, costs, write=way == "write") for way in ways)
     if spec.workload == "files":
         seconds += 2 * spec.count * _trip_s(facts)
     return seconds
 
 
-def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | None, *, write: bool) -> float:
+def way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | None, *, write: bool) -> float:
+    """Return what a test will take to copy in one direction with this set, about, in seconds."""
     work = Copy(
         direction="write" if write else "read",
         length=spec.total,
         files=spec.count if spec.workload == "files" else 1,
         block=spec.block_size,
+        at_once=spec.count if spec.workload == "streams" else 1,
     )
     read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _READ_AHEAD_KB)
     predicted = predict(MountOptions.parse(one.options), facts, work, read_ahead=read_ahead, costs=costs)
@@ -120,7 +130,7 @@ def _way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | N
         seconds = predicted.seconds
     else:
         rate = facts.link.slowest_of(spec.direction) if facts.link is not None else None
-        seconds = spec.total * 8 / payload_rate_bps(rate or _GUESS_BPS)
+        seconds = spec.total * 8 / payload_rate_bps(rate or GUESS_BPS)
     if spec.workload == "random" and not write:
         seconds = max(seconds, spec.total / spec.block_size * _trip_s(facts))
     return seconds

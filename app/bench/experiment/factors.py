@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from advisor.catalogue import YES
+from advisor.experiment_text import Names
 from advisor.options import MountOptions, catalogue, check
 from app.bench.result import TestSpec
 from app.units import format_size, parse_size
@@ -45,6 +46,8 @@ ELSEWHERE = {
 GONE = {
     ("vers", "2"): "NFS version 2 is gone: neither mount.nfs nor the Linux server speaks it any more.",
 }
+#: Units of options that are times.
+_TIMES = {"sec": "s", "minutes": "min"}
 LABELS = {
     TRANSFER_SIZE: "Read and write size", READ_AHEAD: "Readahead (KiB)", CACHE_MODE: "Attribute caching",
     FILE_SIZE: "File size", BLOCK_SIZE: "Block size", RECORD_SIZE: "Record size", STREAMS: "Files at once",
@@ -71,10 +74,20 @@ def label(name: str) -> str:
 
 
 def level_label(name: str, level: str) -> str:
-    """Return a level for people: sizes with their unit, the rest as it is written."""
+    """Return a level for people: sizes and times with their unit, the rest as it is written."""
     option = catalogue().find(name)
-    size = name in _SIZES or (option is not None and option.kind == "size")
-    return format_size(int(level)) if size and level.isascii() and level.isdigit() else level
+    kind = "size" if name in _SIZES else option.kind if option is not None else ""
+    if not (level.isascii() and level.isdigit()):
+        return level
+    if kind == "size":
+        return format_size(int(level))
+    if kind == "decisec":
+        return f"{int(level) / 10:g} s"
+    return f"{level} {_TIMES[kind]}" if kind in _TIMES else level
+
+
+#: For sentences that people read beside tables with the same words.
+SPOKEN = Names(factor=label, level=level_label, between=": ")
 
 
 def normal(name: str, level: str) -> str:
@@ -142,7 +155,11 @@ def spec_of(work: Work, levels: Mapping[str, str]) -> TestSpec:
     if STREAMS in levels:
         changes |= {"workload": "streams", "count": int(levels[STREAMS])}
     if PATTERN in levels:
-        changes["workload"] = "random" if levels[PATTERN] == "random" else "file"
+        kind = changes.get("workload", work.kind)
+        if levels[PATTERN] == "random":
+            changes["workload"] = "random"
+        elif kind == "random":
+            changes["workload"] = "file"
     return msgspec.structs.replace(spec, **changes)
 
 

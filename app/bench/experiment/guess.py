@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from app.bench.experiment.model import Experiment
 
-#: Beside the copying: what the programs take, and the round trips of a version 4 mount, about.
-_MOUNT_S, _MOUNT_TRIPS = 0.8, 30
+#: Beside the copying: what the programs take, and the round trips of mounting, checking and unmounting, about
+#: (tests/benchmarks/trial_overhead.py: 0.3 to 0.5 s in the lab over 0.2 ms, 4.0 to 4.7 s over 80 ms).
+_MOUNT_S, _MOUNT_TRIPS = 0.4, 50
 
 
 def guess(experiment: Experiment, facts: Facts) -> ExperimentPlan:

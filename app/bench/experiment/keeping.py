@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.experiment.model import SEARCH, ExperimentPlan
+from app.bench.experiment.model import SEARCH, ExperimentPlan, counted
 from app.errors import AppError, ErrorKind
+from app.history.running import claim
 from app.history.store import HistoryStore
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.trials import Outcome
+    from app.history.running import Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class KeptExperiment:
     @property
     def done(self) -> int:
         """Trials that need not run again."""
-        return sum(outcome.state != "failed" for outcome in self.outcomes)
+        return _done(self.outcomes)
 
     @property
     def resumable(self) -> bool:
@@ -54,7 +57,7 @@ class ExperimentLine:
         number: in the history.
         started_at: UTC, ISO 8601.
         title: of its recipe.
-        done: trials that are done.
+        done: trials that need not run again.
         planned: trials in all, 0 of a search, or if its plan cannot be read.
         unfinished: whether something is left to run here.
     """
@@ -75,9 +78,13 @@ def unfinished(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> bool:
         outcomes: so far.
     """
     if plan.experiment.recipe != SEARCH:
-        return sum(outcome.state != "failed" for outcome in outcomes) < plan.trials
-    last = max(outcomes, key=lambda outcome: outcome.order, default=None)
-    return last is None or bool(last.left_s)
+        return _done(outcomes) < plan.trials
+    left = counted(outcomes)
+    return not left or bool(left[-1].left_s)
+
+
+def _done(outcomes: Sequence[Outcome]) -> int:
+    return sum(outcome.state != "failed" for outcome in outcomes)
 
 
 def begin(plan: ExperimentPlan) -> int:
@@ -100,19 +107,27 @@ def keep(number: int, outcome: Outcome) -> None:
 
 
 def of_share(share: str) -> list[ExperimentLine]:
-    """Return the experiments on a share, the newest first."""
+    """Return the experiments on a share, the newest first; of one that cannot be read, that it cannot."""
     with HistoryStore.open() as store:
         rows = [row for row in store.experiments() if row.share == share]
         found: list[ExperimentLine] = []
         for row in rows:
-            kept = store.experiment(row.id)
+            try:
+                kept = store.experiment(row.id)
+            except AppError:  # it is told when it is opened, and is no reason to hide the others
+                title = f"{row.name or 'Experiment'}: cannot be read"
+                line = ExperimentLine(
+                    number=row.id, started_at=row.started_at, title=title, done=row.done, planned=0
+                )
+                found.append(line)
+                continue
             plan = _plan(bytes(kept.spec))
             found.append(
                 ExperimentLine(
                     number=row.id,
                     started_at=row.started_at,
                     title=(plan.experiment.title if plan is not None else "") or row.name,
-                    done=row.done,
+                    done=_done(kept.outcomes),
                     planned=plan.trials if plan is not None else 0,
                     unfinished=plan is not None and not kept.origin and unfinished(plan, kept.outcomes),
                 )
@@ -140,8 +155,22 @@ def load(number: int) -> KeptExperiment:
     )
 
 
+def take_up(number: int) -> tuple[Claim, KeptExperiment]:
+    """Claim an experiment, to go on with it, and return it as it is now.
+
+    Raises:
+        AppError: BUSY if it runs already; else as for :func:`load`.
+    """
+    claimed = claim(number)
+    try:
+        return claimed, load(number)
+    except BaseException:
+        claimed.release()
+        raise
+
+
 def _plan(spec: bytes) -> ExperimentPlan | None:
     try:
-        return msgspec.json.decode(spec, type=ExperimentPlan)
+        return from_json(spec, ExperimentPlan)
     except msgspec.DecodeError:
         return None

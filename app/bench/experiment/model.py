@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -17,6 +17,9 @@ from app.bench.result import (
     Workload,
 )
 from app.units import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: What a search for the best setting has in the place of a recipe's name.
 SEARCH = "best"
@@ -296,3 +299,18 @@ class BestResult(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
     seconds: float = 0.0
     struck: list[Struck] = []
+
+
+def counted(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes of a search that count, in their order: not the last ones, if they failed.
+
+    With those the server was away: they say nothing of their sets, and are tried again. Where a search that
+    went on ended before it came so far, they are left over. The last one at the end of the time does count.
+
+    Args:
+        outcomes: of its trials.
+    """
+    found = sorted(outcomes, key=lambda outcome: outcome.order)
+    while found and found[-1].state == "failed" and found[-1].left_s != 0:
+        del found[-1]
+    return found

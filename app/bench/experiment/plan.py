@@ -10,22 +10,30 @@ import msgspec
 from app.bench.experiment.estimate import (
     SHARE_OF_FREE,
     smaller,
+    smallest,
     space_needed,
     total_bytes,
     total_seconds,
     trial_seconds,
 )
-from app.bench.experiment.factors import FILE_SIZE, spec_of
+from app.bench.experiment.factors import FILE_SIZE
 from app.bench.experiment.model import ExperimentPlan, PlannedSet, Struck
 from app.bench.experiment.probe import Probed, Prober
 from app.bench.experiment.sets import combinations, schedule
-from app.bench.experiment.sift import possible_factors, without_impossible
+from app.bench.experiment.sift import (
+    Dead,
+    of_test,
+    possible_factors,
+    reasons,
+    without_impossible,
+    without_refused,
+)
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_share
 from app.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from advisor.facts import Facts
     from app.bench.experiment.hands import Hands
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 MAX_SETS = 5000
 #: Of so many combinations it is not even looked which of them can be.
 _MOST_MADE = 10 * MAX_SETS
+_TOO_LARGE = "Its files would take more than a quarter of the free space on the server."
 
 
 def plan_experiment(
@@ -64,7 +73,7 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
         facts: of client and server; what they do not tell is found out by trying.
 
     Raises:
-        AppError: USAGE if there are more than MAX_SETS.
+        AppError: USAGE if there are more than MAX_SETS, or none.
     """
     factors, struck = possible_factors(experiment, facts)
     count = prod(len(factor.levels) for factor in factors) if experiment.strategy == "full" else 0
@@ -76,7 +85,15 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
             f"These factors make {count} option sets; {MAX_SETS} are the most.",
             hint="Leave some levels out, or vary the factors one at a time.",
         )
-    return sets, struck + unlikely
+    sets, refused = without_refused(sets, experiment.workloads)
+    struck = [*struck, *unlikely, *refused]
+    if not sets or (experiment.factors and not factors):
+        raise AppError(
+            ErrorKind.USAGE,
+            f"None of these option sets can be measured here. {struck[0].reason if struck else ''}".rstrip(),
+            hint="Choose other levels, or another test.",
+        )
+    return sets, struck
 
 
 def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) -> ExperimentPlan:
@@ -86,13 +103,14 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         AppError: NO_SPACE if not even the smallest fits.
     """
     experiment = args.experiment
-    overhead_s, costs, free = prober.overhead_s(), prober.costs(), prober.free()
-    room = None if free is None else int(free * SHARE_OF_FREE)
-    planned, too_large = _fitting(experiment, probed.planned, room)
+    overhead_s, free = prober.overhead_s(), prober.free()
+    planned, too_large = _fitting(experiment, probed.planned, free)
+    slow = large = False
     while True:
         sets = [
             msgspec.structs.replace(
-                one, seconds=trial_seconds(experiment, one, hands.facts, overhead_s, costs)
+                one,
+                seconds=trial_seconds(experiment, one, hands.facts, overhead_s, prober.costs(one.options)),
             )
             for one in planned
         ]
@@ -108,57 +126,60 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         seconds = total_seconds(plan)
         space = space_needed(experiment, [one.levels for one in sets])
         in_time = args.budget_s is None or seconds <= args.budget_s
-        less = None if in_time and (room is None or space <= room) else smaller(experiment)
+        fits = free is None or space <= _room(free)
+        slow, large = slow or not in_time, large or not fits
+        less = None if in_time and fits else smaller(experiment)
         if less is None:
             break
         experiment = less
-    if room is not None and space > room:
-        raise AppError(
-            ErrorKind.NO_SPACE,
-            f"There is not enough free space on the server: a trial takes {format_size(space)} at least, and "
-            f"{format_size(free or 0)} are free.",
-            hint="A test takes a quarter of the free space at most. Make room there.",
-        )
+    exceeded = ["the time allowed"] if slow else []
+    exceeded += [f"the {format_size(free or 0)} that are free"] if large else []
     return msgspec.structs.replace(
         plan,
         trials=len(schedule(plan)),
         seconds=seconds,
         bytes=total_bytes(plan),
         space=space,
-        notes=_notes(args, experiment, hands, in_time=in_time, free=free),
+        notes=_notes(args, experiment, hands, in_time=in_time, exceeded=exceeded),
     )
 
 
 def _fitting(
-    experiment: Experiment, planned: list[PlannedSet], room: int | None
+    experiment: Experiment, planned: list[PlannedSet], free: int | None
 ) -> tuple[list[PlannedSet], list[Struck]]:
-    """Return the sets whose file size, where it is a factor, leaves others their room, and the others."""
-    sizes = {one.levels[FILE_SIZE] for one in planned if FILE_SIZE in one.levels}
-    large = {
-        size
-        for size in sizes
-        if room is not None
-        and any(spec_of(work, {FILE_SIZE: size}).total > room for work in experiment.workloads)
-    }
-    left = [one for one in planned if one.levels.get(FILE_SIZE) not in large]
+    """Return the sets whose trials, made as small as can be, leave others their room, and the others.
+
+    Raises:
+        AppError: NO_SPACE if there are none.
+    """
+    if free is None:
+        return planned, []
+    fixed = any(factor.name == FILE_SIZE for factor in experiment.factors)
+    least = experiment if fixed else smallest(experiment)
+    needed = [space_needed(least, [one.levels]) for one in planned]
+    left = [one for one, space in zip(planned, needed, strict=True) if space <= _room(free)]
     if not left:
         raise AppError(
             ErrorKind.NO_SPACE,
-            "There is not enough free space on the server for any of these file sizes.",
-            hint="A test takes a quarter of the free space at most. Choose smaller sizes.",
+            f"There is not enough free space on the server: a trial takes {format_size(min(needed))} at "
+            f"least, and {format_size(free)} are free.",
+            hint="A test takes a quarter of the free space at most. Make room, or choose smaller files.",
         )
-    reason = "A file of this size would take more than a quarter of the free space on the server."
-    return left, [Struck(levels={FILE_SIZE: size}, reason=reason) for size in sorted(large, key=int)]
+    tests = {tuple(of_test(one.levels).items()): space for one, space in zip(planned, needed, strict=True)}
+    dead = {number: Dead(_TOO_LARGE) for number, space in enumerate(tests.values()) if space > _room(free)}
+    return left, reasons([dict(pairs) for pairs in tests], dead)
+
+
+def _room(free: int) -> int:
+    return int(free * SHARE_OF_FREE)
 
 
 def _notes(
-    args: ExperimentArgs, experiment: Experiment, hands: Hands, *, in_time: bool, free: int | None
+    args: ExperimentArgs, experiment: Experiment, hands: Hands, *, in_time: bool, exceeded: Sequence[str]
 ) -> list[str]:
     notes: list[str] = []
     if experiment != args.experiment:
-        for_what = [] if args.budget_s is None else ["the time allowed"]
-        for_what += [] if free is None else [f"the {format_size(free)} that are free"]
-        notes.append(f"Made smaller for {' and '.join(for_what)}: {_changes(args.experiment, experiment)}.")
+        notes.append(f"Made smaller for {' and '.join(exceeded)}: {_changes(args.experiment, experiment)}.")
     if not in_time:
         notes.append(
             "The time will not do for all trials: it ends when the time is over, and can be resumed."

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.analysis import median
+from advisor.kernel_numbers import rounded_io_size
 from advisor.model import Costs
-from advisor.options import MountOptions, catalogue, implied_values
-from app.bench.experiment.factors import OF_THE_TEST, mounting
+from advisor.options import MountOptions, catalogue
+from app.bench.experiment.costs import Waits, measured_costs, sample_of, seconds_of, waits_of
+from app.bench.experiment.factors import OF_THE_TEST, TRANSFER_SIZE, mounting
 from app.bench.experiment.model import ExperimentEvent, PlannedSet, Struck
 from app.bench.experiment.sift import Dead, levels_text, reasons
 from app.bench.result import TestSpec
@@ -34,26 +36,12 @@ _HOPELESS = {
     ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
     ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
 }  # fmt: skip
-#: A single write of next to nothing says no more of the server than that.
-_QUICKEST, _SLOWEST = 0.05, 5.0
-#: Bytes that are copied to see whether a test works.
-SAMPLE_SIZE = 65536
+#: Factors of which a server that takes one level takes the smaller ones, and the options that each is about.
+_BOUNDED = {
+    TRANSFER_SIZE: ("rsize", "wsize"), "rsize": ("rsize",), "wsize": ("wsize",), "nconnect": ("nconnect",),
+}  # fmt: skip
 #: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
 VOLATILE = frozenset({"clientaddr", "addr", "mountaddr", "mountport", "port"})
-
-
-class Sample(NamedTuple):
-    """What a test of next to nothing tells before the real ones.
-
-    Attributes:
-        free: bytes free there, None if nobody knows.
-        beside_s: seconds that a test takes beside its copying.
-        commit_s: until the server had put a write on stable storage.
-    """
-
-    free: int | None
-    beside_s: float
-    commit_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +52,13 @@ class Tried:
         error: why it cannot be mounted, or None.
         effective: what was in use.
         shared: whether the server's connections were there before.
-        took_s: seconds to mount and unmount.
-        sample: what a small test there told, None if there was none.
+        took_s: seconds to mount and unmount; None if it was not mounted, and a larger level tells.
     """
 
     error: AppError | None = None
     effective: dict[str, str] = field(default_factory=dict[str, str])
     shared: bool = False
-    took_s: float = 0.0
-    sample: Sample | None = None
+    took_s: float | None = 0.0
 
 
 class Probed(NamedTuple):
@@ -101,6 +87,10 @@ class Prober:
 
     def __init__(self, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]) -> None:
         self.tried: dict[str, Tried] = {}
+        self._costs: dict[Waits, Costs] = {}
+        #: Seconds that the first small test took beside its copying.
+        self._beside_s = 0.0
+        self._free: int | None = None
         self._hands = hands
         self._token = token
         self._emit = emit
@@ -117,7 +107,7 @@ class Prober:
             CancelledError: when the token is set.
         """
         mounts = [mount_of(experiment, levels) for levels in sets]
-        self._try_all(experiment.share, mounts, sets)
+        self._try_all(experiment, mounts, sets)
         dead = _dead(sets, mounts, self.tried)
         planned = [
             PlannedSet(
@@ -133,35 +123,61 @@ class Prober:
             raise next(result.error for result in self.tried.values() if result.error is not None)
         return Probed(planned, reasons(sets, dead))
 
+    def probe_largest(self, experiment: Experiment, sets: Sequence[Levels]) -> None:
+        """Try sets that differ from the first in one level each, but of some options the largest level alone.
+
+        Where that is in use as asked, and nothing else is another, the smaller ones will be, too: they count
+        as tried, unless it shares what another mount asked for. A trial looks at what is in use whenever it
+        has mounted.
+
+        Args:
+            experiment: that the sets are of.
+            sets: their levels.
+
+        Raises:
+            AppError: if the server does not answer.
+            CancelledError: when the token is set.
+        """
+        smaller: list[tuple[str, Levels, Levels]] = []
+        for name in _BOUNDED.keys() & sets[0].keys():
+            exact = {
+                int(levels[name]): levels
+                for levels in sets[1:]
+                if levels[name] != sets[0][name] and _exact(name, levels[name])
+            }
+            smaller += [(name, exact[size], exact[max(exact)]) for size in exact if size != max(exact)]
+        left_out = [levels for _name, levels, _largest in smaller]
+        first = [levels for levels in sets if levels not in left_out]
+        self._try_all(experiment, [mount_of(experiment, levels) for levels in first], first)
+        base = self.tried[mount_of(experiment, sets[0]).options]
+        for name, levels, largest in smaller:
+            top = self.tried[mount_of(experiment, largest).options]
+            asked = dict.fromkeys(_BOUNDED[name], largest[name])
+            alone = top.error is None and not top.shared
+            if alone and _shown(top.effective) == _shown(base.effective | asked):
+                effective = top.effective | dict.fromkeys(_BOUNDED[name], levels[name])
+                known = Tried(effective=effective, shared=top.shared, took_s=None)
+                self.tried.setdefault(mount_of(experiment, levels).options, known)
+
     def overhead_s(self) -> float:
         """Return what a trial takes beside its copying, about, in seconds."""
-        return self.mounting_s() + sum(one.beside_s for one in self._samples())
+        return self.mounting_s() + self._beside_s
 
     def mounting_s(self) -> float:
         """Return what mounting and unmounting takes, the median in seconds."""
-        return median([result.took_s for result in self.tried.values() if result.error is None])
-
-    def costs(self) -> Costs:
-        """Return what the server takes: a usual one's times, scaled by how long it took to store a write."""
-        usual = Costs()
-        commit_s = next((one.commit_s for one in self._samples()), usual.commit_s)
-        factor = min(max(commit_s / usual.commit_s, _QUICKEST), _SLOWEST)
-        return Costs(
-            service_s=usual.service_s,
-            commit_s=usual.commit_s * factor,
-            attributes_s=usual.attributes_s * factor,
-            open_s=usual.open_s * factor,
-            create_s=usual.create_s * factor,
+        return median(
+            [one.took_s for one in self.tried.values() if one.error is None and one.took_s is not None]
         )
+
+    def costs(self, options: str) -> Costs:
+        """Return what the server takes with these options, a usual one's times if that is not known."""
+        return self._costs.get(waits_of(options), Costs())
 
     def free(self) -> int | None:
         """Return the bytes that are free there, None if nobody knows."""
-        return next((one.free for one in self._samples() if one.free is not None), None)
+        return self._free
 
-    def _samples(self) -> list[Sample]:
-        return [result.sample for result in self.tried.values() if result.sample is not None]
-
-    def _try_all(self, share: str, mounts: Sequence[Mounting], sets: Sequence[Levels]) -> None:
+    def _try_all(self, experiment: Experiment, mounts: Sequence[Mounting], sets: Sequence[Levels]) -> None:
         total = len(self.tried.keys() | {mount.options for mount in mounts})
         silent = 0
         for mount, levels in zip(mounts, sets, strict=True):
@@ -172,13 +188,13 @@ class Prober:
             self._emit(
                 ExperimentEvent(phase="trying", number=len(self.tried) + 1, total=total, levels=of_mount)
             )
-            result = self._try(share, mount.options)
+            result = self._try(experiment, mount.options, levels)
             silent = silent + 1 if result.error is not None and result.error.kind in _SILENT else 0
             if result.error is not None and silent == _SILENT_IN_A_ROW:
                 raise result.error
             self.tried[mount.options] = result
 
-    def _try(self, share: str, options: str) -> Tried:
+    def _try(self, experiment: Experiment, options: str, levels: Levels) -> Tried:
         began = self._hands.now()
         try:
             mount = self._hands.open(options, None, self._token)
@@ -188,7 +204,7 @@ class Prober:
             return Tried(error=error)
         try:
             took_s = self._hands.now() - began
-            sample = None if self._samples() else self._sample(mount, options)
+            self._sample(mount, options, sample_of(experiment, options, levels))
         except CancelledError:
             mount.abandon()
             raise
@@ -196,7 +212,7 @@ class Prober:
             mount.abandon()
             raise AppError(
                 error.kind,
-                f"{share} can be mounted, but no test can be run there. {error.message}",
+                f"{experiment.share} can be mounted, but no test can be run there. {error.message}",
                 hint=error.hint,
                 detail=error.detail,
             ) from error
@@ -206,32 +222,39 @@ class Prober:
         began = self._hands.now()
         mount.close()
         took_s += self._hands.now() - began
-        return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s, sample=sample)
+        return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s)
 
-    def _sample(self, mount: OpenMount, options: str) -> Sample:
-        """Test with next to nothing, once: what does not work there is found before anything is measured.
+    def _sample(self, mount: OpenMount, options: str, spec: TestSpec) -> None:
+        """Test with next to nothing, once for all options that make a test wait for the same.
+
+        What does not work there at all is found before anything is measured.
 
         Raises:
-            AppError: as the test says.
+            AppError: as the first test says.
         """
-        free = mount.look_at(TestSpec(path=""), self._token).free
-        spec = TestSpec(path="", size=SAMPLE_SIZE)
-        # The first has to wait for what all later ones find there.
-        mount.run_test(spec, self._token, _unheard, self._hands.link, round_trip=False)
+        waits = waits_of(options)
+        if waits in self._costs:
+            return
+        first = not self._costs
+        if first:
+            self._free = mount.look_at(TestSpec(path=""), self._token).free
+            # The very first has to wait for what all later ones find there.
+            mount.run_test(spec, self._token, _unheard, self._hands.link, round_trip=False)
         began = self._hands.now()
-        result = mount.run_test(spec, self._token, _unheard, self._hands.link, round_trip=False)
+        try:
+            result = mount.run_test(spec, self._token, _unheard, self._hands.link, round_trip=False)
+        except CancelledError:
+            raise
+        except AppError:
+            if first:
+                raise
+            self._costs[waits] = Costs()  # its trials will say what is wrong
+            return
         took_s = self._hands.now() - began
-        transfers = [each for each in (result.write, result.read) if each is not None]
-        copied_s = sum(each.transfer_s + each.fsync_s + each.close_s for each in transfers)
-        commit_s = 0.0
-        if result.write is not None:
-            # With sync or noac each write was one of its own, otherwise all of them together.
-            sync = implied_values(MountOptions.parse(options)).get("sync") == "sync"
-            writes = -(-SAMPLE_SIZE // int(mount.effective.get("wsize", SAMPLE_SIZE))) if sync else 1
-            write_s = result.write.transfer_s + result.write.fsync_s + result.write.close_s
-            rtt_s = self._hands.facts.link.rtt_s if self._hands.facts.link is not None else None
-            commit_s = max(write_s / writes - (rtt_s or 0.0), 0.0)
-        return Sample(free, max(took_s - copied_s, 0.0), commit_s)
+        copied_s = seconds_of(result.write) + seconds_of(result.read)
+        if first:
+            self._beside_s = max(took_s - copied_s, 0.0)
+        self._costs[waits] = measured_costs(options, spec, result, self._hands.facts)
 
 
 def _unheard(_event: TestEvent) -> None:
@@ -279,8 +302,16 @@ def signature(options: str, effective: dict[str, str]) -> tuple[tuple[str, str],
         for name, value in asked.items()
         if (option := catalogue().find(name)) is not None and option.shown == "never"
     }
-    shown = {name: value for name, value in effective.items() if name not in VOLATILE}
-    return tuple(sorted((unseen | shown).items()))
+    return tuple(sorted((unseen | _shown(effective)).items()))
+
+
+def _shown(effective: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in effective.items() if name not in VOLATILE}
+
+
+def _exact(name: str, level: str) -> bool:
+    """Return whether the kernel takes this level of an option as it is asked for."""
+    return level.isdigit() and (name == "nconnect" or rounded_io_size(int(level)) == int(level))
 
 
 def _of_test(levels: Levels) -> tuple[tuple[str, str], ...]:

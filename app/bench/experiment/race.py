@@ -16,11 +16,16 @@ from app.bench.experiment.model import Struck
 from app.bench.experiment.probe import Tried, same_text, signature
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from advisor.experiment_values import Key
     from advisor.search import Answer
     from advisor.trials import Outcome
     from app.bench.experiment.model import ExperimentPlan, PlannedSet
     from app.bench.result import TestEvent
+
+#: A set that was measured is given up after so many failures in a row: fewer are the server's, not its own.
+_FAILURES = 3
 
 
 class Race:
@@ -57,6 +62,8 @@ class Race:
         self._fastest: dict[str, float] = {}
         #: What is in use to the candidate that was the first to have it.
         self._first: dict[object, PlannedSet] = {}
+        #: Of the sets that gave a figure, how often each has failed since.
+        self._failures: dict[Key, int] = {}
         self.struck: dict[Key, Struck] = {}
 
     @property
@@ -73,6 +80,9 @@ class Race:
         one = self._sets[key_of(outcome.levels)]
         cost = max(outcome.figures.get(TRIAL_S, 0.0), self._least_s)
         self._trials += 1
+        if self._is_hiccup(outcome):
+            self._racer.pass_over(cost)
+            return
         if (struck := self._no_candidate(one, outcome)) is not None:
             self.struck[key_of(one.levels)] = struck
             other = self._sets.get(key_of({**one.levels, **struck.same_as})) if struck.same_as else None
@@ -88,7 +98,10 @@ class Race:
             return
         for name in self._names:
             self._fastest[name] = max(self._fastest.get(name, 0.0), outcome.figures.get(name, 0.0))
-        self._racer.tell(one.levels, self._value(outcome), cost)
+        value = self._value(outcome)
+        if value is not None:
+            self._failures[key_of(one.levels)] = 0
+        self._racer.tell(one.levels, value, cost)
 
     def hopeless(self, one: PlannedSet, running: Running) -> bool:
         """Return whether a running trial cannot win any more."""
@@ -116,6 +129,14 @@ class Race:
         """Return the candidate with these levels."""
         return self._sets[key_of(levels)]
 
+    def _is_hiccup(self, outcome: Outcome) -> bool:
+        """Return whether a trial failed, but its set is one that can be measured."""
+        key = key_of(outcome.levels)
+        if outcome.state != "failed" or key not in self._failures:
+            return False
+        self._failures[key] += 1
+        return self._failures[key] < _FAILURES
+
     def _no_candidate(self, one: PlannedSet, outcome: Outcome) -> Struck | None:
         if outcome.state == "mismatch":
             return Struck(levels=one.levels, reason=outcome.note)
@@ -137,6 +158,29 @@ class Race:
         if outcome.state != "ok" or len(known) < len(self._names):
             return None
         return _both(known)
+
+
+def raced(
+    plan: ExperimentPlan,
+    outcomes: Iterable[Outcome],
+    budget_s: float,
+    check: Callable[[], None] | None = None,
+) -> Race:
+    """Return the race as it stands after these outcomes.
+
+    Args:
+        plan: the candidates.
+        outcomes: in their order.
+        budget_s: as Race takes it.
+        check: called before each is taken; it may raise.
+    """
+    race = Race(plan, budget_s)
+    for outcome in outcomes:
+        if check is not None:
+            check()
+        race.next()  # so that it draws from chance as if it had chosen it
+        race.take(outcome)
+    return race
 
 
 class Running:

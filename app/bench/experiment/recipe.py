@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from app.bench.experiment.factors import normal
-from app.bench.experiment.model import Experiment, Factor, Strategy, Work
+from app.bench.experiment.model import SEARCH, Experiment, Factor, Strategy, Work
 from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
     Direction,
     Workload,
@@ -110,7 +110,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         quick = size == "quick"
         return Experiment(
             share=share,
-            recipe=self.name,
+            # One that was called so before that was refused is no search.
+            recipe=self.name if self.name != SEARCH else "",
             title=self.title,
             options=self.options,
             strategy=self.strategy,

@@ -11,8 +11,10 @@ import msgspec
 from advisor.options import MountOptions, check
 from app.bench.experiment.factors import normal
 from app.bench.experiment.recipe import Recipe, RecipeFactor, RecipeWork
+from app.bench.limits import block_problem, count_problem
 from app.errors import AppError, ErrorKind
 from app.units import parse_size
+from resources.decoding import converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +38,10 @@ def parse_recipe(text: str, file: str, *, name: str = "", own: bool = False) -> 
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _bad(file, "", f"it is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _bad(file, "", "a number in it has too many digits, or it is nested too deeply.") from error
     try:
-        recipe = msgspec.convert({**data, "name": name, "own": own}, Recipe)
+        recipe = converted({**data, "name": name, "own": own}, Recipe)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$.")
         keys = re.findall(r"[a-z_]+|\d+", path.rstrip("`"))
@@ -110,10 +114,11 @@ def _check_work(work: RecipeWork, where: list[str], bad: _Bad) -> None:
             raise bad([*where, key], "it must be at least one byte.")
     if work.kind in {"own", "grid"}:
         raise bad([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
-    if work.count < 1 or work.quick_count < 0:
-        raise bad([*where, "count"], "the number of files must be at least one.")
-    if work.count > 1 and work.kind not in {"files", "streams"}:
-        raise bad([*where, "count"], "only the kinds “files” and “streams” have several files.")
+    if problem := block_problem(parse_size(work.block_size)):
+        raise bad([*where, "block_size"], problem)
+    for key, count in (("count", work.count), ("quick_count", work.quick_count or work.count)):
+        if problem := count_problem(work.kind, count):
+            raise bad([*where, key], problem)
 
 
 def _normal(name: str, level: str, keys: list[str], bad: _Bad) -> None:

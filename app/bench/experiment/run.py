@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.bench.result import TestEvent
     from app.tasks import CancelToken
 
-#: After so many failures in a row the server, or the way to it, is gone.
+#: After so many failures in a row it is seen whether the server, or the way to it, is gone.
 FAILED_IN_A_ROW = 3
 
 
@@ -29,7 +29,7 @@ def run_experiment(
     """Run what is left of a plan.
 
     A trial that fails is an outcome like any other, with the reason in it; FAILED_IN_A_ROW of them end the
-    run. Nothing of it stays mounted, however it ends.
+    run, if what went well before fails as well then. Nothing of it stays mounted, however it ends.
 
     Args:
         args: the plan, what is done already, and the time.
@@ -61,7 +61,10 @@ class _Run:
         self._trials = schedule(args.plan)
         self._outcomes = list(args.done)
         orders = {outcome.order for outcome in args.done}
+        last = max(orders, default=-1)
         self._left = [trial for trial in self._trials if trial.order not in orders]
+        # What is missing before the last one that is done has failed: it waits until all others have run.
+        self._left.sort(key=lambda trial: trial.order < last)
         self._began = hands.now()
         #: Planned and real seconds of the trials of this part of the run.
         self._planned_s = self._took_s = 0.0
@@ -104,8 +107,17 @@ class _Run:
             self._tell(trial, "done", outcome=outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
             if failed == FAILED_IN_A_ROW:
-                return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+                if not self._answers():
+                    return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+                failed = 0
         return ""
+
+    def _answers(self) -> bool:
+        """Try again what went well last: whether it is the sets that fail, and not the server."""
+        well = next((one.order for one in reversed(self._outcomes) if one.state == "ok"), None)
+        trial = self._trials[0 if well is None else well]
+        self._tell(trial, "warm-up")
+        return self._timed(trial, "warm-up").state != "failed"
 
     def _timed(self, trial: Trial, phase: Phase) -> Outcome:
         began = self._hands.now()

@@ -50,7 +50,8 @@ def combinations(experiment: Experiment, factors: Sequence[Factor]) -> list[dict
     elif experiment.strategy == "rows":
         names = set(base)
         rows = [{name: level for name, level in row.items() if name in names} for row in experiment.rows]
-        found = [{**base, **row} for row in rows]
+        left = {factor.name: factor.levels for factor in factors}
+        found = [{**base, **row} for row in rows if all(level in left[name] for name, level in row.items())]
     else:
         levels = [factor.levels for factor in factors]
         found += [dict(zip(base, each, strict=True)) for each in itertools.product(*levels)]

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from app.bench.experiment.factors import ELSEWHERE, GONE, impossible, label
+from app.bench.experiment.factors import ELSEWHERE, GONE, OF_THE_TEST, impossible, label, spec_of
 from app.bench.experiment.model import Struck
+from app.bench.limits import block_problem, count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.facts import Facts
-    from app.bench.experiment.model import Experiment, Factor
+    from app.bench.experiment.model import Experiment, Factor, Work
 
 Levels = dict[str, str]
 
@@ -30,7 +31,8 @@ def possible_factors(experiment: Experiment, facts: Facts) -> tuple[list[Factor]
     struck: list[Struck] = []
     for factor in experiment.factors:
         levels: list[str] = []
-        for level in factor.levels:
+        spelled_out = [row[factor.name] for row in experiment.rows if factor.name in row]
+        for level in dict.fromkeys([*factor.levels, *spelled_out]):
             reason = _reason(factor.name, level, facts)
             if reason:
                 struck.append(Struck(levels={factor.name: level}, reason=reason))
@@ -50,6 +52,23 @@ def without_impossible(sets: Sequence[Levels]) -> tuple[list[Levels], list[Struc
         for pair in dict.fromkeys(tuple(pair.items()) for pair in bad)
     ]
     return [levels for levels in sets if not impossible(levels)], struck
+
+
+def without_refused(sets: Sequence[Levels], works: Sequence[Work]) -> tuple[list[Levels], list[Struck]]:
+    """Return the sets that make tests of these workloads as they can be run, and what makes others.
+
+    Args:
+        sets: of an experiment.
+        works: its workloads.
+    """
+    tests = [dict(pairs) for pairs in dict.fromkeys(tuple(of_test(levels).items()) for levels in sets)]
+    dead = {
+        number: Dead(problem)
+        for number, levels in enumerate(tests)
+        if (problem := next((found for work in works if (found := _refused(work, levels))), ""))
+    }
+    bad = [tests[number] for number in dead]
+    return [levels for levels in sets if of_test(levels) not in bad], reasons(tests, dead)
 
 
 class Dead(NamedTuple):
@@ -101,6 +120,16 @@ def _reason(name: str, level: str, facts: Facts) -> str:
     if name == "vers" and offered and level.startswith(("3", "4.")) and level not in offered:
         return f"The server does not offer version {level} over TCP; it offers {', '.join(offered)}."
     return ""
+
+
+def of_test(levels: Levels) -> Levels:
+    """Return the levels that are of the test, not of the mount."""
+    return {name: level for name, level in levels.items() if name in OF_THE_TEST}
+
+
+def _refused(work: Work, levels: Levels) -> str:
+    spec = spec_of(work, levels)
+    return block_problem(spec.block_size) or count_problem(spec.workload, spec.count)
 
 
 def _strangers(levels: Levels, alive: Sequence[Levels]) -> int:

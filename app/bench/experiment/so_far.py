@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.bench.experiment.model import BestResult
-from app.bench.experiment.race import Race
+from app.bench.experiment.model import BestResult, counted
+from app.bench.experiment.race import raced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +21,7 @@ def best_so_far(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> BestResult
         plan: as the search told it.
         outcomes: of its trials.
     """
-    race = Race(plan, plan.seconds)
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.order):
-        race.next()  # so that it draws from chance as if it had chosen it
-        race.take(outcome)
+    race = raced(plan, counted(outcomes), plan.seconds)
     try:
         answer = race.answer()
     except ValueError:

@@ -90,7 +90,6 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
         note=other,
     )
     own = CancelToken()
-    token.on_cancel(own.cancel)
 
     def pass_on(event: TestEvent) -> None:
         around.tell(event)
@@ -98,7 +97,8 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
             own.cancel()
 
     try:
-        result = mount.run_test(spec_of(work, one.levels), own, pass_on, hands.link, round_trip=False)
+        with token.on_cancel(own.cancel):
+            result = mount.run_test(spec_of(work, one.levels), own, pass_on, hands.link, round_trip=False)
     except AppError as error:
         if token.cancelled:
             mount.abandon()
@@ -120,8 +120,8 @@ def _close(mount: OpenMount, token: CancelToken) -> Closing | None:
     future = run_in_thread("experiment-close", mount.close)
     over = threading.Event()
     future.add_done_callback(lambda _future: over.set())
-    token.on_cancel(over.set)
-    over.wait()
+    with token.on_cancel(over.set):
+        over.wait()
     if not future.done():
         in_background("experiment-close", lambda: _wait_for(future))
         token.check()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions, implied_values
+from app.bench.experiment.costs import SAMPLE_SIZE
 from app.bench.experiment.hands import Hands
 from app.bench.experiment.model import Experiment, Factor, Work
-from app.bench.experiment.probe import SAMPLE_SIZE
 from app.bench.messages import WorkerResult
 from app.bench.private_mount import Closing
 from app.bench.result import TestEvent, TestResult, TestSpec, Transfer
@@ -29,6 +29,7 @@ class World:
         held: connections of another mount of the same server, 0 for none.
         dead: nothing answers any more.
         unwritable: what a test says there, None if it works.
+        failing: options with which a test of next to nothing fails.
         speed: bytes a second of a mount with these effective values.
         trial_s: how long each copy takes on the world's clock.
         read_ahead_kb: of the share's mount in use, None if there is none.
@@ -40,6 +41,7 @@ class World:
         self.held = 0
         self.dead = False
         self.unwritable: AppError | None = None
+        self.failing: set[str] = set()
         self.free: int | None = 10**12
         self.speed: Callable[[dict[str, str]], float] = lambda values: 1e6
         self.trial_s = 1.0
@@ -48,6 +50,8 @@ class World:
         self.opened: list[str] = []
         self.closed = 0
         self.specs: list[TestSpec] = []
+        #: Option string and specification of each test of next to nothing.
+        self.samples: list[tuple[str, TestSpec]] = []
         self.before_test: Callable[[World], None] = lambda world: None
         self.facts = Facts(
             client=ClientFacts(udp=False),
@@ -77,6 +81,7 @@ class Mount:
 
     def __init__(self, world: World, options: str, read_ahead_kb: int | None) -> None:
         self._world = world
+        self._options = options
         values = implied_values(MountOptions.parse(options))
         for name in ("rsize", "wsize"):
             values[name] = str(min(int(values.get(name, world.largest)), world.largest))
@@ -101,10 +106,13 @@ class Mount:
         round_trip: bool = True,
     ) -> TestResult:
         assert not round_trip  # no outcome has it, and it takes a second
-        if spec.size == SAMPLE_SIZE:
+        if spec.total == SAMPLE_SIZE:
             self._world.time += 1.85  # as much as its transfers say, and a tenth more
+            self._world.samples.append((self._options, spec))
             if self._world.unwritable is not None:
                 raise self._world.unwritable
+            if self._world.failing & set(self._options.split(",")):
+                raise AppError(ErrorKind.NOT_RESPONDING, "The file system has stopped answering.")
         else:
             self._world.before_test(self._world)
             token.check()

@@ -1,36 +1,28 @@
-"""The copy engine's parts: data, loops, sampler, verdicts; real files, recorded counters."""
+"""The copy engine's parts: its data, its loops, and what counts of them; real files."""
 
 from __future__ import annotations
 
 import errno
 import os
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import history_world
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from fake_probe import FakeProbe
 
-from advisor.facts import LinkFacts
-from app.bench import probe as probe_module
 from app.bench.copy import Copier, read_blocks, write_blocks
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory
-from app.bench.grid_model import GridCell
 from app.bench.meter import Meter, Progress
 from app.bench.probe import Look, Probe
-from app.bench.problems import explain
-from app.bench.result import TestSpec, Transfer
-from app.bench.verdict import beyond_the_figures, cache_report, flag_cached
-from app.bench.where import Where, find_mount, find_row
+from app.bench.result import TestSpec
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from app.bench.messages import WorkerMessage
 
@@ -126,23 +118,6 @@ def test_a_pipe_takes_parts_of_blocks() -> None:
     big.close()
 
 
-class FakeProbe(Probe):
-    """Counters that a test sets."""
-
-    def __init__(self, *, tcp: bool) -> None:
-        super().__init__(None)
-        self.nfs = True
-        self._has_tcp = tcp
-        self.now = Look()
-
-    @property
-    def tcp(self) -> bool:
-        return self._has_tcp
-
-    def look(self) -> Look:
-        return self.now
-
-
 def copy_with(
     probe: Probe, path: Path, **changes: object
 ) -> tuple[Copier, list[WorkerMessage], TestDirectory]:
@@ -227,190 +202,3 @@ def test_direct_reads_where_it_is_taken(tmp_path: Path) -> None:
         read, method = copier.read()
     assert read.bytes == 10 * BLOCK + 100
     assert method == "direct" or copier.notes
-
-
-def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
-    probe = FakeProbe(tcp=True)
-    sent: list[WorkerMessage] = []
-    meter = Meter(probe, Progress(), sent.append)
-    meter.start()
-    meter.begin("read", "read")
-    while len([item for item in sent if item.event and item.event.sample]) < 4:
-        pass
-    probe.now = Look(server_read=100, read_ops=2, read_rtt_ms=30)
-    added, samples = meter.finish()
-    meter.stop()
-    assert added.server_read == 100
-    assert samples[-1].rtt_s is None or samples[-1].rtt_s == pytest.approx(0.015)
-    assert any(sample.rtt_s == pytest.approx(0.015) for sample in samples)
-    assert [sample.t_s for sample in samples] == sorted(sample.t_s for sample in samples)
-    assert any(item.alive for item in sent)
-
-
-def test_only_what_grows_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.bench.meter._ALIVE_INTERVAL_S", 0.0)
-    sent: list[WorkerMessage] = []
-    meter = Meter(FakeProbe(tcp=True), Progress(), sent.append)
-
-    def alive(**counters: int) -> bool:
-        sent.clear()
-        meter._tell_alive(Look(**counters))
-        return bool(sent)
-
-    assert alive(tcp_bytes=100)
-    assert not alive(tcp_bytes=100, timeouts=3, tcp_retransmissions=9)
-    assert not alive(), "its connection was given up: nothing came"
-    assert alive(tcp_bytes=10)
-    meter.progress.steps += 1
-    assert alive(tcp_bytes=10)
-    assert not alive(tcp_bytes=10)
-
-
-def test_a_part_of_a_transfer_is_watched_alone() -> None:
-    probe = FakeProbe(tcp=True)
-    meter = Meter(probe, Progress(), lambda _message: None)
-    meter.start()
-    meter.begin("read", "read", asleep=True)
-    assert not meter.asked
-    probe.now = Look(server_read=100, server_written=7, calls=3, segments=1)
-    while not meter.asked:
-        pass
-    meter.watch()
-    probe.now = Look(server_read=500, server_written=7, calls=5, rtt_ms=30)
-    load = meter.watched()
-    added, samples = meter.finish()
-    meter.stop()
-    assert (load.bytes, load.calls, load.rtt_s) == (400, 2, 0.03)
-    assert (added.calls, samples[-1].server_bytes) == (5, 500)
-    assert load.seconds > 0
-
-
-looks = st.builds(Look, *[st.integers(0, 2**64)] * len(Look._fields))
-
-
-@given(looks, looks)
-def test_differences_are_never_negative(before: Look, after: Look) -> None:
-    assert min(after.since(before)) >= 0
-
-
-def transfer(server_bytes: int | None, bytes_per_s: float = 10e6) -> Transfer:
-    return Transfer(
-        bytes=1000, bytes_per_s=bytes_per_s, transfer_s=1, fsync_s=0, close_s=0, timeouts=0,
-        retransmissions=0, retransmissions_from="none", rpc_retransmissions=None, tcp_retransmissions=None,
-        server_bytes=server_bytes, mean_rtt_s=None, cached=False, samples=[],
-    )  # fmt: skip
-
-
-FAST_ETHERNET = LinkFacts(rate_bps=100e6)
-
-
-@pytest.mark.parametrize(
-    ("read", "link", "cached", "words"),
-    [
-        (transfer(1000), FAST_ETHERNET, False, "byte counter of the mount"),
-        (transfer(1000), None, False, "byte counter of the mount"),
-        (transfer(400), FAST_ETHERNET, True, "only 40 %"),
-        (transfer(0), None, True, "only 0 %"),
-        (transfer(1000, 20e6), FAST_ETHERNET, True, "faster than the link"),
-        (transfer(1000, 20e6), LinkFacts(), False, "byte counter of the mount"),
-        (transfer(None, 20e6), FAST_ETHERNET, False, "not NFS"),
-    ],
-)
-def test_verdict_on_a_read(read: Transfer, link: LinkFacts | None, cached: bool, words: str) -> None:
-    report = cache_report(read, "fadvise", link)
-    assert report.cached is cached is flag_cached(read, link)[0]
-    assert words in report.note
-    assert report.checked is (read.server_bytes is not None)
-
-
-@pytest.mark.parametrize(
-    ("number", "kind"),
-    [
-        (errno.ENOSPC, ErrorKind.NO_SPACE),
-        (errno.EDQUOT, ErrorKind.NO_SPACE),
-        (errno.EROFS, ErrorKind.READ_ONLY),
-        (errno.EACCES, ErrorKind.PERMISSION),
-        (errno.EPERM, ErrorKind.PERMISSION),
-        (errno.ENOENT, ErrorKind.PATH_MISSING),
-        (errno.ENOTDIR, ErrorKind.NOT_A_DIRECTORY),
-        (errno.ETIMEDOUT, ErrorKind.NOT_RESPONDING),
-        (errno.EIO, ErrorKind.IO),
-        (errno.ESTALE, ErrorKind.IO),
-        (512, ErrorKind.IO),
-    ],
-)
-def test_each_errno_has_its_message(number: int, kind: ErrorKind) -> None:
-    error = explain(OSError(number, os.strerror(number)), "writing", "/mnt/a")
-    assert error.kind == kind
-    assert "/mnt/a" in error.message
-    assert error.hint
-    assert "writing" in error.detail
-
-
-def test_what_the_figures_do_not_say_of_the_servers_disk() -> None:
-    result = history_world.result()
-    flushed, from_memory = beyond_the_figures(result)
-    assert "async" in flushed
-    assert "memory" in from_memory
-    assert beyond_the_figures(msgspec.structs.replace(result, read=None)) == [flushed]
-    assert beyond_the_figures(history_world.result(cached=True)) == [flushed]
-    assert beyond_the_figures(msgspec.structs.replace(result, nfs=False)) == []
-    cell = GridCell(pattern="randread", record=4096, depth=1, jobs=1)
-    grid = msgspec.structs.replace(result, write=None, read=None, grid=[cell])
-    assert beyond_the_figures(grid) == [from_memory]
-
-
-def test_root_is_told_of_root_squash(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = PermissionError(errno.EACCES, "Permission denied")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "root_squash" in explain(refused, "writing", "/mnt/a").hint
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "root_squash" not in explain(refused, "writing", "/mnt/a").hint
-
-
-ROW = (
-    "35 27 0:34 / /mnt/s\\040p rw,relatime shared:3 - nfs4 nas:/sp\\040ace "
-    "rw,vers=4.2,rsize=262144,proto=tcp6,port=3049,addr=10.9.0.2"
-)
-
-
-def test_row_of_mountinfo() -> None:
-    where = find_row("1 0 8:1 / / rw - ext4 /dev/vda rw\n" + ROW, "35")
-    assert where is not None
-    assert (where.mount_point, where.share) == ("/mnt/s p", "nas:/sp ace")
-    assert where.nfs
-    assert where.v4
-    assert where.tcp
-    assert where.server == ("10.9.0.2", 3049)
-    for transport in ("udp", "rdma"):
-        other = find_row(ROW.replace("tcp6", transport), "35")
-        assert other is not None
-        assert not other.tcp
-    assert where.values["rsize"] == "262144"
-    assert find_row(ROW, "3") is None
-    assert find_row("35 27 torn", "35") is None
-
-
-def test_mount_of_a_real_directory(tmp_path: Path) -> None:
-    fd = os.open(tmp_path, os.O_RDONLY)
-    where = find_mount(fd)
-    os.close(fd)
-    assert where is not None
-    assert str(tmp_path).startswith(where.mount_point.rstrip("/"))
-    assert not where.nfs
-
-
-def test_probe_reads_mountstats_and_survives_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "data/mountstats/lossy-7.2.txt").read_text()
-    where = Where(
-        mount_id=1, device="0:32", mount_point="/mnt/a", share="127.0.0.1:/srv/a", fstype="nfs4",
-        options="rw,vers=4.2,addr=127.0.0.1",
-    )  # fmt: skip
-    monkeypatch.setattr(probe_module, "read_text", lambda: text)
-    probe = Probe(where)
-    look = probe.look()
-    assert (look.read_ops, look.timeouts, look.server_written) == (14, 13, 2097152)
-    text = ""
-    assert probe.look() == Look()
-    probe.close()
-    assert not probe.tcp

@@ -85,7 +85,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     leave_behind(tmp_path, marker(pid=NO_PROCESS))
     leave_behind(tmp_path, marker(run="b", boot="an earlier boot"), "b")
     leave_behind(tmp_path, marker(run="c", started=1), "c")
-    assert remove_leftovers(str(tmp_path)) == 3
+    assert remove_leftovers(str(tmp_path), RUN) == 3
     assert list(tmp_path.iterdir()) == []
 
 
@@ -101,16 +101,77 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
 )
 def test_what_may_be_in_use_or_not_ours_stays(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     directory = make(tmp_path)
-    assert remove_leftovers(str(tmp_path)) == 0
+    assert remove_leftovers(str(tmp_path), RUN) == 0
     assert (directory / DATA).exists()
+
+
+def run_of(pid: int) -> str:
+    """Return the name of a run that another process made."""
+    made = own_marker("", pid)
+    return f"{new_run_id().partition('p')[0]}p{made.pid:x}t{made.started:x}"
+
+
+def leave_bare(parent: Path, run: str, *names: str) -> Path:
+    """Leave what a process leaves that is killed before its marker is there, or after it is gone."""
+    directory = parent / (PREFIX + run)
+    directory.mkdir()
+    for name in names:
+        (directory / name).write_bytes(b"{")
+    return directory
+
+
+def test_what_was_killed_without_a_marker_is_known_by_its_name(tmp_path: Path) -> None:
+    leave_bare(tmp_path, run_of(NO_PROCESS))
+    leave_bare(tmp_path, run_of(NO_PROCESS), MARKER + ".new")
+    assert remove_leftovers(str(tmp_path), new_run_id()) == 2
+    # A process measures one thing at a time: what it made before its present run is over.
+    leave_bare(tmp_path, new_run_id())
+    own = new_run_id()
+    present = leave_bare(tmp_path, own)
+    assert remove_leftovers(str(tmp_path), own) == 1
+    assert list(tmp_path.iterdir()) == [present]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda parent: leave_bare(parent, run_of(os.getppid())),
+        lambda parent: leave_bare(parent, run_of(NO_PROCESS), DATA),
+        lambda parent: leave_bare(parent, run_of(NO_PROCESS), MARKER),
+        lambda parent: leave_bare(parent, run_of(NO_PROCESS).replace("h", "h0", 1)),
+        lambda parent: leave_bare(parent, f"{RUN}h00000000p1t1"),
+        lambda parent: leave_bare(parent, "mine"),
+    ],
+    ids=["about to be marked", "not bare", "damaged", "no such name", "another machine's", "a person's"],
+)
+def test_what_has_no_marker_and_may_be_somebody_elses_stays(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    directory = make(tmp_path)
+    assert remove_leftovers(str(tmp_path), new_run_id()) == 0
+    assert directory.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"run": 3}', b"\xff" * 5000])
 def test_a_damaged_marker_is_no_marker(tmp_path: Path, content: bytes) -> None:
     directory = leave_behind(tmp_path, None)
     (directory / MARKER).write_bytes(content)
-    assert remove_leftovers(str(tmp_path)) == 0
+    assert remove_leftovers(str(tmp_path), RUN) == 0
     assert directory.exists()
+
+
+def test_what_takes_its_place_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = leave_behind(tmp_path, marker(pid=NO_PROCESS))
+
+    def swap(_marker: Marker) -> bool:
+        looked_at.rename(tmp_path / "moved")
+        looked_at.mkdir()
+        (looked_at / "mine").write_text("keep")
+        return True
+
+    monkeypatch.setattr("app.bench.files.abandoned", swap)
+    assert remove_leftovers(str(tmp_path), RUN) == 0
+    assert (looked_at / "mine").read_text() == "keep"
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -120,7 +181,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     tested = tmp_path / "tested"
     tested.mkdir()
     (tested / (PREFIX + RUN)).symlink_to(target)
-    assert remove_leftovers(str(tested)) == 0
+    assert remove_leftovers(str(tested), RUN) == 0
     with pytest.raises(NotADirectoryError):
         remove_run(str(tested), RUN)
     assert (target / DATA).exists()
@@ -130,7 +191,7 @@ def test_somebody_elses_things_in_it_stay(tmp_path: Path) -> None:
     directory = leave_behind(tmp_path, marker(pid=NO_PROCESS))
     (directory / "photos").mkdir()
     (directory / "photos" / "one").write_text("keep")
-    assert remove_leftovers(str(tmp_path)) == 0
+    assert remove_leftovers(str(tmp_path), RUN) == 0
     assert (directory / "photos" / "one").read_text() == "keep"
 
 

@@ -16,7 +16,7 @@ from app.bench.meter import Progress
 from app.bench.plan import plan_test
 from app.bench.result import TestEvent, TestPlanArgs, TestResult, TestSpec
 from app.bench.run import look_at, run_test, wait_for_cleanups
-from app.bench.source import look_through
+from app.bench.source import Source, SourceFile, look_through
 from app.bench.where import Where
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind
@@ -142,6 +142,18 @@ def test_a_source_that_changes_is_told(mine: Path, target: Path, monkeypatch: py
     assert "has changed" in caught.value.message
 
 
+def test_an_error_may_name_a_file_whose_name_is_not_utf8() -> None:
+    from app.bench import worker
+
+    files = Source([SourceFile("/m/caf\udce9", 1, 0)], Counter())
+    with pytest.raises(AppError) as caught:
+        files.open(0)
+    message = worker._failure(caught.value)
+    assert message.error is not None
+    assert "caf\\xe9 cannot be read" in message.error.message
+    assert b"cannot be read" in msgspec.json.encode(message)
+
+
 def test_a_slow_source_is_told(mine: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "_SLOW", 0.0)
     from app.bench import worker
@@ -150,6 +162,29 @@ def test_a_slow_source_is_told(mine: Path, target: Path, monkeypatch: pytest.Mon
     spec = TestSpec(path=str(target), workload="own", source=str(mine))
     result = worker.run(WorkerJob(spec=spec, run="mine"), Progress(), lambda _: None)
     assert any("Reading your own files took" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(("source_s", "percent"), [(0.2, None), (0.3, "30 %")])
+def test_a_source_is_slow_beside_the_whole_copy(
+    mine: Path, target: Path, monkeypatch: pytest.MonkeyPatch, source_s: float, percent: str | None
+) -> None:
+    """What counts is the time that the speed is made of: of small files, most goes into flush and close."""
+    from app.bench import worker
+    from app.bench.messages import WorkerJob
+    from app.bench.result import Transfer
+
+    real = own.SmallFiles.write
+
+    def write(self: own.OwnFiles) -> Transfer:
+        done = real(self)
+        self._source_s = source_s
+        return msgspec.structs.replace(done, transfer_s=0.4, fsync_s=0.5, close_s=0.1)
+
+    monkeypatch.setattr(own.SmallFiles, "write", write)
+    spec = TestSpec(path=str(target), workload="own", source=str(mine / "big"))
+    result = worker.run(WorkerJob(spec=spec, run="mine"), Progress(), lambda _: None)
+    said = [note for note in result.notes if "Reading your own files took" in note]
+    assert [f"took {percent} of" in note for note in said] == ([True] if percent else [])
 
 
 def test_what_cannot_be_a_source(tmp_path: Path, target: Path, mine: Path) -> None:

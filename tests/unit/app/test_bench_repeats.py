@@ -18,7 +18,7 @@ from app.bench.plan import plan_test
 from app.bench.probe import Look, Probe
 from app.bench.result import TestEvent, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.bench.rounds import another_fits, sized_by
-from app.bench.run import look_at, run_test, wait_for_cleanups
+from app.bench.run import look_at, run_test
 from app.bench.small import SmallFiles
 from app.bench.statx import ServerStat
 from app.bench.summary import figures, judged_reads, middle, uses
@@ -27,18 +27,11 @@ from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 MIB = 2**20
 FILES = TestSpec(path="", workload="files", size=5000, count=40, block_size=4096)
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    yield
-    assert wait_for_cleanups(30)
-    assert [entry for entry in tmp_path.rglob("*") if entry.name.startswith(PREFIX)] == []
 
 
 def do(directory: Path, spec: TestSpec) -> tuple[TestResult, list[TestEvent]]:

@@ -1,24 +1,18 @@
-"""Whole tests in real worker processes: results, errors, cancelling, death, and nothing left behind."""
+"""Whole tests in real worker processes: results, errors, and nothing left behind."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import signal
 import subprocess
-import threading
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from advisor.facts import LinkFacts
-from app import process
-from app.agent.client import AgentClient
-from app.agent.server import AgentServer, Context
-from app.bench import cleanup, programs, run, worker
+from app.bench import run, worker
 from app.bench.files import MARKER, PREFIX, own_marker
 from app.bench.messages import WorkerJob, WorkerResult
 from app.bench.meter import Progress
@@ -26,38 +20,14 @@ from app.bench.result import TestEvent, TestResult, TestSpec
 from app.bench.run import run_test, wait_for_cleanups
 from app.bench.where import Where
 from app.errors import AppError, ErrorKind
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 MIB = 2**20
-#: Long enough to be caught in the middle, whatever the machine.
-ENDLESS = 2**36
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    yield
-    assert wait_for_cleanups(30)
-    assert [entry for entry in tmp_path.rglob("*") if entry.name.startswith(PREFIX)] == []
-
-
-@pytest.fixture
-def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A directory whose worker does not look at the free space, so that an endless test starts."""
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    (hooks / "sitecustomize.py").write_text(
-        "import app.bench.files as files\nfiles.check_space = lambda *_: None\n"
-    )
-    real = process.start
-    with_hooks = {"PYTHONPATH": str(hooks)}
-    monkeypatch.setattr(programs, "start", lambda argv, **kw: real(argv, env=with_hooks, **kw))
-    directory = tmp_path / "tested"
-    directory.mkdir()
-    return directory
 
 
 def do(directory: Path, **changes: object) -> tuple[TestResult, list[TestEvent]]:
@@ -187,6 +157,27 @@ def test_a_read_only_file_system(tmp_path: Path) -> None:
     assert caught.value.kind == ErrorKind.READ_ONLY
 
 
+def test_a_folder_whose_name_is_not_utf8_is_tested_through_a_link(tmp_path: Path) -> None:
+    odd, link = tmp_path / "caf\udce9", tmp_path / "plain"
+    odd.mkdir()
+    link.symlink_to(odd)
+    result = run_test(TestSpec(path=str(link), size=MIB), CancelToken(), lambda _: None)
+    assert result.path == f"{tmp_path}/caf\\xe9"
+    for spec in (TestSpec(path=str(odd)), TestSpec(path=str(link), workload="own", source=str(odd))):
+        with pytest.raises(AppError, match="not UTF-8") as refused:
+            run_test(spec, CancelToken(), lambda _: None)
+        assert refused.value.kind is ErrorKind.USAGE
+        assert "caf\\xe9" in refused.value.message
+
+
+def test_what_is_told_of_a_mount_whose_name_is_not_utf8_can_be_sent() -> None:
+    where = Where(
+        mount_id=1, device="0:1", mount_point="/m/\udce9", share="nas:/\udce9", fstype="nfs", options="\udce9"
+    )
+    told = worker._sendable(WorkerResult(path="/m/\udce9", where=where, rounds=[], notes=[]))
+    assert b"nas:/" in msgspec.json.encode(told)
+
+
 def test_leftovers_of_a_killed_run_are_removed_and_mentioned(tmp_path: Path) -> None:
     old = tmp_path / (PREFIX + "old")
     old.mkdir()
@@ -195,160 +186,6 @@ def test_leftovers_of_a_killed_run_are_removed_and_mentioned(tmp_path: Path) -> 
     result, _ = do(tmp_path)
     assert not old.exists()
     assert any("earlier test" in note for note in result.notes)
-
-
-def start_endless(path: Path, token: CancelToken, seen: Callable[[TestEvent], None]) -> AppError:
-    with pytest.raises(AppError) as caught:
-        run_test(TestSpec(path=str(path), size=ENDLESS, direction="write"), token, seen)
-    return caught.value
-
-
-def files_of(path: Path) -> list[str]:
-    return [entry.name for entry in path.glob(f"{PREFIX}*/*")]
-
-
-def test_cancel_in_the_middle(roomy: Path) -> None:
-    token = CancelToken()
-    before: list[list[str]] = []
-
-    def seen(event: TestEvent) -> None:
-        if event.sample is not None and event.sample.bytes > MIB:
-            before.append(files_of(roomy))
-            token.cancel()
-
-    assert isinstance(start_endless(roomy, token, seen), CancelledError)
-    assert sorted(before[0]) == ["data", MARKER]
-
-
-@pytest.mark.parametrize("phase", ["prepare", "write"])
-def test_cancel_at_any_phase(roomy: Path, phase: str) -> None:
-    token = CancelToken()
-    error = start_endless(roomy, token, lambda event: token.cancel() if event.phase == phase else None)
-    assert isinstance(error, CancelledError)
-
-
-def test_cancelled_before_it_begins(tmp_path: Path) -> None:
-    token = CancelToken()
-    token.cancel()
-    with pytest.raises(CancelledError):
-        run_test(TestSpec(path=str(tmp_path)), token, lambda _: None)
-
-
-def worker_of(path: Path) -> int:
-    (marker,) = path.glob(f"{PREFIX}*/{MARKER}")
-    return int(json.loads(marker.read_bytes())["pid"])
-
-
-def test_cancel_of_a_worker_that_does_not_listen(roomy: Path) -> None:
-    token = CancelToken()
-    stopped: list[int] = []
-
-    def seen(event: TestEvent) -> None:
-        if event.sample is not None and event.sample.bytes > MIB and not stopped:
-            stopped.append(worker_of(roomy))
-            os.kill(stopped[0], signal.SIGSTOP)  # as good as hung in the kernel
-            token.cancel()
-
-    assert isinstance(start_endless(roomy, token, seen), CancelledError)
-    assert wait_for_cleanups(30)
-    with pytest.raises(ProcessLookupError):
-        os.kill(stopped[0], 0)
-
-
-def test_a_killed_worker_is_told_and_cleaned_up(roomy: Path) -> None:
-    killed: list[int] = []
-
-    def seen(event: TestEvent) -> None:
-        if event.sample is not None and event.sample.bytes > MIB and not killed:
-            killed.append(worker_of(roomy))
-            os.kill(killed[0], signal.SIGKILL)
-
-    error = start_endless(roomy, CancelToken(), seen)
-    assert error.kind == ErrorKind.IO
-    assert "signal 9" in error.message
-
-
-def test_a_worker_that_hangs_is_given_up(roomy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "STALL_S", 1.0)
-    hung: list[int] = []
-
-    def seen(event: TestEvent) -> None:
-        if event.sample is not None and event.sample.bytes > MIB and not hung:
-            hung.append(worker_of(roomy))
-            os.kill(hung[0], signal.SIGSTOP)
-
-    assert start_endless(roomy, CancelToken(), seen).kind == ErrorKind.NOT_RESPONDING
-
-
-def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = process.start
-
-    def start_other(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        return real([word.replace("worker", "nothing") for word in argv], **options)
-
-    monkeypatch.setattr(programs, "start", start_other)
-    with pytest.raises(AppError) as caught:
-        do(tmp_path)
-    assert caught.value.kind == ErrorKind.IO
-    assert "app.bench.nothing" in caught.value.detail
-
-
-def test_clean_up_that_cannot_work_is_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    real = process.start
-
-    def start_nothing(argv: list[str], **_options: object) -> subprocess.Popen[bytes]:
-        return real([*argv[:3], "app.bench.nothing"], stderr=subprocess.DEVNULL)
-
-    monkeypatch.setattr(programs, "start", start_nothing)
-    cleanup.clean(str(tmp_path), "none")
-    assert "could not be removed" in caplog.text
-    caplog.clear()
-
-
-@pytest.fixture
-def client() -> Iterator[AgentClient]:
-    """An agent with only test.run, over pipes."""
-    to_agent, from_client = os.pipe()
-    to_client, from_agent = os.pipe()
-
-    def handler(args: TestSpec, context: Context) -> TestResult:
-        return run_test(args, context.token, context.emit)
-
-    agent_in, agent_out = os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb")
-    served = run_in_thread("served", AgentServer(agent_in, agent_out, {"test.run": handler}).serve)
-    reader, writer = os.fdopen(to_client, "rb"), os.fdopen(from_client, "wb")
-    connected = AgentClient(reader, writer)
-    yield connected
-    connected.close()
-    served.result(30)
-    agent_out.close()
-    agent_in.close()
-    assert connected.join(30)
-    reader.close()
-
-
-def test_through_the_protocol(client: AgentClient, tmp_path: Path) -> None:
-    events: list[TestEvent] = []
-    result = client.submit("test.run", TestSpec(path=str(tmp_path), size=MIB), events.append).result(60)
-    assert isinstance(result, TestResult)
-    assert result.write is not None
-    assert [
-        item.sample for item in events if item.sample and item.direction == "write"
-    ] == result.write.samples
-
-
-def test_cancel_through_the_protocol(client: AgentClient, roomy: Path) -> None:
-    moving = threading.Event()
-    call = client.submit("test.run", TestSpec(path=str(roomy), size=ENDLESS), lambda _: moving.set())
-    assert moving.wait(60)
-    began = time.monotonic()
-    call.cancel()
-    with pytest.raises(AppError) as caught:
-        call.result(60)
-    assert caught.value.kind == ErrorKind.CANCELLED
-    print(f"cancelled in {(time.monotonic() - began) * 1000:.0f} ms")
 
 
 def in_two_stages(directory: Path, remount: Callable[[object], None]) -> TestResult:
@@ -433,3 +270,16 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
     untimed = run.run_test(spec, CancelToken(), lambda _event: None, round_trip=False)
     assert asked[1:] == [("192.0.2.7", 2050, 0.0)]
     assert untimed.link == result.link
+
+
+def test_the_network_alone_is_timed_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Where(mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options="rw")
+    asked: list[Where] = []
+    monkeypatch.setattr(worker, "find_mount", lambda _fd: row)
+    monkeypatch.setattr(worker, "null_round_trip", asked.append)
+    for round_trip in (False, True):
+        job = WorkerJob(spec=TestSpec(path=str(tmp_path), size=4096), run="a1", round_trip=round_trip)
+        worker.run(job, Progress(), lambda _message: None)
+        assert asked == [row] * round_trip

@@ -13,25 +13,18 @@ from app.bench.meter import Meter, Progress
 from app.bench.probe import Probe
 from app.bench.records import RandomRecords
 from app.bench.result import TestEvent, TestSpec
-from app.bench.run import run_test, wait_for_cleanups
+from app.bench.run import run_test
 from app.bench.streams import Streams
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from app.bench.result import Direction, Workload
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 BLOCK = 4096
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    yield
-    assert wait_for_cleanups(20)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".mountwright")] == []
 
 
 @pytest.mark.parametrize("direction", ["both", "write", "read"])

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from experiment_world import Mount, World, experiment
+from experiment_search import FACTORS, search, told, world
+from experiment_world import Mount
 
 from advisor.trials import REACHED
-from app.bench.experiment.best import find_best, go_on
+from app.bench.experiment.best import find_best
 from app.bench.experiment.keeping import unfinished
-from app.bench.experiment.model import (
-    BestArgs,
-    BestResult,
-    ExperimentEvent,
-    ExperimentPlan,
-    ExperimentRunArgs,
-    Factor,
-)
+from app.bench.experiment.model import BestArgs, ExperimentEvent, Factor
 from app.bench.result import Sample, TestEvent
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
@@ -27,23 +21,39 @@ if TYPE_CHECKING:
 
     from advisor.trials import Outcome
 
-FACTORS = [
-    Factor(name="transfer_size", levels=["32768", "131072", "1048576"]),
-    Factor(name="nconnect", levels=["2", "4", "8"]),
-    Factor(name="read_ahead_kb", levels=["1024", "8192"]),
-]
+
+def test_what_a_larger_level_tells_is_not_tried() -> None:
+    """A server that takes 1 MiB and 8 connections takes less as well."""
+    here = world()
+    here.largest = 2**20
+    result, events = search(here)
+    tried = [event.levels for event in events if event.phase == "trying"]
+    alone = [levels for levels in tried if levels["nconnect"] == "default"]
+    assert [levels["transfer_size"] for levels in alone] == ["default", "1048576"]
+    alone = [levels for levels in tried if levels["transfer_size"] == "default"]
+    assert [levels["nconnect"] for levels in alone] == ["default", "8"]
+    sets = {tuple(one.levels.values()): one for one in result.plan.sets}
+    assert sets["131072", "2", "1024"].effective["rsize"] == "131072"
+    assert sets["131072", "2", "1024"].effective["nconnect"] == "2"
+    assert len(sets) == 3 * 4 * 3  # 1 MiB is what the default comes out as
+    assert result.answer.winner.levels["transfer_size"] == "131072"
+    assert result.struck == []
 
 
-def search(world: World, **args: object) -> tuple[BestResult, list[ExperimentEvent]]:
-    events: list[ExperimentEvent] = []
-    fields: dict[str, object] = {"share": "nas:/x", "factors": FACTORS, "budget_s": 120.0, **args}
-    return find_best(BestArgs(**fields), world.hands(), CancelToken(), events.append), events  # type: ignore[arg-type]
-
-
-def world() -> World:
-    made = World()
-    made.speed = lambda values: 1e6 * int(values["nconnect"]) * (2 if values["rsize"] == "131072" else 1)
-    return made
+@pytest.mark.parametrize("held", [2, 8])
+def test_every_level_is_tried_where_the_largest_tells_nothing(held: int) -> None:
+    """Connections are another mount's, and as large sizes the server does not take."""
+    here = world()
+    here.held = held
+    here.speed = lambda values: 1e6
+    result, events = search(here)
+    tried = [event.levels for event in events if event.phase == "trying"]
+    for name, levels in (("transfer_size", FACTORS[0].levels), ("nconnect", FACTORS[1].levels)):
+        others = [each for each in tried if all(
+            level in {"default", "128"} for other, level in each.items() if other != name
+        )]  # fmt: skip
+        assert {each[name] for each in others} == {"default", *levels}
+    assert not any(one.levels["nconnect"] != "default" for one in result.plan.sets)
 
 
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
@@ -86,17 +96,64 @@ def test_it_ends_when_its_bytes_are_spent(direction: str) -> None:
     assert result.answer.winner.levels["nconnect"] == "8"
 
 
+def test_the_last_trial_is_told_to_be_the_last_although_time_passes_meanwhile() -> None:
+    here = world()
+    outcomes: list[Outcome] = []
+
+    def hear(event: ExperimentEvent) -> None:
+        if event.outcome is not None:
+            outcomes.append(event.outcome)
+            here.time += 30
+
+    args = BestArgs(share="nas:/x", factors=FACTORS, budget_s=120.0)
+    find_best(args, here.hands(), CancelToken(), hear)
+    assert [outcome.left_s == 0 for outcome in outcomes] == [False] * (len(outcomes) - 1) + [True]
+
+
 def test_the_current_setting_is_measured_as_what_comes_out_the_same() -> None:
     result, _ = search(world(), options="rsize=1048576,wsize=1048576")
     assert result.answer.current is not None
     assert result.answer.current == result.answer.default
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "levels", "kept", "level"),
+    [
+        ("rsize=8192,wsize=8192,hard", "nconnect", ["4"], "rsize=8192,wsize=8192,hard", "default"),
+        ("wsize=8192", "rsize", ["32768"], "wsize=8192", "default"),
+        ("rsize=65536,wsize=131072", "transfer_size", ["32768"], "", None),
+        ("rsize=65536", "transfer_size", ["32768"], "", None),
+        ("noac,hard", "noac", ["yes", "no"], "hard", "yes"),
+        ("noac", "ac", ["yes", "no"], "", "no"),
+        ("noac,hard", "cache_mode", ["default", "actimeo=0"], "hard", "noac"),
+        ("hard,acdirmax=5,acregmin=1", "cache_mode", ["acregmin=1,acdirmax=5"], "hard",
+         "acregmin=1,acdirmax=5"),
+        ("hard", "cache_mode", ["noac"], "hard", "default"),
+        ("vers=4,minorversion=1,hard", "vers", ["4.2"], "hard", "4.1"),
+    ],
+)  # fmt: skip
+def test_the_present_setting_is_what_is_in_use_and_what_is_not_varied_stays(
+    options: str, name: str, levels: list[str], kept: str, level: str | None
+) -> None:
+    result, events = search(
+        world(), options=options, factors=[Factor(name=name, levels=levels)], budget_s=60.0
+    )
+    plan, outcomes = told(events)
+    assert plan.experiment.options == kept
+    assert plan.sets[0].options == kept
+    assert plan.current == ({} if level is None else {name: level})
+    assert any("nothing is compared with it" in note for note in plan.notes) == (level is None)
+    if level is None:
+        assert result.answer.current is None
+    else:
+        assert any(one.levels == plan.current for one in outcomes)
+
+
 @pytest.mark.parametrize(("in_use", "level"), [(512, "512"), (8192, "8192"), (0, "0"), (None, "128")])
 def test_the_present_setting_has_the_readahead_of_the_mount(in_use: int | None, level: str) -> None:
     here = world()
     here.read_ahead_kb = in_use
-    result, events = search(here, options="nconnect=2", budget_s=300.0)
+    result, events = search(here, options="nconnect=2", budget_s=90.0)
     plan, outcomes = told(events)
     assert plan.current == {"transfer_size": "default", "nconnect": "2", "read_ahead_kb": level}
     assert plan.sets[0].levels["read_ahead_kb"] == "128"  # the kernel's own
@@ -117,24 +174,16 @@ def test_it_says_before_that_trying_leaves_time_for_few_trials(budget_s: float, 
     assert result.answer.trials == len(outcomes)
 
 
-def test_a_server_that_dies_ends_it_with_what_is_known() -> None:
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("file_size", "1048576"), ("streams", "4"), ("record_size", "4096"), ("pattern", "random")],
+)
+def test_what_is_of_the_test_is_not_searched_for(name: str, level: str) -> None:
     here = world()
-
-    def die(world: World) -> None:
-        world.dead = len(world.specs) > 20
-
-    here.before_test = die
-    result, _ = search(here)
-    assert "3 trials failed" in result.stopped
-    assert result.answer.trials == 23
-
-
-def test_no_result_at_all_is_an_error() -> None:
-    here = world()
-    here.before_test = lambda world: setattr(world, "dead", True)
-    with pytest.raises(AppError) as caught:
-        search(here)
-    assert "No trial gave a result" in caught.value.message
+    with pytest.raises(AppError, match=name) as caught:
+        search(here, factors=[Factor(name=name, levels=[level])])
+    assert caught.value.kind is ErrorKind.USAGE
+    assert here.opened == []
 
 
 def test_cancelling() -> None:
@@ -147,135 +196,6 @@ def test_cancelling() -> None:
     with pytest.raises(CancelledError):
         find_best(BestArgs(share="nas:/x", factors=FACTORS), here.hands(), token, seen)
     assert here.closed == len(here.opened)
-
-
-def told(events: list[ExperimentEvent]) -> tuple[ExperimentPlan, list[Outcome]]:
-    """Return what the history would have of a search."""
-    (plan,) = [event.plan for event in events if event.plan is not None]
-    return plan, [event.outcome for event in events if event.outcome is not None]
-
-
-def resume(
-    here: World, plan: ExperimentPlan, done: list[Outcome], budget_s: float | None = None
-) -> tuple[BestResult, list[Outcome]]:
-    events: list[ExperimentEvent] = []
-    args = ExperimentRunArgs(plan=plan, done=done, budget_s=budget_s)
-    result = go_on(args, here.hands(), CancelToken(), events.append)
-    assert all(event.plan is None for event in events)
-    return result, [event.outcome for event in events if event.outcome is not None]
-
-
-@pytest.mark.parametrize("stop", [0, 7])
-def test_it_goes_on_where_it_stopped(stop: int) -> None:
-    here = world()
-    whole, events = search(here, budget_s=60.0)
-    plan, outcomes = told(events)
-    here.time = 0.0
-    here.opened.clear()
-    result, rest = resume(here, plan, outcomes[:stop])
-    assert [one.order for one in outcomes[:stop] + rest] == list(range(stop + len(rest)))
-    # With the same figures it is the race that it would have been.
-    assert [one.levels for one in rest][:20] == [one.levels for one in outcomes[stop:]][:20]
-    assert result.answer.winner.levels == whole.answer.winner.levels
-    assert result.answer.trials == stop + len(rest)
-    assert len(here.opened) == len(rest) + 1  # nothing is tried again, but for the warm-up
-    before = outcomes[stop - 1].left_s if stop else plan.seconds
-    assert before is not None
-    assert here.time <= before + 2
-
-
-def test_what_has_ended_tells_its_answer_again_and_goes_on_only_for_more_time() -> None:
-    here = world()
-    whole, events = search(here, budget_s=60.0)
-    plan, outcomes = told(events)
-    assert [unfinished(plan, outcomes[:count]) for count in (0, 5, len(outcomes))] == [True, True, False]
-    assert outcomes[-1].left_s == 0
-    here.opened.clear()
-    again, more = resume(here, plan, outcomes)
-    assert (again.answer, more, here.opened) == (whole.answer, [], [])
-    began = here.time
-    _, more = resume(here, plan, outcomes, budget_s=30.0)
-    assert more
-    assert here.time <= began + 30 + 2
-
-
-def test_a_search_that_a_dead_server_ended_tries_those_again_that_failed() -> None:
-    here = world()
-
-    def die(world: World) -> None:
-        world.dead = len(world.specs) > 20
-
-    here.before_test = die
-    plan, outcomes = told(search(here)[1])
-    assert [one.state for one in outcomes[-3:]] == ["failed"] * 3
-    assert unfinished(plan, outcomes)
-    here.before_test = lambda _world: None
-    here.dead = False
-    result, more = resume(here, plan, outcomes)
-    assert more[0].order == outcomes[-3].order
-    assert result.answer.trials == len(outcomes) - 3 + len(more)
-    assert not result.struck
-
-
-def test_only_a_search_is_gone_on_with() -> None:
-    plan = ExperimentPlan(
-        experiment=experiment(), sets=[], struck=[], trials=0, seconds=0.0, bytes=0, space=0
-    )
-    with pytest.raises(AppError) as caught:
-        resume(world(), plan, [])
-    assert caught.value.kind is ErrorKind.USAGE
-
-
-def test_pairs_that_cannot_be_mounted_are_struck_out_before() -> None:
-    here = world()
-    opened = here.open
-
-    def refuse(options: str, read_ahead_kb: int | None, token: CancelToken) -> Mount:
-        if "rsize=32768" in options and "nconnect=4" in options:
-            raise AppError(ErrorKind.OPTION_REJECTED, "The kernel refuses it.")
-        return opened(options, read_ahead_kb, token)
-
-    here.open = refuse  # type: ignore[method-assign]
-    plan, outcomes = told(search(here)[1])
-    (pair,) = [one for one in plan.struck if "nconnect" in one.levels]
-    assert pair.levels == {"transfer_size": "32768", "nconnect": "4"}
-    assert pair.reason == "It cannot be mounted. The kernel refuses it."
-    assert len(plan.sets) == 3 * 4 * 3 - 3
-    assert {one.state for one in outcomes} == {"ok"}
-
-
-@pytest.mark.parametrize("error", ["refused", "other values"])
-def test_what_was_not_tried_before_is_seen_when_its_turn_comes(
-    error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if there were time to try the levels alone only."""
-    monkeypatch.setattr("app.bench.experiment.candidates._PROBING", 0.0)
-    here = world()
-    opened = here.open
-
-    def other(options: str, read_ahead_kb: int | None, token: CancelToken) -> Mount:
-        together = "rsize=131072" in options and "nconnect=8" in options
-        if together and error == "refused":
-            raise AppError(ErrorKind.OPTION_REJECTED, "The kernel refuses it.")
-        mount = opened(options, read_ahead_kb, token)
-        if together:
-            mount.effective["rsize"] = "4096"
-        return mount
-
-    here.open = other  # type: ignore[method-assign]
-    result, events = search(here, seed=3)
-    plan, outcomes = told(events)
-    assert not any(one.whole for one in plan.sets if one.levels["nconnect"] == "8"
-                   and one.levels["transfer_size"] == "131072")  # fmt: skip
-    assert len(plan.sets) == 36
-    marked = [one for one in outcomes if one.state == ("failed" if error == "refused" else "mismatch")]
-    assert marked
-    assert len(marked) == len({str(one.levels) for one in marked}) == len(result.struck)
-    words = "refuses" if error == "refused" else "rsize is 4096 instead of 131072"
-    assert all(words in one.reason for one in result.struck)
-    levels = result.answer.winner.levels
-    assert (levels["nconnect"], levels["transfer_size"]) != ("8", "131072")
-    assert result.answer.candidates == 36 - len(marked)
 
 
 def test_two_that_come_out_the_same_are_counted_once() -> None:

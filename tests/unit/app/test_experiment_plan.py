@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from experiment_world import World, experiment
 
+from app.bench.experiment.factors import spec_of
+from app.bench.experiment.guess import guess
 from app.bench.experiment.model import (
     ExperimentArgs,
     ExperimentEvent,
@@ -18,6 +20,8 @@ from app.bench.experiment.model import (
 )
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.sets import combinations, schedule
+from app.bench.messages import WorkerJob
+from app.bench.worker import check_spec
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
 
@@ -157,6 +161,92 @@ def test_a_file_size_that_does_not_fit_is_struck_out() -> None:
     with pytest.raises(AppError) as caught:
         plan(world, factors=[Factor(name="file_size", levels=["1048576"])])
     assert caught.value.kind is ErrorKind.NO_SPACE
+
+
+def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
+    world = World()
+    world.free = 40 * 2**20
+    factors = [
+        Factor(name="streams", levels=["1", "64"]), Factor(name="file_size", levels=["4096", "1048576"])
+    ]  # fmt: skip
+    made = plan(world, factors=factors)
+    assert set(struck(made)) == {(("file_size", "1048576"), ("streams", "64"))}
+    assert len(made.sets) == 3
+    # Where the size is free, it is made as small as it can be before anything is struck out.
+    made = plan(world, factors=factors[:1], workloads=[Work(name="big", size=2**30)])
+    assert set(struck(made)) == {(("streams", "64"),)}
+    assert made.space <= 10 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("seconds", "free", "words"),
+    [(60, 10**12, "the time allowed: "), (None, 2**30, "the 1 GiB that are free: "),
+     (20000, 2**30, "the 1 GiB that are free: "),
+     (30, 2**30, "the time allowed and the 1 GiB that are free: ")],
+)  # fmt: skip
+def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: int, words: str) -> None:
+    world = World()
+    world.free = free
+    made = plan(world, budget_s=seconds, workloads=[Work(name="big", size=2**30)])
+    assert made.notes[0].startswith(f"Made smaller for {words}big is ")
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ([Factor(name="record_size", levels=["1048576"]), Factor(name="file_size", levels=["65536"])],
+         "A record cannot be larger than its file."),
+        ([Factor(name="vers", levels=["2"])], "NFS version 2 is gone"),
+        ([Factor(name="client_threads", levels=["4"]), Factor(name="server_threads", levels=["8"])],
+         "no threads"),
+        ([Factor(name="block_size", levels=["536870912"])], "The block size must be between"),
+    ],
+)  # fmt: skip
+def test_an_experiment_of_which_nothing_is_left_is_refused(factors: list[Factor], words: str) -> None:
+    world = World()
+    asked = experiment(factors=factors)
+    for act in (lambda: plan(world, factors=factors), lambda: guess(asked, world.facts)):
+        with pytest.raises(AppError) as caught:
+            act()
+        assert caught.value.kind is ErrorKind.USAGE
+        assert words in caught.value.message
+    assert world.opened == []
+
+
+@pytest.mark.parametrize(
+    ("factors", "gone"),
+    [
+        ([Factor(name="streams", levels=["1", "1000"])], {"streams": "1000"}),
+        ([Factor(name="block_size", levels=["4096", "536870912"])], {"block_size": "536870912"}),
+        ([Factor(name="streams", levels=["1", "4"]), Factor(name="pattern", levels=["sequential", "random"])],
+         {"streams": "4", "pattern": "random"}),
+    ],
+)  # fmt: skip
+def test_what_no_worker_would_run_is_struck_out(factors: list[Factor], gone: dict[str, str]) -> None:
+    factors = [*factors, Factor(name="rsize", levels=["4096", "65536"])]
+    world = World()
+    world.free = 10**16
+    made = plan(world, factors=factors)
+    assert [one.levels for one in made.struck] == [gone]
+    for one in made.sets:
+        for work in made.experiment.workloads:
+            check_spec(WorkerJob(spec=spec_of(work, one.levels), run="a", stage="whole", owner=1))
+    assert len(made.sets) == 2 * (len(factors[0].levels) * (2 if len(factors) == 3 else 1) - 1)
+
+
+def test_several_files_at_once_in_order_are_several_files() -> None:
+    spec = spec_of(Work(name="x", size=2**20), {"streams": "4", "pattern": "sequential"})
+    assert (spec.workload, spec.count) == ("streams", 4)
+
+
+def test_a_row_with_a_level_that_is_struck_out_is_not_tried() -> None:
+    world = World()
+    rows = [{"vers": "3"}, {"vers": "2", "rsize": "65536"}, {"vers": "4.0"}, {"vers": "4.2"}]
+    factors = [Factor(name="vers", levels=["2", "3"]), Factor(name="rsize", levels=["4096", "65536"])]
+    made = plan(world, strategy="rows", factors=factors, rows=rows)
+    assert [one.levels["vers"] for one in made.sets] == ["3", "4.2"]
+    assert set(struck(made)) == {(("vers", "2"),), (("vers", "4.0"),)}
+    assert not any("vers=2" in options or "vers=4.0" in options for options in world.opened)
 
 
 def test_a_dead_server_is_told_after_three_sets() -> None:

@@ -10,7 +10,14 @@ import msgspec
 import pytest
 from experiment_world import World
 
-from app.bench.experiment.cookbook import delete_recipe, find_recipe, own_folder, recipes, save_recipe
+from app.bench.experiment.cookbook import (
+    delete_recipe,
+    find_recipe,
+    own_folder,
+    read_cookbook,
+    recipes,
+    save_recipe,
+)
 from app.bench.experiment.factors import (
     CACHE_MODE,
     ELSEWHERE,
@@ -23,7 +30,7 @@ from app.bench.experiment.factors import (
     spec_of,
 )
 from app.bench.experiment.guess import guess
-from app.bench.experiment.model import Factor
+from app.bench.experiment.model import Experiment, Factor
 from app.bench.experiment.recipe import Extent, Recipe, RecipeFactor, RecipeWork, Study
 from app.bench.experiment.recipe_text import parse_recipe
 from app.bench.experiment.recipe_toml import recipe_toml
@@ -132,6 +139,14 @@ def test_sizes_are_kept_as_bytes() -> None:
         ('size = "4M"', 'size = "4M"\ncount = 3', 11, "count"),
         ('size = "4M"', 'size = "4M"\nkind = "own"', 11, "kind"),
         ('size = "4M"', 'size = "4M"\nkind = "grid"', 11, "kind"),
+        ('size = "4M"', 'size = "4M"\nblock_size = "100"', 11, "block_size"),
+        ('size = "4M"', 'size = "4M"\nblock_size = "512M"', 11, "block_size"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\ncount = 2000000', 12, "count"),
+        ('size = "4M"', 'size = "4M"\nkind = "streams"\ncount = 65', 12, "64"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\nquick_count = 2000000', 12, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nquick_count = 3', 11, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nquick_count = -3', 11, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\ncount = 0', 12, "count"),
         ('options = "vers=4.2"', 'options = "vers=9"', 2, "options"),
         ('options = "vers=4.2"', 'strategy = "rows"', 2, "rows"),
         ('options = "vers=4.2"', 'strategy = "best"', 2, "strategy"),
@@ -185,6 +200,81 @@ def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
     assert caught.value.kind is ErrorKind.USAGE
     with pytest.raises(AppError):
         delete_recipe(name or "none")
+
+
+def test_the_name_of_the_search_is_no_recipe_s(own_home: Path) -> None:
+    """Its trials would be taken for a search's: it could never be gone on with."""
+    with pytest.raises(AppError, match="the search for the best setting") as caught:
+        save_recipe(GOOD, "best")
+    assert caught.value.kind is ErrorKind.USAGE
+    own_folder().mkdir(parents=True)
+    (own_folder() / "best.toml").write_text(GOOD)  # as earlier versions kept it
+    assert find_recipe("best").experiment("nas:/x").recipe == ""
+    delete_recipe("best")
+    assert not [recipe for recipe in recipes() if recipe.own]
+
+
+def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home: Path) -> None:
+    save_recipe(GOOD, "good")
+    for name in ("broken", "other"):
+        (own_folder() / f"{name}.toml").write_text("title = ")
+    (own_folder() / "bytes.toml").write_bytes(b"title = '\xff'")
+    book = read_cookbook()
+    assert book.recipes == recipes()
+    assert [recipe.name for recipe in book.recipes if recipe.own] == ["good"]
+    assert [error.message.partition(".toml")[0].rpartition("/")[2] for error in book.unreadable] == [
+        "broken", "bytes", "other",
+    ]  # fmt: skip
+    assert "experiment remove broken" in book.unreadable[0].hint
+    assert find_recipe("good").title == "Mine"
+    with pytest.raises(AppError, match="it is not TOML"):
+        find_recipe("broken")
+    assert save_recipe(GOOD, "broken") == find_recipe("broken")
+    delete_recipe("other")
+    delete_recipe("bytes")
+    assert read_cookbook().unreadable == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "", ".", "gr\udcf6"])
+def test_what_no_file_can_be_called_is_no_recipe(name: str, own_home: Path) -> None:
+    save_recipe(GOOD, "good")
+    for ask in (find_recipe, delete_recipe):
+        with pytest.raises(AppError, match="There is no recipe") as caught:
+            ask(name)
+        assert caught.value.kind is ErrorKind.USAGE
+
+
+def test_a_broken_recipe_with_an_odd_name_is_removed_as_the_list_says(own_home: Path) -> None:
+    own_folder().mkdir(parents=True)
+    with open(f"{own_folder()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - as a person's file system has it
+        file.write("title = ")
+    (broken,) = read_cookbook().unreadable
+    name = broken.hint.partition("experiment remove ")[2].removesuffix("”.")
+    with pytest.raises(AppError, match="it is not TOML"):
+        find_recipe(name)
+    delete_recipe(name)
+    assert read_cookbook().unreadable == []
+
+
+def test_a_file_whose_name_is_not_utf_8_can_be_run(own_home: Path) -> None:
+    own_folder().mkdir(parents=True)
+    name = f"{own_folder()}/gr\udcf6\udcdfen.toml"
+    with open(name, "w") as file:  # noqa: PTH123 - as a person's file system has it
+        file.write(GOOD)
+    experiment = find_recipe(name).experiment("nas:/x")
+    assert experiment.recipe == r"gr\xf6\xdfen"
+    assert msgspec.json.decode(msgspec.json.encode(experiment), type=Experiment) == experiment
+    with pytest.raises(AppError) as caught:
+        save_recipe(GOOD, "gr\udcf6")
+    assert msgspec.json.encode(caught.value.message)
+
+
+@pytest.mark.parametrize("text", [f"a = {'[' * 20000}", f"{GOOD}count = {'9' * 5000}\n"])
+def test_what_is_too_deep_or_too_long_to_read_is_refused(text: str) -> None:
+    with pytest.raises(AppError) as caught:
+        parse_recipe(text, "mine.toml")
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "mine.toml" in caught.value.message
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)

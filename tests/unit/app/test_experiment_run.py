@@ -10,6 +10,7 @@ from experiment_world import Mount, World, experiment
 
 from advisor import trials
 from app.bench.cleanup import wait_for_cleanups
+from app.bench.experiment.costs import SAMPLE_SIZE
 from app.bench.experiment.model import (
     ExperimentArgs,
     ExperimentEvent,
@@ -22,10 +23,12 @@ from app.bench.experiment.model import (
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
 from app.bench.experiment.sets import schedule
+from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from advisor.trials import Outcome
+    from app.bench.result import TestResult, TestSpec
 
 
 def planned(world: World, **changes: object) -> ExperimentPlan:
@@ -148,7 +151,8 @@ def test_a_server_that_dies_fails_trials_and_then_ends_the_run() -> None:
     assert [outcome.state for outcome in outcomes] == ["ok"] * 3 + ["failed"] * 3
     assert "stopped answering" in outcomes[3].note
     assert "3 trials failed" in result.stopped
-    assert world.closed == len(world.opened) - 2  # the last two could not even be mounted
+    # The last two, and the one that was to tell whether the server is there, could not even be mounted.
+    assert world.closed == len(world.opened) - 3
     world.dead, world.before_test = False, lambda _world: None
     kept = [outcome for outcome in outcomes if outcome.state != "failed"]
     assert run(world, plan, kept)[0].failed == 0
@@ -173,6 +177,42 @@ def test_one_failure_does_not_end_it() -> None:
     object.__setattr__(hands, "open", revive)
     result = run_experiment(ExperimentRunArgs(plan=plan), hands, CancelToken(), lambda _event: None)
     assert (result.failed, result.done, result.stopped) == (1, result.planned, "")
+
+
+def over_quota(monkeypatch: pytest.MonkeyPatch, *fails: str) -> None:
+    """Have the trials of mounts with these options fail, though all could be tried for the plan."""
+    run_whole = Mount.run_test
+
+    def run_test(mount: Mount, spec: TestSpec, *args: object, **more: object) -> TestResult:
+        if spec.total != SAMPLE_SIZE and any(f"rsize={mount.effective['rsize']}" == each for each in fails):
+            raise AppError(ErrorKind.NO_SPACE, "The quota is used up.")
+        return run_whole(mount, spec, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Mount, "run_test", run_test)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sets_that_always_fail_are_no_dead_server(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    over_quota(monkeypatch, "rsize=65536", "rsize=131072")
+    world = World()
+    factor = Factor(name="rsize", levels=["4096", "65536", "131072"])
+    plan = planned(world, factors=[factor], repeats=4, seed=seed)
+    result, outcomes = run(world, plan)
+    assert (result.stopped, result.done, result.failed) == ("", plan.trials, 8)
+    assert len(outcomes) == plan.trials
+
+
+def test_what_never_ran_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    over_quota(monkeypatch, "rsize=65536")
+    world = World()
+    plan = planned(world, factors=[Factor(name="rsize", levels=["4096", "65536"])], repeats=4)
+    outcomes = run(world, plan)[1]
+    part = [one for one in outcomes[: len(outcomes) // 2] if one.state != "failed"]
+    monkeypatch.undo()
+    rest = run(world, plan, part)[1]
+    missed = [one.order for one in outcomes[: part[-1].order] if one.state == "failed"]
+    assert missed
+    assert [one.order for one in rest] == [*range(part[-1].order + 1, plan.trials), *missed]
 
 
 @pytest.mark.parametrize("moment", ["warm-up", "trial", "done"])
