@@ -9,11 +9,13 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
+from app.history.comparing import unlike
 from app.history.model import link_name, moment_of, option_string, read_is_cached, subject
+from app.history.packing import unpack_bare
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.bench.result import TestResult
     from app.history.model import Run
@@ -120,7 +122,7 @@ def insert_run(
     if known is not None:
         return int(known[0])
     if run.baseline:
-        clear_baseline_of(connection, columns)
+        clear_baselines_like(connection, columns, run.result)
     free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
     values = columns | {"id": run.id if free else None}
     names, marks = ", ".join(values), ", ".join("?" * len(values))
@@ -133,9 +135,28 @@ def insert_run(
     return number
 
 
-def clear_baseline_of(connection: sqlite3.Connection, columns: dict[str, Any]) -> None:
-    """Let no run of this share, link and kind be the baseline."""
-    connection.execute(
-        "UPDATE runs SET baseline = 0 WHERE share = ? AND link = ? AND kind = ? AND baseline",
+def clear_baselines_like(
+    connection: sqlite3.Connection, columns: Mapping[str, Any], result: TestResult
+) -> list[int]:
+    """Let no run that is the same test be a baseline any more; return the numbers of those that were.
+
+    Args:
+        connection: inside a transaction.
+        columns: share, link and kind of the test.
+        result: of the test.
+    """
+    found = connection.execute(
+        "SELECT id, body FROM runs JOIN bodies ON run = id "
+        "WHERE share = ? AND link = ? AND kind = ? AND baseline",
         (columns["share"], columns["link"], columns["kind"]),
-    )
+    ).fetchall()
+    gone = [int(number) for number, body in found if _is_like(body, result)]
+    connection.executemany("UPDATE runs SET baseline = 0 WHERE id = ?", [(number,) for number in gone])
+    return gone
+
+
+def _is_like(body: bytes, result: TestResult) -> bool:
+    try:
+        return not unlike(unpack_bare(body), result)
+    except ValueError:  # nothing is compared with what cannot be read
+        return True

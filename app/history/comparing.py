@@ -109,11 +109,11 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         both. If the test is another one, the latter says what of it differs.
     """
     when = baseline.result.started_at[:10]
-    unlike = _unlike(baseline.result, result)
-    if unlike:
+    differs = unlike(baseline.result, result)
+    if differs:
         return "", (
             f"It is not compared with the baseline of {when}, which was another test. What of it differs: "
-            f"{_listed(unlike)}."
+            f"{_listed(differs)}."
         )
     comparisons = compare([baseline.result], [result])
     texts = [f"{item.text()[:1].upper()}{item.text()[1:]}" for item in comparisons]
@@ -138,15 +138,23 @@ def are_alike(one: float, other: float) -> bool:
     return one <= _ALIKE * other and other <= _ALIKE * one
 
 
-def _unlike(old: TestResult, new: TestResult) -> list[Differing]:
-    """Return what makes it another test; what a plan chooses anew each time may differ a little."""
+def unlike(old: TestResult, new: TestResult) -> list[Differing]:
+    """Return what makes it another test of the same share, link and kind; sizes may differ a little."""
     same: set[str] = set()
     # The speed of many small files goes with their size.
     if new.workload != "files" and are_alike(_size(old), _size(new)):
         same.add(_SIZE)
     if new.workload in {"files", "own"} and are_alike(old.count, new.count):
         same.add(_COUNT)
-    return [item for item in _differing([_test(old)], [_test(new)]) if item.name not in same]
+    found = [item for item in _differing([_test(old)], [_test(new)]) if item.name not in same]
+    before, after = ([cell.name for cell in result.grid] for result in (old, new))
+    if before and after and not set(before) & set(after):
+        found.append(Differing("cells", _first_of(before), _first_of(after)))
+    return found
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}, and {len(names) - 1} more"
 
 
 def _test(result: TestResult) -> dict[str, str]:

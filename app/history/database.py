@@ -14,6 +14,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,13 @@ log = logging.getLogger("history")
 _OLDEST_SQLITE = (3, 37)
 #: How long a writer waits for another one. A test's result takes milliseconds.
 _BUSY_S = 10.0
+#: Between two tries where SQLite does not wait by itself.
+_AGAIN_S = 0.01
 #: Where SQLite's write-ahead log, which is shared memory, does not work (sqlite.org/wal.html).
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"})
 _TABLES = frozenset({"runs", "bodies"})
+#: Held while the file is made: nobody here may have it open already when that handle is closed.
+_making = threading.Lock()
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 #: What the binding says of a value that SQLite cannot have.
 _UNFIT = (OverflowError, UnicodeEncodeError)
@@ -130,7 +135,10 @@ class Database:
         try:
             # Only the person may read where they mount from.
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # One that is there is not opened: closing it would end all locks that SQLite holds on it for
+            # other threads; another program would take away their log then (sqlite.org/howtocorrupt.html).
+            with _making, contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except PermissionError:
             if not self.path.is_file():
                 raise _cannot_open(self.path, "it may not be made there") from None
@@ -150,7 +158,9 @@ class Database:
             with self.path.with_name(self.path.name + ".lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 with contextlib.suppress(_DamagedError):
-                    return self._connect(thorough=True)
+                    connection = self._connect(thorough=True)
+                    self.messages.append(f"The history was damaged ({why}); another program has mended it.")
+                    return connection
                 aside, salvaged = renew(self.path)
                 text = (
                     f"The history was damaged ({why}). {salvaged.text()} The damaged file is kept as {aside}."
@@ -170,12 +180,17 @@ class Database:
             _DamagedError: if it is not a history, or not a whole one.
             AppError: if it cannot be used.
         """
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-        )
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise _cannot_open(self.path, str(error)) from error
         try:
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("BEGIN")  # all of it at one moment: another program may just make its tables
             version = self._version(connection, thorough=thorough)
+            connection.execute("COMMIT")
             self.read_only = version > len(MIGRATIONS)
             if self.read_only:
                 connection.execute("PRAGMA query_only = ON")
@@ -185,7 +200,7 @@ class Database:
                 return connection
             mode = "DELETE" if _on_network(self.path) else "WAL"
             if not _read_only_file(self.path):
-                connection.execute(f"PRAGMA journal_mode = {mode}")
+                _set_journal(connection, mode)
                 connection.execute(
                     "PRAGMA synchronous = FULL"
                 )  # one commit a test: not even the last is lost
@@ -235,6 +250,24 @@ class Database:
             hint=" ".join(self.messages[known:]) or "Try it again.",
             detail=str(error),
         )
+
+
+def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
+    """Give the file this kind of journal.
+
+    SQLite asks for the whole file for that and does not wait for it, whatever its time-out: two programs that
+    begin a history at once would both be told that it is locked (sqlite.org/c3ref/busy_handler.html).
+    """
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+        except sqlite3.OperationalError as error:
+            if _code(error) not in _LOCKED or time.monotonic() > end:
+                raise
+            threading.Event().wait(_AGAIN_S)
+        else:
+            return
 
 
 def _on_network(path: Path) -> bool:

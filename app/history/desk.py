@@ -91,6 +91,12 @@ def change(work: Callable[[HistoryStore], object]) -> None:
         work(store)
 
 
+def set_baseline(number: int) -> list[Row]:
+    """Let later tests like this run be compared with it; return those that were so before."""
+    with HistoryStore.open() as store:
+        return store.rows(store.set_baseline(number))
+
+
 def learned(share: str, link: str) -> tuple[Measured, ...]:
     """Return what tests and experiments found of a share over a link."""
     with HistoryStore.open() as store:
@@ -162,4 +168,4 @@ def take(path: str) -> Imported:
             detail=outcome.stderr.strip(),
         )
     with HistoryStore.open() as store:
-        return take_in(store, from_json(outcome.stdout.encode()), Path(path).name)
+        return take_in(store, from_json(outcome.stdout.encode(errors="surrogateescape")), Path(path).name)

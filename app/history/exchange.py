@@ -1,4 +1,4 @@
-"""The history as JSON, for another machine and as a copy for bad days, and back; and as CSV."""
+"""The history as JSON, for another machine and as a copy for bad days, and back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from app.bench.result import TestResult
 from app.errors import AppError, ErrorKind
 from app.history.columns import clean_tag, content_uid
 from app.history.model import Experiment, Run, moment_of
-from app.history.tables import csv_text, runs_table
 from app.version import VERSION
+from resources import decoding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from app.history.model import Row
     from app.history.store import HistoryStore
 
 #: Longer files are none of ours: a hundred thousand runs with all samples take about as much.
@@ -57,12 +56,14 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
         known: how many were there already.
         experiments: numbers of the experiments that are new.
         known_experiments: how many were there already.
+        trials: that some of these lacked, and have now.
     """
 
     added: list[int]
     known: int
     experiments: list[int]
     known_experiments: int
+    trials: int = 0
 
 
 class _Head(msgspec.Struct):
@@ -89,9 +90,9 @@ def from_json(raw: bytes) -> Export:
         AppError: USAGE if it is neither, is of a newer program, or says what cannot be.
     """
     try:
-        head = msgspec.json.decode(raw, type=_Head)
+        head = decoding.from_json(raw, _Head)
         if not head.format:
-            export = Export(runs=[Run(result=msgspec.json.decode(raw, type=TestResult))])
+            export = Export(runs=[Run(result=decoding.from_json(raw, TestResult))])
         elif head.version > _FORMAT_VERSION:
             raise AppError(
                 ErrorKind.USAGE,
@@ -99,7 +100,7 @@ def from_json(raw: bytes) -> Export:
                 hint="Use the newer version.",
             )
         else:
-            export = msgspec.json.decode(raw, type=Export)
+            export = decoding.from_json(raw, Export)
         for run in export.runs:
             _check(run)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -113,7 +114,7 @@ def from_json(raw: bytes) -> Export:
 
 
 def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
-    """Add what is new; a baseline of another machine is none here.
+    """Add what is new, also the trials that were run elsewhere since an import; a baseline is none here.
 
     Args:
         store: the history.
@@ -133,8 +134,12 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
             )
     added = store.add_all(fresh.values())
     experiments: list[int] = []
+    trials = 0
     for item in export.experiments:
-        if not item.uid or store.known_experiment(item.uid) is None:
+        number = store.known_experiment(item.uid) if item.uid else None
+        if number is not None:
+            trials += store.complete_experiment(number, item.outcomes)
+        else:
             taken = msgspec.structs.replace(item, id=0, origin=item.origin or name)
             experiments.append(store.add_experiment(taken))
     return Imported(
@@ -142,12 +147,8 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
         known=len(export.runs) - len(added),
         experiments=experiments,
         known_experiments=len(export.experiments) - len(experiments),
+        trials=trials,
     )
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """Return rows as CSV, speeds in bytes a second."""
-    return csv_text(runs_table(rows))
 
 
 def _check(run: Run) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from advisor.experiment_text import set_text
 from advisor.trials import QUANTITIES
-from app.bench.experiment.findings import figure_label, figures_in, find
+from app.bench.experiment.findings import figure_label, figures_in, find, level_rows
 from app.bench.experiment.model import ExperimentPlan
 from app.errors import AppError, ErrorKind
 from app.history.drawing import Strip, strips
@@ -17,6 +17,7 @@ from app.history.page import document, environment_line, html_table
 from app.history.tables import trials_table
 from app.units import format_figure
 from app.version import VERSION
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def experiment_to_html(experiment: Experiment) -> str:
         AppError: IO if the plan of the experiment cannot be read.
     """
     try:
-        plan = msgspec.json.decode(bytes(experiment.spec), type=ExperimentPlan)
+        plan = from_json(bytes(experiment.spec), ExperimentPlan)
     except msgspec.DecodeError as error:
         raise AppError(
             ErrorKind.IO,
@@ -48,8 +49,9 @@ def experiment_to_html(experiment: Experiment) -> str:
         ) from error
     title = plan.experiment.title or experiment.name or "Experiment"
     done = sum(outcome.state != "failed" for outcome in experiment.outcomes)
+    planned = f" of {plan.trials}" if plan.trials else ""  # how many a search takes is not known before
     head = (
-        f"{experiment.share}, begun {experiment.started_at}: {done} of {plan.trials} trials done, in the "
+        f"{experiment.share}, begun {experiment.started_at}: {done}{planned} trials done, in the "
         f"random order of seed {experiment.seed}. Written by Mountwright {VERSION}."
     )
     body = [
@@ -91,6 +93,7 @@ def _section(found: Findings) -> list[str]:
         *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
         strips(f"{label}: the first {len(rows)} option sets by place", unit, rows) if len(rows) > 1 else "",
         _ranking(found.ranking),
+        _levels(found),
         *(_curve(item) for item in found.curves),
         *(_matrix(item) for item in found.matrices),
     ]
@@ -113,6 +116,15 @@ def _ranking(ranking: Ranking) -> str:
     head = ["Place", "Group", "Option set", "Median", "Interval", "Made by", "Repeats", "Time-outs / resent"]
     note = f'<p class="muted">Those of one group cannot be told apart.{_more(ranking)}</p>'
     return html_table(head, rows) + note if rows else ""
+
+
+def _levels(found: Findings) -> str:
+    """Return what each level does beside the sum of its places, as the study of seed 002 adds them."""
+    rows = [
+        [row.factor, row.level, row.beside, f"{row.sum:g}", f"{row.mean:.1f}"] for row in level_rows(found)
+    ]
+    head = ["Factor", "Level", "Beside the average of its levels", "Sum of places", "Average place"]
+    return html_table(head, rows) if rows else ""
 
 
 def _more(ranking: Ranking) -> str:
@@ -153,7 +165,8 @@ def _matrix(matrix: Matrix) -> str:
 def _shaded(value: float | None, best: float, figure: str) -> str:
     if value is None:
         return "<td>—</td>"
-    ratio = min(value, best) / max(value, best) if value > 0 and best > 0 else 0.0
+    # No time-outs are the best that can be.
+    ratio = min(value, best) / max(value, best) if value > 0 and best > 0 else float(value == best)
     return f'<td class="h{max(0, round(16 * ratio - 8))}">{escape(format_figure(figure, value))}</td>'
 
 

@@ -11,6 +11,7 @@ import msgspec
 from advisor.trials import Outcome
 from app.errors import AppError, ErrorKind
 from app.history.model import Experiment, ExperimentRow, moment_of
+from resources.decoding import converted, from_json
 
 if TYPE_CHECKING:
     import sqlite3
@@ -97,6 +98,26 @@ class Experiments:
             _experiment_row(connection, number)
             _add_outcomes(connection, number, [outcome])
 
+    def complete_experiment(self, number: int, outcomes: Iterable[Outcome]) -> int:
+        """Add the trials that an imported experiment lacks, or that failed until then; return how many.
+
+        One that ran here is left as it is.
+
+        Raises:
+            AppError: USAGE if there is no such experiment; else as the database says.
+        """
+        with self._database.writing() as connection:
+            if not _experiment_row(connection, number).origin:
+                return 0
+            found = connection.execute("SELECT place, body FROM outcomes WHERE experiment = ?", (number,))
+            failed = {place: _has_failed(body) for place, body in found}
+            new = [
+                one for one in outcomes
+                if one.order not in failed or (failed[one.order] and one.state != "failed")
+            ]  # fmt: skip
+            _add_outcomes(connection, number, new)
+        return len(new)
+
     def experiments(self) -> list[ExperimentRow]:
         """Return all of them, newest first."""
         with self._database.reading() as connection:
@@ -140,6 +161,14 @@ class Experiments:
         return int(found[0]) if found else None
 
 
+def _has_failed(body: str) -> bool:
+    """Return whether a trial failed; one that cannot be read, of a newer program perhaps, did not."""
+    try:
+        return from_json(body, Outcome).state == "failed"
+    except msgspec.DecodeError:
+        return False
+
+
 def _add_outcomes(connection: sqlite3.Connection, number: int, outcomes: Iterable[Outcome]) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
@@ -171,14 +200,14 @@ def _experiment(connection: sqlite3.Connection, number: int) -> Experiment:
         "SELECT body FROM outcomes WHERE experiment = ? ORDER BY place", (number,)
     ).fetchall()
     try:
-        return msgspec.convert(
+        return converted(
             {
                 **{name: getattr(row, name) for name in ("id", "uid", "started_at", "name", "share", "seed")},
                 "note": row.note,
                 "origin": row.origin,
                 "spec": msgspec.Raw(spec.encode()),
-                "environment": msgspec.json.decode(environment),
-                "outcomes": [msgspec.json.decode(body, type=Outcome) for (body,) in bodies],
+                "environment": from_json(environment, object),
+                "outcomes": [from_json(body, Outcome) for (body,) in bodies],
             },
             Experiment,
         )

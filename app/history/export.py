@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import sqlite3
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from app.history.exchange import to_csv, to_json
+from app.errors import AppError, ErrorKind
+from app.history.exchange import to_json
 from app.history.experiment_report import experiment_to_html
 from app.history.report import to_html
 from app.history.spreadsheet import to_xlsx
 from app.history.tables import about_table, csv_text, runs_table, trials_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from app.history.model import Experiment, Row
     from app.history.store import HistoryStore
+
+T = TypeVar("T")
 
 #: A line for each run or trial, the same as an Excel workbook, everything (for import), or a report.
 Format = Literal["csv", "xlsx", "json", "html"]
@@ -22,7 +26,12 @@ FORMATS: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
 
 
 def runs_file(
-    store: HistoryStore, rows: Sequence[Row], kind: Format, experiments: Sequence[Experiment] = ()
+    store: HistoryStore,
+    rows: Sequence[Row],
+    kind: Format,
+    experiments: Sequence[Experiment] = (),
+    *,
+    unreadable: list[AppError] | None = None,
 ) -> bytes:
     """Return a file of runs.
 
@@ -31,16 +40,34 @@ def runs_file(
         rows: of the runs, in the order in which they are written.
         kind: of the file.
         experiments: to go along, where the kind is "json".
+        unreadable: gets an error for each run that cannot be read, which is left out; None raises the first.
 
     Raises:
         AppError: as the store.
     """
-    if kind == "csv":
-        return to_csv(rows).encode()
-    if kind == "xlsx":
-        return to_xlsx({"Tests": runs_table(rows)})
-    runs = [store.get(row.id) for row in rows]
+    if kind in {"csv", "xlsx"}:
+        table = runs_table(rows, store.environments(row.id for row in rows))
+        return csv_text(table).encode() if kind == "csv" else to_xlsx({"Tests": table})
+    runs = readable(store.get, [row.id for row in rows], unreadable)
     return to_html(runs).encode() if kind == "html" else to_json(runs, experiments)
+
+
+def readable(read: Callable[[int], T], numbers: Iterable[int], unreadable: list[AppError] | None) -> list[T]:
+    """Return what of a store can be read, the errors of the rest in ``unreadable``; None raises the first.
+
+    Raises:
+        AppError: as the store, where it is more than one that cannot be read.
+    """
+    found: list[T] = []
+    for number in numbers:
+        try:
+            found.append(read(number))
+        except AppError as error:
+            of_all = error.kind is not ErrorKind.IO or isinstance(error.__cause__, sqlite3.Error)
+            if unreadable is None or of_all:
+                raise
+            unreadable.append(error)
+    return found
 
 
 def experiment_file(experiment: Experiment, kind: Format) -> bytes:

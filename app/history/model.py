@@ -25,7 +25,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         origin: "" if it was stored by this computer's program, else the file that it was imported from.
         tags: words, sorted.
         note: free text.
-        baseline: tests of the same share are compared with it.
+        baseline: later tests like it of the same share are compared with it.
     """
 
     result: TestResult
@@ -62,7 +62,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         requested: asked for, likewise.
         tags: words, sorted.
         note: free text.
-        baseline: tests of the same share are compared with it.
+        baseline: later tests like it of the same share are compared with it.
     """
 
     id: int

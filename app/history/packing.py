@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.bench.result import Sample, TestResult
+from resources.decoding import converted, from_msgpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def unpack_bare(body: bytes) -> TestResult:
         ValueError: if it is damaged, or packed by a newer program.
     """
     try:
-        return msgspec.msgpack.decode(_inflate(body), type=TestResult)
+        return from_msgpack(_inflate(body), TestResult)
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(str(error)) from error
 
@@ -123,7 +124,7 @@ def _unpack_samples(columns: Iterator[int]) -> list[Sample]:
             column.append(whole / scale if scale > 1 else whole)
             last = whole if name in _GROWING else 0
         found.append(column)
-    return msgspec.convert(list(zip(*found, strict=True)), list[Sample])
+    return converted(list(zip(*found, strict=True)), list[Sample])
 
 
 def _varint(value: int) -> bytes:

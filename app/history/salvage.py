@@ -25,6 +25,7 @@ from app.history.model import Run
 from app.history.packing import FORMAT, is_whole, pack, unpack_bare
 from app.history.pages import Pages, UnreadableError
 from app.history.schema import migrate, transaction
+from resources.decoding import converted, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from app.history.pages import Record, Value
 
+#: A choice of words, which checkers take for no class.
+_STATUS: Any = Status
 _TAILS = ("-wal", "-shm", "-journal")
 #: How many values a record of each table has. In what lists ask for, a run's number is the second.
 _RUNS, _BODIES, _EXPERIMENTS, _OUTCOMES, _FINDINGS, _LISTED = 24, 3, 12, 3, 6, (10, 11)
@@ -46,26 +49,34 @@ class Salvaged:
         runs: how many of them are whole.
         bare: how many of these have lost their tags and note.
         experiments: how many are whole.
+        lost_experiments: how many it tells of beside them; their trials are in the damaged file alone.
     """
 
     known: set[int] = field(default_factory=set[int])
     runs: int = 0
     bare: int = 0
     experiments: int = 0
+    lost_experiments: int = 0
 
     def text(self) -> str:
         """Return sentences for a person."""
-        if not self.known and not self.experiments:
+        if not self.known and not self.experiments and not self.lost_experiments:
             return "None of its tests could be read, and a new one was begun."
         lost = len(self.known) - self.runs
-        told = [
-            f"Of {len(self.known)} tests that it tells of, {self.runs} are recovered and {lost} are lost."
-        ]
-        if not lost:
-            told = [f"All {self.runs} tests that it tells of are recovered."]
+        told: list[str] = []
+        if lost:
+            told.append(
+                f"Of {len(self.known)} tests that it tells of, {self.runs} are recovered and {lost} are lost."
+            )
+        elif self.known:
+            told.append(f"All {self.runs} tests that it tells of are recovered.")
         if self.bare:
             told.append(f"Of {self.bare} of them the tags and the note are lost.")
-        if self.experiments:
+        if self.lost_experiments:
+            told.append(
+                f"Experiments recovered: {self.experiments}; lost with their trials: {self.lost_experiments}."
+            )
+        elif self.experiments:
             told.append(f"Experiments recovered: {self.experiments}.")
         return " ".join(told)
 
@@ -92,14 +103,14 @@ def renew(path: Path) -> tuple[Path, Salvaged]:
             with transaction(target):
                 salvaged = _copy(path, target)
         aside = _set_aside(path)
-        fresh.rename(path)
+        fresh.rename(path)  # in one step: at no moment could another program begin a third one there
     finally:
         fresh.unlink(missing_ok=True)
     return aside, salvaged
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the file and its logs to a name that is free; return it."""
+    """Give the file a second name that is free, and its logs that name; return it."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     number = 0
     while True:
@@ -110,7 +121,10 @@ def _set_aside(path: Path) -> Path:
     for tail in _TAILS:
         with contextlib.suppress(FileNotFoundError):
             path.with_name(path.name + tail).rename(aside.with_name(aside.name + tail))
-    path.rename(aside)
+    try:
+        aside.hardlink_to(path)
+    except OSError:  # not every file system can
+        path.rename(aside)
     return aside
 
 
@@ -130,7 +144,9 @@ def _copy(path: Path, target: sqlite3.Connection) -> Salvaged:
                 if record.width() == _BODIES and _add_run(target, record, told.runs.get(record.number)):
                     found.runs += 1
                     found.bare += record.number not in told.runs
-    found.experiments = _add_rest(target, told)
+    kept = _add_experiments(target, told)
+    found.experiments, found.lost_experiments = len(kept), len(told.known_experiments - kept)
+    _add_findings(target, told)
     return found
 
 
@@ -174,6 +190,7 @@ class _Told:
     def __init__(self) -> None:
         self.known: set[int] = set()
         self.runs: dict[int, _Said] = {}
+        self.known_experiments: set[int] = set()
         self.experiments: dict[int, list[Value]] = {}
         self.outcomes: list[list[Value]] = []
         self.findings: list[list[Value]] = []
@@ -191,20 +208,21 @@ class _Told:
         elif width == _RUNS:
             values = record.values()
             said = [values[place] for place in (1, 5, 20, 21, 22)]
-            self.runs[record.number] = msgspec.convert(said, _Said)
+            self.runs[record.number] = converted(said, _Said)
             self.known.add(record.number)
         elif width == _BODIES:
             body = record.values()[1]
             if isinstance(body, bytes) and body.startswith(FORMAT):
                 self.known.add(record.number)
         elif width == _EXPERIMENTS:
+            self.known_experiments.add(record.number)
             self.experiments[record.number] = record.values()
 
     def _take_unnumbered(self, record: Record, width: int) -> None:
         if width in _LISTED:
             _, number, share, *_rest = record.values()
             if isinstance(share, str):  # in the index of one share's runs the columns are in another order
-                self.known.add(msgspec.convert(number, int))
+                self.known.add(converted(number, int))
         elif width == _OUTCOMES:
             self.outcomes.append(record.values())
         elif width == _FINDINGS:
@@ -236,24 +254,32 @@ def _add_run(target: sqlite3.Connection, record: Record, said: _Said | None) -> 
     return target.total_changes > before
 
 
-def _add_rest(target: sqlite3.Connection, told: _Told) -> int:
-    """Add experiments with their trials, and findings; return the number of experiments."""
-    added = 0
+def _add_experiments(target: sqlite3.Connection, told: _Told) -> set[int]:
+    """Add experiments with their trials; return their numbers.
+
+    Trials without their experiment are left out: its number goes to the next new one, and so would they.
+    """
     for number, (_, *values) in told.experiments.items():
         with _unlike_ours():
             _check_json(values[8], Any)
             _check_json(values[9], Environment | None)
             _insert(target, "experiments", [number, *values])
-            added += 1
+    added = {int(number) for (number,) in target.execute("SELECT id FROM experiments")}
     for values in told.outcomes:
         with _unlike_ours():
+            number = converted(values[0], int)
             _check_json(values[2], Outcome)
-            _insert(target, "outcomes", values)
+            if number in added:
+                _insert(target, "outcomes", values)
+            told.known_experiments.add(number)
+    return added
+
+
+def _add_findings(target: sqlite3.Connection, told: _Told) -> None:
     for values in told.findings:
         with _unlike_ours():
-            msgspec.convert(values[4], Status)
+            converted(values[4], _STATUS)
             _insert(target, "findings", values)
-    return added
 
 
 def _unlike_ours() -> contextlib.suppress:
@@ -262,7 +288,7 @@ def _unlike_ours() -> contextlib.suppress:
 
 
 def _check_json(text: Value, kind: Any) -> None:
-    msgspec.json.decode(msgspec.convert(text, str), type=kind)
+    from_json(converted(text, str), kind)
 
 
 def _insert(target: sqlite3.Connection, table: str, values: list[Value]) -> None:

@@ -96,6 +96,11 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX runs_shared
         ON runs (share, started, id, server, host, link, kind, baseline, tags, search);
     """,
+    # 5: several baselines of a share, link and kind: one for each test that is like none of the others.
+    """
+    DROP INDEX runs_baseline;
+    CREATE INDEX runs_baseline ON runs (share, link, kind) WHERE baseline;
+    """,
 )
 
 
@@ -114,12 +119,18 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables up to date in one transaction; of two programs the second finds it done."""
-    if int(connection.execute("PRAGMA user_version").fetchone()[0]) == len(MIGRATIONS):
+    if _version(connection) >= len(MIGRATIONS):
         return
     with transaction(connection):
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        version = _version(connection)
+        if version >= len(MIGRATIONS):  # perhaps by a newer program, whose mark stays
+            return
         for script in MIGRATIONS[version:]:
             for statement in script.split(";"):
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

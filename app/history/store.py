@@ -6,17 +6,19 @@ writes), and raises AppError as app.history.database.Database says.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.history.columns import clean_tag, clear_baseline_of, columns_of, insert_run, joined, search_text
+from app.history.columns import clean_tag, clear_baselines_like, columns_of, insert_run, joined, search_text
+from app.history.comparing import unlike
 from app.history.database import Database, default_path
 from app.history.experiments import Experiments
 from app.history.learned import Learned
 from app.history.model import Filter, Row, Run, Values, link_name, subject
-from app.history.packing import pack, unpack
+from app.history.packing import pack, unpack, unpack_bare
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from app.bench.environment import Environment
     from app.bench.result import TestResult
 
 T = TypeVar("T")
@@ -148,6 +151,18 @@ class HistoryStore(Experiments, Learned):
         with self._database.reading() as connection:
             return [_row_of(connection, number) for number in numbers]
 
+    def environments(self, numbers: Iterable[int]) -> dict[int, Environment]:
+        """Return where these runs ran; one that does not say it, or cannot be read, is left out."""
+        found: dict[int, Environment] = {}
+        with self._database.reading() as connection:
+            for number in numbers:
+                packed = connection.execute("SELECT body FROM bodies WHERE run = ?", (number,)).fetchone()
+                with contextlib.suppress(ValueError):  # of a newer program
+                    environment = unpack_bare(packed[0]).environment if packed else None
+                    if environment is not None:
+                        found[number] = environment
+        return found
+
     def known(self, uid: str) -> int | None:
         """Return the number of the run with this uid, or None."""
         with self._database.reading() as connection:
@@ -204,18 +219,22 @@ class HistoryStore(Experiments, Learned):
             connection.executemany("DELETE FROM runs WHERE id = ?", [(run.id,) for run in runs])
         return runs
 
-    # Baselines: one for each share, what is copied, and link of the lab
+    # Baselines: of each share, what is copied, and link of the lab, one for each test that is like no other
 
-    def set_baseline(self, number: int) -> None:
-        """Let later tests of the same share, kind and link be compared with this one.
+    def set_baseline(self, number: int) -> list[int]:
+        """Let later tests of the same share, kind and link that are like this one be compared with it.
+
+        Returns:
+            The numbers of other runs that were the baseline of such tests, and are none any more.
 
         Raises:
-            AppError: USAGE if there is no such run; else as the module says.
+            AppError: USAGE if there is no such run; IO if it cannot be read; else as the module says.
         """
         with self._database.writing() as connection:
-            row = _row_of(connection, number)
-            clear_baseline_of(connection, {"share": row.share, "link": row.link, "kind": row.kind})
+            row, result = _row_of(connection, number), _get(connection, number).result
+            gone = clear_baselines_like(connection, msgspec.structs.asdict(row), result)
             connection.execute("UPDATE runs SET baseline = 1 WHERE id = ?", (number,))
+        return [other for other in gone if other != number]
 
     def clear_baseline(self, number: int) -> None:
         """Let it be a run as any other.
@@ -227,22 +246,24 @@ class HistoryStore(Experiments, Learned):
             _row_of(connection, number)
             connection.execute("UPDATE runs SET baseline = 0 WHERE id = ?", (number,))
 
-    def baseline(self, share: str, kind: str = "file", link: str = "") -> Run | None:
-        """Return what tests of a share are compared with, None if nothing was chosen.
+    def baselines(self, share: str, kind: str = "file", link: str = "") -> list[Run]:
+        """Return what tests of a share are compared with, the newest first.
 
         Args:
             share: or the path, of what is not NFS.
             kind: what is copied.
             link: name of the lab's link.
         """
-        query = "SELECT id FROM runs WHERE share = ? AND kind = ? AND link = ? AND baseline"
+        query = f"SELECT id FROM runs WHERE share = ? AND kind = ? AND link = ? AND baseline{_NEWEST}"  # noqa: S608
         with self._database.reading() as connection:
-            found = connection.execute(query, (share, kind, link)).fetchone()
-            return _get(connection, int(found[0])) if found else None
+            found = connection.execute(query, (share, kind, link)).fetchall()
+            return [_get(connection, int(number)) for (number,) in found]
 
     def baseline_for(self, result: TestResult) -> Run | None:
-        """Return what this test is to be compared with, None if nothing was chosen."""
-        return self.baseline(subject(result), result.workload, link_name(result))
+        """Return the baseline of tests like this one; else the newest one, None if nothing was chosen."""
+        found = self.baselines(subject(result), result.workload, link_name(result))
+        like = [run for run in found if not unlike(run.result, result)]
+        return next(iter(like or found), None)
 
 
 def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.bench.environment import Environment
 from app.history.model import Row, option_string
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.history.model import Experiment
     from app.history.spreadsheet import Cell
@@ -20,12 +21,21 @@ if TYPE_CHECKING:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def runs_table(rows: Sequence[Row]) -> list[list[Cell]]:
-    """Return a heading and a line for each run, speeds in bytes a second."""
-    found: list[list[Cell]] = [list(Row.__struct_fields__)]
+def runs_table(rows: Sequence[Row], environments: Mapping[int, Environment]) -> list[list[Cell]]:
+    """Return a heading and a line for each run: speeds in bytes a second, then where it ran.
+
+    Args:
+        rows: of the runs.
+        environments: by the runs' numbers, of those of which it is known. A column has the name that the fact
+            has in JSON, after "environment_".
+    """
+    facts = [f"environment_{name}" for name in Environment.__struct_fields__]
+    found: list[list[Cell]] = [[*Row.__struct_fields__, *facts]]
+    nowhere = Environment()
     for row in rows:
         values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
-        found.append(list(values.values()))
+        environment = msgspec.structs.asdict(environments.get(row.id, nowhere))
+        found.append([*values.values(), *environment.values()])
     return found
 
 

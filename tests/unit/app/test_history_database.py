@@ -1,6 +1,10 @@
 """A history that is damaged, foreign, too new, busy or full: nothing is overwritten, and a person is told."""
 
 import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +16,7 @@ from app.history import database
 from app.history.database import default_path
 from app.history.model import Run
 from app.history.remember import remember_test
-from app.history.schema import APPLICATION_ID, MIGRATIONS
+from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate
 from app.history.store import HistoryStore
 
 
@@ -112,18 +116,33 @@ def test_damage_in_the_middle_is_found_when_it_is_read(path: Path) -> None:
         assert store.count() == 1
 
 
-def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
-    filled(path)
+def break_runs(path: Path) -> None:
+    """Break the page that leads to all runs."""
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
     raw = bytearray(path.read_bytes())
     raw[4096 * (root - 1) : 4096 * root] = b"\xa5" * 4096
     path.write_bytes(raw)
+
+
+def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
+    filled(path)
+    break_runs(path)
     with HistoryStore.open(path) as store:
         assert len(store.salvaging(store.find)) == 30
         (message,) = store.messages
         assert "All 30 tests that it tells of are recovered." in message
         assert store.get(30).result.figures["write"].values == [1e6 + 29]
+
+
+def test_of_two_that_find_it_damaged_both_go_on(path: Path) -> None:
+    filled(path)
+    break_runs(path)
+    with HistoryStore.open(path) as first, HistoryStore.open(path) as second:
+        assert len(first.salvaging(first.find)) == 30
+        assert len(second.salvaging(second.find)) == 30
+        assert "another program has mended it" in second.messages[0]
+    assert len(aside(path)) == 1
 
 
 def test_a_newer_one_is_only_read(path: Path) -> None:
@@ -157,6 +176,55 @@ def test_one_that_others_hold_is_busy(path: Path, monkeypatch: pytest.MonkeyPatc
         other.execute("ROLLBACK")
         other.close()
         assert store.add(Run(result=result())) == 1
+
+
+def test_several_may_begin_it_at_once(path: Path) -> None:
+    """A new file gets a write-ahead log: SQLite refuses the second who asks for it, and does not wait."""
+    for turn in range(60):
+        fresh = path.with_name(f"{turn}.sqlite")
+        together = threading.Barrier(4)
+
+        def begin(fresh: Path = fresh, together: threading.Barrier = together) -> int:
+            together.wait()
+            with HistoryStore.open(fresh) as store:
+                return store.count()
+
+        with ThreadPoolExecutor(4) as threads:
+            assert [future.result() for future in [threads.submit(begin) for _ in range(4)]] == [0] * 4
+
+
+def test_other_threads_keep_their_locks_when_one_opens_and_closes_it(path: Path) -> None:
+    """Closing any file of that name ends the locks of a process; then another one takes the log away."""
+    other = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT id FROM runs'); c.close()"
+    )
+    with HistoryStore.open(path) as store:
+        store.add(Run(result=result()))
+        HistoryStore.open(path).close()
+        subprocess.run([sys.executable, "-c", other, str(path)], check=True, timeout=60)
+        assert path.with_name(path.name + "-wal").exists()
+
+
+def test_one_that_a_newer_program_brings_up_to_date_meanwhile_keeps_its_mark(path: Path) -> None:
+    filled(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        migrate(connection)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+
+
+def test_one_that_others_read_while_it_is_begun_is_busy_in_the_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(AppError) as caught:
+            HistoryStore.open(path)
+        assert caught.value.kind is ErrorKind.BUSY
+        other.execute("ROLLBACK")
+    with HistoryStore.open(path) as store:
+        assert store.count() == 0
 
 
 def test_a_full_disk_is_named(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import sqlite3
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 from history_world import figure, result, transfer
 
 from advisor.trials import Outcome
+from app.bench.environment import Environment
 from app.errors import AppError, ErrorKind
-from app.history.exchange import from_json, take_in, to_csv, to_json
+from app.history.exchange import from_json, take_in, to_json
+from app.history.export import runs_file
 from app.history.model import Experiment, Row, Run
 from app.history.store import HistoryStore
 from app.history.tables import csv_text
@@ -49,6 +53,33 @@ def test_another_machines_export_is_taken_in_once(store: HistoryStore, other: Hi
     assert (taken.origin, third.origin, taken.baseline) == ("den.json", "third.json", False)
     kept = store.experiment(first.experiments[0])
     assert (bytes(kept.spec), kept.origin, len(kept.outcomes)) == (b'{"a":1}', "den.json", 1)
+
+
+def test_what_an_imported_half_lacked_is_added(store: HistoryStore, other: HistoryStore) -> None:
+    number = other.start_experiment(b"{}", "nas:/a", 3)
+
+    def export(*states: str) -> bytes:
+        for order, state in enumerate(states):
+            other.add_outcome(number, Outcome(levels={}, workload="w", block=0, order=order, state=state))
+        return to_json([], [other.experiment(number)])
+
+    half, whole = export("ok", "failed"), export("ok", "ok", "failed", "ok")
+    (here,) = take_in(store, from_json(half), "half.json").experiments
+    again = take_in(store, from_json(whole), "whole.json")
+    assert (again.experiments, again.known_experiments, again.trials) == ([], 1, 3)
+    assert [item.state for item in store.experiment(here).outcomes] == ["ok", "ok", "failed", "ok"]
+    assert store.experiment(here).origin == "half.json"
+    for raw in (whole, half):
+        assert take_in(store, from_json(raw), "again.json").trials == 0
+    assert len(store.experiment(here).outcomes) == 4
+
+
+def test_one_that_ran_here_gets_no_trials_of_a_file(store: HistoryStore) -> None:
+    number = store.start_experiment(b"{}", "nas:/a", 3)
+    mine = store.experiment(number)
+    more = msgspec.structs.replace(mine, outcomes=[Outcome(levels={}, workload="w", block=0, order=0)])
+    assert take_in(store, from_json(to_json([], [more])), "x.json").trials == 0
+    assert store.experiment(number).outcomes == []
 
 
 def test_one_result_of_the_command_line_is_taken(store: HistoryStore) -> None:
@@ -107,12 +138,40 @@ def test_what_cannot_be_kept_changes_nothing(store: HistoryStore) -> None:
 def test_csv_has_a_line_for_each_run_and_no_formula(store: HistoryStore) -> None:
     store.add(Run(result=result(), note='=cmd|"/c calc"!A1', tags=("a", "b")))
     store.add(Run(result=result([5e6], share="nas:/ä,b"), note="two\nlines"))
-    lines = list(csv.DictReader(io.StringIO(to_csv(store.find()), newline="")))
-    assert tuple(lines[0]) == Row.__struct_fields__
+    lines = runs_lines(store)
+    names = list(Row.__struct_fields__)
+    assert list(lines[0])[: len(names)] == names
     second, first = lines
     assert first["note"] == """'=cmd|"/c calc"!A1"""
     assert (first["tags"], first["nfs"], float(first["write"])) == ("a b", "1", 100e6)
     assert (second["share"], second["note"]) == ("nas:/ä,b", "two\nlines")
+
+
+def test_csv_says_where_each_run_ran_by_the_names_of_json(store: HistoryStore) -> None:
+    where = Environment(
+        host="desk", kernel="6.1.0", server_kind="linux", rate_bps=1e9, rtt_s=0.0004, mtu=9000
+    )
+    store.add(Run(result=result(environment=where)))
+    store.add(Run(result=result([5e6], environment=None)))
+    broken_body = store.add(Run(result=result([6e6], environment=where)))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE bodies SET body = x'02' WHERE run = ?", (broken_body,))
+    connection.close()
+    unread, unknown, known = runs_lines(store)
+    facts = msgspec.to_builtins(where)
+    assert {f"environment_{name}": "" if value is None else str(value) for name, value in facts.items()} == {
+        name: value for name, value in known.items() if name.startswith("environment_")
+    }
+    for line in (unread, unknown):
+        assert {value for name, value in line.items() if name.startswith("environment_")} == {""}
+    workbook = zipfile.ZipFile(io.BytesIO(runs_file(store, store.find(), "xlsx")))
+    assert b">environment_kernel<" in (sheet := workbook.read("xl/worksheets/sheet1.xml"))
+    assert b">6.1.0<" in sheet
+
+
+def runs_lines(store: HistoryStore) -> list[dict[str, str]]:
+    text = runs_file(store, store.find(), "csv").decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "\n"])

@@ -95,6 +95,7 @@ def test_the_report_says_what_was_found() -> None:
         "=The &lt;server&gt; did not answer.",
         "rsize=8388608: The kernel takes 1048576 at most.",
         'class="heat"',
+        "<th>Sum of places</th>",
     ):
         assert words in html
     assert html.count("<svg") >= 4
@@ -113,6 +114,29 @@ def test_levels_are_compared_once_for_the_figure_of_each_section() -> None:
     html = experiment_to_html(msgspec.structs.replace(one, spec=spec, outcomes=outcomes))
     for label in ("speed to the server", "speed from the server", "time to unmount"):
         assert html.count(f"one file, {label}: 65536 ") == 1
+
+
+def test_of_a_search_it_is_not_known_how_many_trials_it_takes() -> None:
+    one = experiment()
+    plan = msgspec.structs.replace(msgspec.json.decode(one.spec, type=ExperimentPlan), trials=0)
+    html = experiment_to_html(msgspec.structs.replace(one, spec=msgspec.Raw(msgspec.json.encode(plan))))
+    assert ": 35 trials done, in the random order" in html
+
+
+def test_a_level_whose_every_read_came_from_memory() -> None:
+    one = experiment()
+    plan = msgspec.json.decode(one.spec, type=ExperimentPlan)
+    asked = msgspec.structs.replace(plan.experiment, strategy="one-at-a-time")
+    outcomes = [
+        msgspec.structs.replace(outcome, figures={k: v for k, v in outcome.figures.items() if k != "read"})
+        if outcome.levels["rsize"] == "262144"
+        else outcome
+        for outcome in one.outcomes
+    ]
+    spec = msgspec.Raw(msgspec.json.encode(msgspec.structs.replace(plan, experiment=asked)))
+    html = experiment_to_html(msgspec.structs.replace(one, spec=spec, outcomes=outcomes))
+    assert "one file: Speed from the server" in html
+    assert "12 trials have no figure here" in html
 
 
 def test_an_experiment_that_has_just_begun() -> None:

@@ -98,6 +98,20 @@ def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestR
     )
 
 
+def test_a_grid_of_other_cells_is_another_test(path: Path) -> None:
+    kept = remember_test(grid(1000), path=path)
+    with HistoryStore.open(path) as store:
+        store.set_baseline(kept.id)
+    larger = [msgspec.structs.replace(cell, record=65536) for cell in grid(1000).grid]
+    other = msgspec.structs.replace(grid(1000), grid=larger)
+    kept = remember_test(other, path=path)
+    assert "What of it differs: cells (randread of 4 KiB, 1 job, 4 at once, and 1 more → " in kept.comparison
+    with HistoryStore.open(path) as store:
+        assert store.set_baseline(kept.id) == []
+    both = msgspec.structs.replace(grid(900), grid=[*grid(900).grid, *larger])
+    assert "no significant difference" in remember_test(both, path=path).comparison
+
+
 @pytest.mark.parametrize(
     ("workload", "before", "after", "warns"),
     [

@@ -15,7 +15,7 @@ from advisor.trials import Outcome
 from app.errors import AppError, ErrorKind
 from app.history.model import Run
 from app.history.pages import Pages
-from app.history.salvage import renew
+from app.history.salvage import Salvaged, renew
 from app.history.store import HistoryStore
 
 RUNS = 24
@@ -91,8 +91,7 @@ def test_nothing_is_lost_where_nothing_is_damaged(tmp_path: Path, whole: bytes) 
         assert sorted(item.seed for item in experiments) == [0, 1, 2]
         assert all(item.outcomes == [trial(order) for order in range(12)] for item in experiments)
         assert len(store.learned("nas:/home", "")) == 1
-        baseline = store.baseline("nas:/home")
-        assert baseline is not None
+        (baseline,) = store.baselines("nas:/home")
         assert baseline.id == RUNS
 
 
@@ -149,6 +148,55 @@ def test_samples_and_remarks_may_be_lost_alone(tmp_path: Path) -> None:
     ]
     assert [run.note for run in runs.values()] == ["Whole.", "Its samples are not.", ""]
     assert aside.exists()
+
+
+def test_trials_whose_experiment_is_lost_go_to_no_other_one(tmp_path: Path, whole: bytes) -> None:
+    """A row of many pages, one of which is unreadable; the next new experiment gets its number."""
+    path = tmp_path / "history.sqlite"
+    path.write_bytes(whole)
+    with HistoryStore.open(path) as store:
+        plan = b'{"plan":"%s"}' % (b"y" * 5 * PAGE)
+        number = store.start_experiment(plan, "nas:/home", 9)
+        for order in range(12):
+            store.add_outcome(number, trial(order))
+    content = bytearray(path.read_bytes())
+    place = content.rindex(b"y" * 3000) // PAGE * PAGE
+    content[place : place + PAGE] = b"\xa5" * PAGE
+    path.write_bytes(content)
+    _, found = renew(path)
+    assert (found.experiments, found.lost_experiments) == (3, 1)
+    assert found.text().endswith("are recovered. Experiments recovered: 3; lost with their trials: 1.")
+    assert Salvaged(lost_experiments=1).text() == "Experiments recovered: 0; lost with their trials: 1."
+    with HistoryStore.open(path) as store:
+        assert [len(store.experiment(row.id).outcomes) for row in store.experiments()] == [12, 12, 12]
+        assert store.start_experiment(b"{}", "nas:/other", 1) == number
+        assert store.experiment(number).outcomes == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_its_place_is_never_empty(
+    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Another program would begin a new one there, which would be overwritten."""
+    path = tmp_path / "history.sqlite"
+    path.write_bytes(whole)
+    seen: list[bool] = []
+    rename = Path.rename
+
+    def watched(self: Path, target: Path) -> Path:
+        seen.append(path.exists())
+        return rename(self, target)
+
+    def refused(_self: Path, _target: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "rename", watched)
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", refused)
+    aside, _ = renew(path)
+    assert seen[-1] == links  # where there are no links, it is for a moment
+    assert aside.read_bytes() == whole
+    assert len(runs_of(path)) == RUNS
 
 
 def test_what_was_deleted_stays_so(tmp_path: Path, whole: bytes) -> None:

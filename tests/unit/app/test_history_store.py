@@ -246,20 +246,45 @@ def test_no_such_run(store: HistoryStore, act: str) -> None:
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_one_baseline_for_each_share_kind_and_link(store: HistoryStore) -> None:
+def test_a_baseline_for_each_test_of_a_share_a_kind_and_a_link(store: HistoryStore) -> None:
     lab = LinkFacts(name="wan", emulated=True)
     one, two = (store.add(Run(result=result(started_at=at(day)))) for day in (1, 2))
     small = store.add(Run(result=result(workload="files")))
     far = store.add(Run(result=result(link=lab)))
-    for number in (one, two, small, far):
-        store.set_baseline(number)
-    assert {row.id for row in store.find(Filter(baseline=True))} == {two, small, far}
-    for wanted, number in ((result(), two), (result(workload="files"), small), (result(link=lab), far)):
+    synced = store.add(Run(result=result(sync=True)))
+    assert [store.set_baseline(number) for number in (one, small, far, synced, one)] == [[], [], [], [], []]
+    assert store.set_baseline(two) == [one]  # the same test: the newer one takes its place
+    assert {row.id for row in store.find(Filter(baseline=True))} == {two, small, far, synced}
+    for wanted, number in (
+        (result(), two), (result(workload="files"), small), (result(link=lab), far),
+        (result(sync=True), synced), (result(block_size=512), two),
+    ):  # fmt: skip
         found = store.baseline_for(wanted)
         assert found is not None
         assert found.id == number
-    store.clear_baseline(two)
-    assert store.baseline("nas:/home") is None
+    for number in (two, synced):
+        store.clear_baseline(number)
+    assert store.baselines("nas:/home") == []
+    assert store.baseline_for(result()) is None
+
+
+def test_a_baseline_that_comes_back_takes_the_place_of_its_like_alone(store: HistoryStore) -> None:
+    one, synced = (store.add(Run(result=result(sync=sync))) for sync in (False, True))
+    for number in (one, synced):
+        store.set_baseline(number)
+    (gone,) = store.delete([one])
+    two = store.add(Run(result=result(started_at=at(2))))
+    store.set_baseline(two)
+    store.add(gone)
+    assert {run.id for run in store.baselines("nas:/home")} == {one, synced}
+
+
+def test_a_baseline_that_cannot_be_read_gives_way(store: HistoryStore) -> None:
+    one, two = (store.add(Run(result=result(started_at=at(day)))) for day in (1, 2))
+    store.set_baseline(one)
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("UPDATE bodies SET body = x'02' WHERE run = ?", (one,))
+    assert store.set_baseline(two) == [one]
 
 
 def test_a_result_without_a_time_is_refused(store: HistoryStore) -> None:
