@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from enum import StrEnum
 
 
@@ -84,7 +85,32 @@ class AppError(Exception):
         self.hint = hint
         self.detail = detail
 
+    def printable(self) -> AppError:
+        """Return it as JSON can carry it."""
+        return AppError(
+            self.kind, printable(self.message), hint=printable(self.hint), detail=printable(self.detail)
+        )
+
     @property
     def exit_code(self) -> int:
         """The command line's exit code for this failure; 1 unless the kind has one of its own."""
         return _EXIT_CODES.get(self.kind, 1)
+
+
+def internal_error(error: BaseException) -> AppError:
+    """Return a bug as an AppError, its traceback in the detail."""
+    return AppError(
+        ErrorKind.INTERNAL,
+        f"An internal error: {type(error).__name__}: {error}.",
+        hint="This is a bug. Please report it with the details.",
+        detail="".join(traceback.format_exception(error)),
+    )
+
+
+def printable(text: str) -> str:
+    r"""Return a text that can be shown and sent: bytes that are not UTF-8 become ``\xNN``."""
+    try:
+        raw = text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a character, which is no byte either
+        raw = text.encode(errors="backslashreplace")
+    return raw.decode(errors="backslashreplace")

@@ -18,6 +18,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.polkit import explain_pkexec, helper_command
 from app.tasks import CancelledError, run_in_thread
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +101,14 @@ class HelperClient:
             AppError: with a message for a person.
         """
         wire = _to_wire(verb, args, timeout_s)
+        try:
+            msgspec.json.encode(wire)  # before the helper is started, which may ask for a password
+        except UnicodeEncodeError:
+            raise AppError(
+                ErrorKind.USAGE,
+                "A name in the request is not UTF-8, so it cannot be told to the helper.",
+                hint="Use mount and umount in a terminal for this one.",
+            ) from None
         while not self._lock.acquire(timeout=0.1):
             token.check()
         try:
@@ -171,7 +180,12 @@ class _Connection:
         request_id = secrets.token_hex(16)
         give_up: dict[str, Any] = {"give-up": request_id}
         self._send({"id": request_id, "verb": verb, "args": args})
-        token.on_cancel(lambda: self._answers.put(give_up))
+        with token.on_cancel(lambda: self._answers.put(give_up)):
+            return self._answer_to(request_id, give_up, token, timeout_s)
+
+    def _answer_to(
+        self, request_id: str, give_up: dict[str, Any], token: CancelToken, timeout_s: float
+    ) -> dict[str, Any]:
         end = time.monotonic() + timeout_s
         stopping = False
         while True:
@@ -231,7 +245,7 @@ class _Connection:
             with self._child.stdout as pipe, contextlib.suppress(OSError, ValueError):
                 while line := pipe.readline():
                     with contextlib.suppress(msgspec.DecodeError):
-                        self._answers.put(msgspec.json.decode(line, type=dict[str, Any]))
+                        self._answers.put(from_json(line, dict[str, Any]))
         self._answers.put(None)
         # One that ended for having nothing to do is not to stay as a zombie until it is needed again.
         with contextlib.suppress(process.TimeoutExpired):

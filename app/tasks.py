@@ -6,12 +6,13 @@ stuck behind a dead server would hold the program.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
 from app.errors import AppError, ErrorKind
 
@@ -52,13 +53,21 @@ class CancelToken:
         for callback in callbacks:
             callback()
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Run the callback at cancellation, at once if that is past."""
+    @contextlib.contextmanager
+    def on_cancel(self, callback: Callable[[], None]) -> Generator[None]:
+        """Run the callback at a cancellation within this context, at once if that is past."""
         with self._lock:
-            if not self._event.is_set():
+            past = self._event.is_set()
+            if not past:
                 self._callbacks.append(callback)
-                return
-        callback()
+        if past:
+            callback()
+        try:
+            yield
+        finally:
+            # One token serves thousands of trials: what each one held would stay to the end.
+            with self._lock, contextlib.suppress(ValueError):
+                self._callbacks.remove(callback)
 
     def check(self) -> None:
         """Raise CancelledError if the token is set."""

@@ -1,9 +1,14 @@
-"""The other side of the protocol: a reader thread that completes futures. The same for every agent."""
+"""The other side of the protocol: a thread that writes requests, and one that reads and completes futures.
+
+The same for every agent. Nobody who sends a request waits until it is written: the lab's line takes seconds
+for a long one.
+"""
 
 from __future__ import annotations
 
 import itertools
 import logging
+import queue
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -12,11 +17,17 @@ import msgspec
 
 from app.agent.protocol import VERBS, Answer, CancelArgs, Empty, Request, from_body
 from app.errors import AppError, ErrorKind
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = logging.getLogger("agent")
+
+#: The end of the connection waits this long until what was sent is written.
+_LAST_WORDS_S = 10.0
+_AGAIN = "Try again; restart the program if it happens again."
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Call:
@@ -30,9 +41,11 @@ class Call:
     def __init__(self, call_id: int, verb: str, on_event: Callable[[Any], None] | None) -> None:
         self.id = call_id
         self.verb = verb
-        self.on_event = on_event
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()
+        self._on_event = on_event
+        #: How the listener failed.
+        self._broken: Exception | None = None
         self._cancel: Callable[[], None] = _nothing
 
     def cancel(self) -> None:
@@ -42,6 +55,31 @@ class Call:
     def bind(self, cancel: Callable[[], None]) -> None:
         """Give the call its way to cancel; for the host that made it."""
         self._cancel = cancel
+
+    def tell(self, event: Any) -> None:
+        """Tell the listener; for the host that made it.
+
+        A listener that fails hears no more: its request is cancelled, so that a change goes back, and ends
+        with that failure. The one who tells is spared, as other requests depend on that thread.
+        """
+        if self._on_event is None or self._broken is not None:
+            return
+        try:
+            self._on_event(event)
+        except Exception as error:  # noqa: BLE001 - it travels to whoever waits for the result
+            self._broken = error
+            self.cancel()
+
+    def succeed(self, result: Any) -> None:
+        """End it with a result; for the host that made it."""
+        if self._broken is not None:
+            self.future.set_exception(self._broken)
+        else:
+            self.future.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """End it with a failure; for the host that made it."""
+        self.future.set_exception(self._broken or error)
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result.
@@ -101,33 +139,44 @@ class AgentClient:
         self._ids = itertools.count(1)
         self._calls: dict[int, Call] = {}
         self._lock = threading.Lock()
-        self._write_lock = threading.Lock()
         self._closed = False
+        #: The lines to write, in the order of their requests; None is the last.
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sender = threading.Thread(target=self._write, name="agent-client-sender", daemon=True)
         self._thread = threading.Thread(target=self._read, name="agent-client", daemon=True)
+        self._sender.start()
         self._thread.start()
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
         """Send a request; see :class:`Host`. A dead connection fails the future, not this call."""
         call = Call(next(self._ids), verb, on_event)
         call.bind(lambda: self._send_cancel(call))
+        try:
+            raw = msgspec.Raw(msgspec.json.encode(Empty() if args is None else args))
+        except UnicodeEncodeError:
+            call.fail(_untold())
+            return call
+        line = msgspec.json.encode(Request(id=call.id, verb=verb, args=raw)) + b"\n"
         with self._lock:
             closed = self._closed
             if not closed:
                 self._calls[call.id] = call
+                self._lines.put(line)
         if closed:
-            call.future.set_exception(_gone())
-            return call
-        raw = msgspec.Raw(msgspec.json.encode(Empty() if args is None else args))
-        self._write(Request(id=call.id, verb=verb, args=raw))
+            call.fail(_gone())
         return call
 
     def close(self) -> None:
-        """Close the agent's input, which ends the agent, and fail what still runs."""
-        with self._write_lock:
-            try:
-                self._writer.close()
-            except OSError:
-                log.debug("the agent was gone before it was told")
+        """Close the agent's input, which ends the agent, and fail what still runs.
+
+        What was sent before is written first, unless the agent has stopped reading.
+        """
+        self._lines.put(None)
+        self._sender.join(_LAST_WORDS_S)
+        try:
+            self._writer.close()
+        except OSError:
+            log.debug("the agent was gone before it was told")
         self._end()
 
     def join(self, timeout: float) -> bool:
@@ -139,15 +188,16 @@ class AgentClient:
         if not call.future.done():
             self.submit("cancel", CancelArgs(id=call.id))
 
-    def _write(self, request: Request) -> None:
-        line = msgspec.json.encode(request) + b"\n"
+    def _write(self) -> None:
         try:
-            with self._write_lock:
+            while line := self._lines.get():
                 view = memoryview(line)
                 while view:
                     view = view[self._writer.write(view) or 0 :]
                 self._writer.flush()
         except (OSError, ValueError):
+            log.debug("the agent's input broke off")
+        finally:
             self._end()
 
     def _read(self) -> None:
@@ -156,13 +206,15 @@ class AgentClient:
                 self._take(line)
         except (OSError, ValueError):
             log.debug("the agent's output broke off")
-        self._end()
-        self._on_close()
+        finally:
+            # Nobody else would end the requests under way.
+            self._end()
+            self._on_close()
 
     def _take(self, line: bytes) -> None:
         try:
-            answer = msgspec.json.decode(line, type=Answer)
-        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+            answer = from_json(line, Answer)
+        except _UNREADABLE:
             # A serial line also carries what the guest's kernel prints.
             log.debug("not an answer: %r", line[:200])
             return
@@ -173,46 +225,59 @@ class AgentClient:
             call = self._calls.get(answer.id)
             if call is not None and answer.event is msgspec.UNSET:
                 del self._calls[answer.id]
-        if call is not None:
-            _deliver(call, answer)
+        if call is None:
+            return
+        if not isinstance(answer.event, msgspec.Raw):
+            _finish(call, answer)
+            return
+        kind = VERBS[call.verb].event
+        if kind is None:
+            return
+        try:
+            event = from_json(answer.event, kind)
+        except _UNREADABLE as error:
+            call.cancel()  # nobody can follow it any more
+            with self._lock:
+                known = self._calls.pop(call.id, None)
+            if known is not None:
+                call.fail(_unreadable(error))
+        else:
+            call.tell(event)
 
     def _end(self) -> None:
         with self._lock:
             self._closed = True
             calls, self._calls = list(self._calls.values()), {}
+        self._lines.put(None)
         for call in calls:
-            call.future.set_exception(_gone())
+            call.fail(_gone())
 
 
 def _gone() -> AppError:
+    return AppError(ErrorKind.PROTOCOL, "The agent ended before it answered.", hint=_AGAIN)
+
+
+def _untold() -> AppError:
     return AppError(
-        ErrorKind.PROTOCOL,
-        "The agent ended before it answered.",
-        hint="Try again; restart the program if it happens again.",
+        ErrorKind.USAGE,
+        "A name in the request is not UTF-8, so it cannot be told to the agent.",
+        hint="Use a name of plain characters.",
     )
 
 
-def _deliver(call: Call, answer: Answer) -> None:
-    verb = VERBS[call.verb]
+def _unreadable(error: Exception) -> AppError:
+    return AppError(
+        ErrorKind.PROTOCOL, "The agent's answer could not be read.", hint=_AGAIN, detail=str(error)
+    )
+
+
+def _finish(call: Call, answer: Answer) -> None:
     try:
-        if isinstance(answer.event, msgspec.Raw):
-            if call.on_event is not None and verb.event is not None:
-                _tell(call.on_event, msgspec.json.decode(answer.event, type=verb.event))
-        elif isinstance(answer.ok, msgspec.Raw):
-            call.future.set_result(msgspec.json.decode(answer.ok, type=verb.result))
+        if isinstance(answer.ok, msgspec.Raw):
+            call.succeed(from_json(answer.ok, VERBS[call.verb].result))
         elif answer.error is not msgspec.UNSET:
-            call.future.set_exception(from_body(answer.error))
+            call.fail(from_body(answer.error))
         else:
-            call.future.set_exception(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer."))
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        call.future.set_exception(
-            AppError(ErrorKind.PROTOCOL, "The agent's answer could not be read.", detail=str(error))
-        )
-
-
-def _tell(on_event: Callable[[Any], None], event: Any) -> None:
-    try:
-        on_event(event)
-    except Exception:
-        # The listener's bug must not end the thread that every other request depends on.
-        log.exception("a listener failed")
+            call.fail(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer.", hint=_AGAIN))
+    except _UNREADABLE as error:
+        call.fail(_unreadable(error))

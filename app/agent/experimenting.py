@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,14 +15,14 @@ from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
 from app.bench.private_mount import PrivateMount
 from app.bench.session import BenchSession
-from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from advisor.facts import LinkFacts
+    from app.agent.alone import Alone
     from app.agent.server import Context, Handler
     from app.bench.experiment.model import (
         BestArgs,
@@ -43,19 +41,23 @@ class Experimenting:
     """The experiments of one host; methods take (args, context) and return the verb's result."""
 
     def __init__(
-        self, lab_link: Callable[[], LinkFacts | None], table: Callable[[], MountTable] = read_table
+        self,
+        alone: Alone,
+        lab_link: Callable[[], LinkFacts | None],
+        table: Callable[[], MountTable] = read_table,
     ) -> None:
         """Create it.
 
         Args:
+            alone: lets one measure at a time, of all that measure on this host.
             lab_link: returns the link that the lab emulates now, None on any other host.
             table: returns the mounts of this host.
         """
+        self._alone = alone
         self._lab_link = lab_link
         self._table = table
         # One session for all mounts of a run: the person is asked once.
         self._bench = BenchSession()
-        self._busy = threading.Lock()
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
@@ -72,7 +74,7 @@ class Experimenting:
 
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
         """Try every option set, and say what can be measured here and what it will take."""
-        with self._alone():
+        with self._alone.while_it("The option sets of an experiment are being tried", context.token):
             hands = self._hands(args.experiment.share, facts=True)
             plan = plan_experiment(args, hands, context.token, context.emit)
             environment = environment_of(args.experiment.share, hands.facts.link, plan.sets[0].effective)
@@ -80,13 +82,13 @@ class Experimenting:
 
     def run(self, args: ExperimentRunArgs, context: Context) -> ExperimentResult:
         """Run the trials of a plan that are not done; each outcome is an event."""
-        with self._alone():
+        with self._alone.while_it("An experiment is running", context.token):
             hands = self._hands(args.plan.experiment.share, facts=False)
             return run_experiment(args, hands, context.token, context.emit)
 
     def best(self, args: BestArgs, context: Context) -> BestResult:
         """Find the best setting within a time; the candidates, and each outcome, are events."""
-        with self._alone():
+        with self._alone.while_it("An experiment is running", context.token):
             hands = replace(
                 self._hands(args.share, facts=True), read_ahead_kb=_read_ahead_kb(self._table(), args.share)
             )
@@ -102,23 +104,9 @@ class Experimenting:
 
     def search(self, args: ExperimentRunArgs, context: Context) -> BestResult:
         """Go on with a search that was begun; each outcome is an event."""
-        with self._alone():
+        with self._alone.while_it("An experiment is running", context.token):
             hands = self._hands(args.plan.experiment.share, facts=False)
             return go_on(args, hands, context.token, context.emit)
-
-    @contextmanager
-    def _alone(self) -> Generator[None]:
-        """Refuse a second experiment at the same time: each would measure the other."""
-        if not self._busy.acquire(blocking=False):
-            raise AppError(
-                ErrorKind.BUSY,
-                "Another experiment is running on this computer.",
-                hint="Two at once would measure each other. Wait for it, or cancel it.",
-            )
-        try:
-            yield
-        finally:
-            self._busy.release()
 
     def _hands(self, share: str, *, facts: bool) -> Hands:
         """Return what an experiment works with; the facts, which take seconds, only if they are asked for."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from app.agent.client import AgentClient, Call
 from app.agent.protocol import VERBS, Empty
-from app.agent.server import Context, internal_error
-from app.errors import AppError, ErrorKind
+from app.agent.server import Context
+from app.errors import AppError, ErrorKind, internal_error
 from app.process import kill_group, start, wait
 from app.tasks import CancelToken, run_in_thread
 
@@ -63,20 +63,20 @@ class InProcess:
         if handler is None:
             known = verb in VERBS
             kind = ErrorKind.UNAVAILABLE if known else ErrorKind.USAGE
-            call.future.set_exception(AppError(kind, f"“{verb}” is not available on this host."))
+            call.fail(AppError(kind, f"“{verb}” is not available on this host."))
             return call
         token = CancelToken()
         self._tokens.append(token)
         call.bind(token.cancel)
-        context = Context(token, on_event or (lambda _event: None), call.id)
+        context = Context(token, call.tell, call.id)
 
         def work() -> None:
             try:
-                call.future.set_result(handler(Empty() if args is None else args, context))
+                call.succeed(handler(Empty() if args is None else args, context))
             except AppError as error:
-                call.future.set_exception(error)
+                call.fail(error)
             except Exception as error:  # noqa: BLE001 - told as a bug, with its traceback
-                call.future.set_exception(internal_error(error))
+                call.fail(internal_error(error))
 
         run_in_thread(f"host-{verb}", work)
         return call

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
+    from app.agent.alone import Alone
     from app.agent.server import Context, Handler
     from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
     from app.bench.where import Where
@@ -27,6 +28,7 @@ class Measuring:
 
     def __init__(
         self,
+        alone: Alone,
         requested: Requested,
         lab_link: Callable[[], LinkFacts | None],
         mount_again: Callable[[str, str, str, Context], None],
@@ -34,10 +36,12 @@ class Measuring:
         """Create it.
 
         Args:
+            alone: lets one measure at a time, of all that measure on this host.
             requested: the mounts with the options that were asked for.
             lab_link: returns the link that the lab emulates now, None on any other host.
             mount_again: unmounts and mounts (share, mount point, options, context).
         """
+        self._alone = alone
         self._requested = requested
         self._lab_link = lab_link
         self._mount_again = mount_again
@@ -54,7 +58,9 @@ class Measuring:
     def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
         """Say what a test will copy and how long it will take; with a preset, choose it."""
         if args.spec.share:
-            with self._mounted(args.spec, context) as mount:
+            # A test mount, however short, gives its connections to those that are made meanwhile.
+            planned = self._alone.while_it("A test is being planned", context.token)
+            with planned, self._mounted(args.spec, context) as mount:
                 looked = mount.look_at(args.spec, context.token)
         else:
             looked = look_at(args.spec, context.token)
@@ -66,6 +72,10 @@ class Measuring:
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
+        with self._alone.while_it("A test is running", context.token):
+            return self._run_test(args, context)
+
+    def _run_test(self, args: TestSpec, context: Context) -> TestResult:
         link = self._lab_link()
         if args.share:
             with self._mounted(args, context) as mount:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
-import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -19,8 +19,9 @@ from app.agent.protocol import (
     Request,
     to_body,
 )
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, internal_error
 from app.tasks import CancelToken, run_in_thread
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
+_FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,18})\s*,')
+
+
+class _OnlyId(msgspec.Struct):
+    """What is read of a line that is no request."""
+
+    id: int | None = None
+
 
 class Context:
     """What a handler has of its request: a way to send events, a token that ``cancel`` sets, and its id."""
@@ -38,17 +47,6 @@ class Context:
         self.token = token
         self.emit = emit
         self.request_id = request_id
-
-
-def internal_error(error: BaseException) -> AppError:
-    """Return a bug as an AppError, its traceback in the detail."""
-    detail = "".join(traceback.format_exception(error))
-    return AppError(
-        ErrorKind.INTERNAL,
-        f"An internal error: {type(error).__name__}: {error}",
-        hint="This is a bug. Please report it with the details.",
-        detail=detail,
-    )
 
 
 class AgentServer:
@@ -70,7 +68,7 @@ class AgentServer:
         try:
             while line := self._reader.readline(MAX_LINE + 1):
                 if len(line) > MAX_LINE:
-                    self._fail(None, AppError(ErrorKind.PROTOCOL, "A request line is too long."))
+                    self._fail(_id_of_beginning(line), _too_long())
                     while not line.endswith(b"\n") and (line := self._reader.readline(MAX_LINE)):
                         pass
                 elif line.strip():
@@ -87,7 +85,7 @@ class AgentServer:
 
     def _accept(self, line: bytes) -> None:
         try:
-            request = msgspec.json.decode(line, type=Request)
+            request = from_json(line, Request)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
             self._fail(_id_of(line), AppError(ErrorKind.PROTOCOL, f"Not a request: {error}"))
             return
@@ -99,6 +97,10 @@ class AgentServer:
                 self._start(request, args)
         except AppError as error:
             self._fail(request.id, error)
+        except Exception as error:
+            # Such as no more threads: the other requests go on.
+            log.exception("request %s did not begin", request.verb)
+            self._fail(request.id, internal_error(error))
 
     def _decode_args(self, request: Request) -> Any:
         verb = VERBS.get(request.verb)
@@ -107,7 +109,7 @@ class AgentServer:
                 raise AppError(ErrorKind.UNAVAILABLE, f"“{request.verb}” is not available on this host.")
             raise AppError(ErrorKind.USAGE, f"There is no verb “{request.verb}”.")
         try:
-            return msgspec.json.decode(request.args, type=verb.args)
+            return from_json(request.args, verb.args)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
             raise AppError(ErrorKind.USAGE, f"Wrong arguments for “{request.verb}”: {error}") from error
 
@@ -136,7 +138,12 @@ class AgentServer:
                 del self._running[request.id]
             self._send(answer)
 
-        run_in_thread(f"agent-{request.verb}", work)
+        try:
+            run_in_thread(f"agent-{request.verb}", work)
+        except BaseException:
+            with self._running_lock:
+                del self._running[request.id]
+            raise
 
     def _cancel(self, request_id: int) -> CancelResult:
         with self._running_lock:
@@ -166,13 +173,24 @@ def _raw(value: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
+def _too_long() -> AppError:
+    return AppError(
+        ErrorKind.PROTOCOL,
+        "A request line is too long.",
+        hint=f"{MAX_LINE >> 20} MiB are taken at most. An experiment of so many trials cannot go on: "
+        "begin a new one.",
+    )
+
+
+def _id_of_beginning(line: bytes) -> int | None:
+    """Return the id of a line of which only the beginning is here, if it stands first, as ours does."""
+    found = _FIRST_ID.match(line)
+    return int(found[1]) if found is not None else None
+
+
 def _id_of(line: bytes) -> int | None:
     """Return the id of a line that is no request, if it has one."""
-
-    class OnlyId(msgspec.Struct):
-        id: int | None = None
-
     try:
-        return msgspec.json.decode(line, type=OnlyId).id
+        return from_json(line, _OnlyId).id
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
         return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, to_mount
 from app.advice import advise
+from app.agent.alone import Alone
 from app.agent.experimenting import Experimenting
 from app.agent.measuring import Measuring
 from app.agent.protocol import (
@@ -24,11 +25,8 @@ from app.agent.protocol import (
     ListArgs,
     MountArgs,
     PersistArgs,
-    SpeedsArgs,
-    StatsSample,
     UnmountArgs,
     UnmountResult,
-    WatchArgs,
 )
 from app.bench.cleanup import wait_for_cleanups
 from app.bench.settling import settled
@@ -77,6 +75,7 @@ if TYPE_CHECKING:
         ServersResult,
     )
     from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
+    from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
 
 log = logging.getLogger("agent")
 
@@ -113,8 +112,9 @@ class Services:
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
         self._requested = Requested()
-        self._measuring = Measuring(self._requested, self._lab_link, self._mount_again)
-        self._experimenting = Experimenting(self._lab_link)
+        alone = Alone()
+        self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again)
+        self._experimenting = Experimenting(alone, self._lab_link)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""

@@ -25,6 +25,7 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.client import udp_support
 from app.mounts.probe import resolve
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from app.tasks import CancelToken
@@ -186,9 +187,9 @@ def _run_child(question: Question, token: CancelToken) -> Reply:
         if child.returncode is None:
             process.kill_group(child)
 
-    token.on_cancel(give_up)
     try:
-        out, err = child.communicate(msgspec.json.encode(question), timeout=question.seconds + _START_S)
+        with token.on_cancel(give_up):
+            out, err = child.communicate(msgspec.json.encode(question), timeout=question.seconds + _START_S)
     except process.TimeoutExpired:
         process.kill_group(child)
         process.wait(child, 1)
@@ -198,7 +199,7 @@ def _run_child(question: Question, token: CancelToken) -> Reply:
         raise _no_answer(question.server) from None
     token.check()
     try:
-        return msgspec.json.decode(out, type=Reply)
+        return from_json(out, Reply)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise AppError(
             ErrorKind.INTERNAL,

@@ -18,6 +18,7 @@ from app.discovery.probe import probe_versions
 from app.discovery.reach import reach
 from app.discovery.rpc import Deadline
 from app.errors import AppError, ErrorKind
+from resources.decoding import from_json
 
 
 def answer(question: Question) -> Reply:
@@ -50,7 +51,7 @@ def _announced(seconds: float) -> Reply:
 
 def main() -> None:
     """Answer the question and end at once, whatever threads still wait."""
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    question = from_json(sys.stdin.buffer.read(), Question)
     sys.stdout.buffer.write(msgspec.json.encode(answer(question)) + b"\n")
     sys.stdout.flush()
     os._exit(0)

@@ -15,6 +15,7 @@ from advisor.share import Share, ShareError
 from app.discovery.model import KnownServer
 from app.errors import AppError, ErrorKind
 from app.process import find_program, run
+from resources.decoding import from_json
 
 _TIMEOUT_S = 2.0
 #: Older ones are forgotten.
@@ -45,7 +46,7 @@ def recent_shares() -> list[str]:
     """
     text = _sh(_READ, "read")
     try:
-        return msgspec.json.decode(text, type=list[str])[:_MAX_SHARES]
+        return from_json(text, list[str])[:_MAX_SHARES]
     except (msgspec.DecodeError, UnicodeEncodeError):
         return []
 

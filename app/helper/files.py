@@ -143,13 +143,15 @@ class Files:
         os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
         folder = self.sys.open(path, FOLDER)
         try:
-            # The nanoseconds keep two of one second apart, and their order.
-            date = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f".{time.time_ns() % 10**9:09d}Z"
-            self.create(folder, f"{prefix}-{date}", data)
+            now = time.time_ns()
+            name = f"{prefix}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now // 10**9))}.{now % 10**9:09d}Z"
+            if (last := max(kept(folder, prefix), default="")) >= name:
+                name = f"{last}+"  # the clock was set back; what is written last is the newest all the same
+            self.create(folder, name, data)
             self.sys.fsync(folder)
             for old in kept(folder, prefix)[:-KEEP]:
                 self.sys.unlink(old, dir_fd=folder)
-            return f"{path}/{prefix}-{date}"
+            return f"{path}/{name}"
         finally:
             os.close(folder)
 

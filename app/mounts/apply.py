@@ -6,6 +6,7 @@ way back looks at the table of mounts first, so that it also fits a step that wa
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -14,12 +15,13 @@ import msgspec
 
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, internal_error
 from app.helper.errors import Refusal
 from app.helper.options import load
 from app.mounts.busy import stop_own
 from app.mounts.change import ApplyEvent, ApplyReport, Step
-from app.mounts.effective import compare, differences, effective_values
+from app.mounts.effective import compare, differences
+from app.mounts.farewell import let_client_go
 from app.mounts.model import Active, Configured, Mount, MountReport
 from app.mounts.option_changes import asked_before, remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
@@ -41,9 +43,6 @@ _UDEV_S = 0.3
 _BACK_S = 60.0
 #: Programs that end, and what they leave to be cleared up, have this long, seconds.
 STOP_S = 20.0
-#: The kernel's client goes in well under a second; who waits longer for it is told by the check.
-_FAREWELL_S = 3.0
-_FAREWELL_POLL_S = 0.05
 
 
 class Apply:
@@ -97,6 +96,7 @@ class Apply:
                 self._do(found, step)
             report = self._report(found)
         except BaseException as error:
+            self._emit = _if_it_can(self._emit)
             self._say(self._index, plan.steps[self._index].kind, "failed", _text(error))
             raise self._told(error, self._go_back()) from error
         return ApplyReport(
@@ -188,7 +188,7 @@ class Apply:
         point = self._args.mount_point
         self._back.append(("mount", self._index, lambda: self._unmount_back(point)))
         if found.old is not None and found.old.active is not None:
-            self._let_client_go(found.old.active)
+            let_client_go(found.old.active, self._around)
         self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
         return ""
 
@@ -228,13 +228,13 @@ class Apply:
         return " ".join(told)
 
     def _wait_for_yes(self, _found: Situation) -> str:
-        self._token.on_cancel(self._answered.set)
         end = time.monotonic() + self._args.keep_s
-        while (left := end - time.monotonic()) > 0:
-            self._emit(ApplyEvent(step=self._index, kind="keep", state="begun", keep_s=left))
-            if self._answered.wait(min(_POLL_S, left)):
-                self._token.check()
-                return "The change stays."
+        with self._token.on_cancel(self._answered.set):
+            while (left := end - time.monotonic()) > 0:
+                self._emit(ApplyEvent(step=self._index, kind="keep", state="begun", keep_s=left))
+                if self._answered.wait(min(_POLL_S, left)):
+                    self._token.check()
+                    return "The change stays."
         raise CancelledError("Nobody said that the change is to stay.")
 
     def _report(self, found: Situation) -> MountReport | None:
@@ -254,9 +254,12 @@ class Apply:
         for kind, index, undo in reversed(self._back):
             try:
                 undo()
-            except AppError as error:
-                problems.append(error.message)
-                self._say(index, "revert", "failed", error.message)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are still to be undone
+                if isinstance(error, AppError):
+                    problems.append(error.message)
+                else:
+                    problems.append(f"The step “{kind}” could not be undone: {error}.")
+                self._say(index, "revert", "failed", problems[-1])
             else:
                 self._say(index, "revert", "done", _UNDONE[kind])
         return problems
@@ -289,7 +292,7 @@ class Apply:
         row = self._row(point)
         if old is None or (row is not None and row.active is not None):
             return
-        self._let_client_go(old)
+        let_client_go(old, self._around)
         try:
             self._hands.mount(old.share, point, _before(found), _BACK_S, CancelToken())
             if old.read_ahead_kb is not None and self._active(point).read_ahead_kb != old.read_ahead_kb:
@@ -321,7 +324,9 @@ class Apply:
     def _told(self, error: BaseException, problems: list[str]) -> BaseException:
         """Return the failure with what became of the way back."""
         if not isinstance(error, AppError):
-            return error
+            if not problems:
+                return error
+            error = internal_error(error)
         if problems:
             state = "Not everything is as it was: " + " ".join(problems)
         else:
@@ -331,17 +336,6 @@ class Apply:
         if isinstance(error, CancelledError):
             return CancelledError(message)
         return AppError(error.kind, message, hint=hint, detail=error.detail)
-
-    def _let_client_go(self, old: Active) -> None:
-        """Wait a moment for the connections of a mount that is gone, unless another mount needs them."""
-        values = effective_values(old)
-        address, version = values.get("addr", ""), values.get("vers", "")
-        end = time.monotonic() + _FAREWELL_S
-        while time.monotonic() < end and self._around.has_client(address, version):
-            others = [row.active for row in self._around.table().mounts if row.active is not None]
-            if any(effective_values(other).get("addr") == address for other in others):
-                return
-            threading.Event().wait(_FAREWELL_POLL_S)
 
     # What is there now.
 
@@ -365,6 +359,16 @@ _UNDONE = {
     "mount": "The new mount is gone.",
     "tune": "The read-ahead is as it was.",
 }
+
+
+def _if_it_can(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], None]:
+    """Return what tells an event, or not: nothing untold may stop the way back."""
+
+    def tell(event: ApplyEvent) -> None:
+        with contextlib.suppress(Exception):
+            emit(event)
+
+    return tell
 
 
 def _refuse(found: Situation) -> None:

@@ -1,8 +1,6 @@
 """What mount.nfs said, in words for a person: what happened, the likely cause, what to do.
 
-The texts are those of nfs-utils 2.5 to 2.9 in the C locale (utils/mount/error.c, stropts.c, network.c,
-network/resolve) and of strerror(3). Almost every failure has exit code 32, so the text decides. From
-2.6.3 on more words follow (" for /mnt/x"), so only the beginning of a message is looked for.
+Almost every failure of mount.nfs has exit code 32, so the text decides; app/mounts/causes.py has the texts.
 """
 
 from __future__ import annotations
@@ -11,6 +9,21 @@ import re
 from dataclasses import dataclass
 
 from app.errors import AppError, ErrorKind
+from app.mounts.causes import (
+    DENIED_SECURITY,
+    KERBEROS,
+    LOW_PORT,
+    MOUNT_RULES,
+    NO_RDMA,
+    ONLY_V3,
+    SILENT,
+    UNFINISHED,
+    UNKNOWN,
+    Cause,
+)
+
+#: What the sentences of a cause may name.
+_FIELDS = ("share", "server", "export", "mount_point", "version", "security")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +86,12 @@ def server_of(share: str) -> str:
 
 def diagnose_mount(attempt: MountAttempt) -> AppError:
     """Return the failure of a mount as an error for a person; the raw text is its detail."""
-    for pattern, cause in _MOUNT_RULES:
+    for pattern, cause in MOUNT_RULES:
         if re.search(pattern, attempt.text):
-            return (_special(pattern, attempt) or cause).error(attempt)
+            return _error(_special(pattern, attempt) or cause, attempt)
     if attempt.timed_out:
-        return (_UNFINISHED if attempt.server_answers else _SILENT).error(attempt)
-    return _UNKNOWN.error(attempt)
+        return _error(UNFINISHED if attempt.server_answers else SILENT, attempt)
+    return _error(UNKNOWN, attempt)
 
 
 def diagnose_unmount(mount_point: str, text: str, exit_code: int | None) -> AppError:
@@ -127,315 +140,27 @@ def diagnose_unmount(mount_point: str, text: str, exit_code: int | None) -> AppE
     )
 
 
-def _detail(attempt: MountAttempt) -> str:
+def _error(cause: Cause, attempt: MountAttempt) -> AppError:
+    fields = {name: getattr(attempt, name) for name in _FIELDS}
     end = "ended by the deadline" if attempt.timed_out else f"exit code {attempt.exit_code}"
-    return f"{attempt.text.strip()}\n({end})".strip()
+    return AppError(
+        cause.kind,
+        cause.message.format(**fields),
+        hint=cause.hint.format(**fields),
+        detail=f"{attempt.text.strip()}\n({end})".strip(),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    """What a text means; ``{server}``, ``{export}``… in the sentences are fields of the attempt."""
-
-    kind: ErrorKind
-    message: str
-    hint: str
-
-    def error(self, attempt: MountAttempt) -> AppError:
-        fields = {name: getattr(attempt, name) for name in _FIELDS}
-        return AppError(
-            self.kind, self.message.format(**fields), hint=self.hint.format(**fields), detail=_detail(attempt)
-        )
-
-
-_FIELDS = ("share", "server", "export", "mount_point", "version", "security")
-
-_SILENT = _Cause(
-    ErrorKind.SERVER_SILENT,
-    "The server “{server}” did not answer in time. It is switched off, or a firewall drops the packets.",
-    "Check that it is up (ping {server}) and that TCP port 2049 is open between it and this computer.",
-)
-_UNFINISHED = _Cause(
-    ErrorKind.SERVER_SILENT,
-    "The server “{server}” accepts connections, but the mount was not complete in time.",
-    "It may have just started (then it waits up to 90 seconds for its former clients), or be overloaded. "
-    "Try again with a longer time limit.",
-)
-_UNKNOWN = _Cause(
-    ErrorKind.MOUNT_FAILED,
-    "“{share}” could not be mounted, for a reason that this program does not know.",
-    "The details have the text of mount.nfs; the kernel's log (dmesg) may say more.",
-)
-_KERBEROS = _Cause(
-    ErrorKind.OPTION_REJECTED,
-    "The kernel refused the options. With sec={security} this usually means that Kerberos is not set up "
-    "here: rpc.gssd does not run, or there is no keytab.",
-    "Check /etc/krb5.keytab and start rpc-gssd (systemctl start rpc-gssd).",
-)
-_ONLY_V3 = _Cause(
-    ErrorKind.OPTION_REJECTED,
-    "The options mountproto, mountport and mountvers exist for NFS version 3 only.",
-    "Remove them, or choose version 3.",
-)
-_NO_RDMA = _Cause(
-    ErrorKind.UNAVAILABLE,
-    "This computer has no RDMA device that works, or its kernel module is not loaded.",
-    "Use proto=tcp, or load the module (modprobe xprtrdma).",
-)
-_LOW_PORT = _Cause(
-    ErrorKind.ACCESS_DENIED,
-    "The server “{server}” does not permit this mount: with noresvport the requests come from ports above "
-    "1023, which the export does not take.",
-    "Remove noresvport, or give the export the option insecure on the server.",
-)
-_DENIED = _Cause(
-    ErrorKind.ACCESS_DENIED,
-    "The server “{server}” refused the export “{export}”. Most likely it is not exported to this computer, "
-    "or the path does not exist there.",
-    "On the server compare exportfs -v with this computer's address; showmount -e {server} lists what it "
-    "exports for version 3.",
-)
-_DENIED_SECURITY = _Cause(
-    ErrorKind.ACCESS_DENIED,
-    "The server “{server}” refused the export “{export}”. It is not exported to this computer, the path does "
-    "not exist there, or the export does not allow sec={security}.",
-    "On the server compare exportfs -v with this computer's address and with sec={security}.",
-)
-
-#: In order: the special before the general. mount.nfs may print several lines; the rule that comes first
-#: here wins, not the line that comes first there.
-_MOUNT_RULES: tuple[tuple[str, _Cause], ...] = (
-    (
-        r"not in 'host:dir' format",
-        _Cause(
-            ErrorKind.SHARE_INVALID,
-            "“{share}” is not an NFS share of the form server:/export.",
-            "Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
-        ),
-    ),
-    (
-        r"Address family for hostname not supported",
-        _Cause(
-            ErrorKind.OPTION_REJECTED,
-            "The address of “{server}” does not fit the protocol asked for.",
-            "Use proto=tcp6 with an IPv6 address and proto=tcp with an IPv4 address, or leave proto out.",
-        ),
-    ),
-    (
-        r"Temporary failure in name resolution",
-        _Cause(
-            ErrorKind.SERVER_UNKNOWN,
-            "The name service did not answer when “{server}” was looked up.",
-            "Check the network and the name servers, or use the server's address.",
-        ),
-    ),
-    (
-        r"Failed to resolve server|Name or service not known|No address associated",
-        _Cause(
-            ErrorKind.SERVER_UNKNOWN,
-            "The server name “{server}” is not known: it does not resolve to an address.",
-            "Check the spelling and the name service (getent hosts NAME), or use the server's address.",
-        ),
-    ),
-    (
-        r"bad option; for several filesystems|mount\.nfs.*: (command )?not found",
-        _Cause(
-            ErrorKind.MOUNT_NFS_MISSING,
-            "This computer cannot mount NFS: the program mount.nfs is not installed.",
-            "Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
-        ),
-    ),
-    (
-        r"multiple version options not permitted|parsing error on '(nfs)?vers=' option",
-        _Cause(
-            ErrorKind.OPTION_INVALID,
-            "The NFS version is given twice, or is not a version.",
-            "Give one of vers=3, vers=4.0, vers=4.1 or vers=4.2.",
-        ),
-    ),
-    (
-        r"rpc\.statd is not running",
-        _Cause(
-            ErrorKind.MOUNT_FAILED,
-            "File locking of NFS version 3 needs the service rpc.statd, which does not run on this computer.",
-            "Start it (systemctl start rpc-statd), choose version 4, or keep locks local with nolock.",
-        ),
-    ),
-    (
-        r"RPC Error: Unknown protocol",
-        _Cause(
-            ErrorKind.OPTION_REJECTED,
-            "The protocol in mountproto= cannot be used to ask the server's mount service.",
-            "Use mountproto=tcp, or leave it out.",
-        ),
-    ),
-    (
-        r"requested NFS version or transport protocol is not supported",
-        _Cause(
-            ErrorKind.VERSION_UNSUPPORTED,
-            "The server “{server}” does not offer this NFS version or transport: it is not registered there, "
-            "or the kernel here was built without it (NFS over UDP often is).",
-            "Use proto=tcp and version 4.2 or 3. For version 3 the server needs rpcbind and mountd.",
-        ),
-    ),
-    (r"access denied by server|reason given by server: Permission denied", _DENIED),
-    (
-        r"reason given by server: (No such file or directory|Not a directory)",
-        _Cause(
-            ErrorKind.EXPORT_MISSING,
-            "The server “{server}” has no export “{export}” for this computer. With NFS version 4 the server "
-            "also hides in this way what this computer may not use.",
-            "Check the path: with version 4 it starts at the server's root of exports (fsid=0). On the "
-            "server, exportfs -v shows the exports and who may use them.",
-        ),
-    ),
-    (
-        r"mount point .* does not exist",
-        _Cause(
-            ErrorKind.MOUNT_POINT_MISSING,
-            "The mount point “{mount_point}” does not exist.",
-            "Make the directory first, or choose another one.",
-        ),
-    ),
-    (
-        r"mount spec .* or point .* is not a directory",
-        _Cause(
-            ErrorKind.EXPORT_MISSING,
-            "“{export}” on the server “{server}” is not a directory.",
-            "Mount the directory that contains it.",
-        ),
-    ),
-    (
-        r"mount point .* is not a directory",
-        _Cause(
-            ErrorKind.MOUNT_POINT_IS_FILE,
-            "The mount point “{mount_point}” is not a directory.",
-            "Choose a directory, or a name that does not exist yet.",
-        ),
-    ),
-    (
-        r"an incorrect mount option was specified|Invalid argument",
-        _Cause(
-            ErrorKind.OPTION_REJECTED,
-            "The kernel refused the options: one is unknown, out of range, or does not fit the version.",
-            "Remove options until it mounts, the last changed first. The kernel's log (dmesg) may name the "
-            "option.",
-        ),
-    ),
-    (
-        r"is busy or already mounted|device is busy|Device or resource busy",
-        _Cause(
-            ErrorKind.MOUNT_POINT_BUSY,
-            "“{mount_point}” is in use, or the share is mounted already with conflicting options.",
-            "Unmount the other mount first, or give both the same options.",
-        ),
-    ),
-    (
-        r"Protocol not supported|Program not registered|Program/version mismatch",
-        _Cause(
-            ErrorKind.VERSION_UNSUPPORTED,
-            "The server “{server}” does not speak the NFS version asked for.",
-            "Choose another version, or leave it out so that the best common one is found.",
-        ),
-    ),
-    (
-        r"Connection refused",
-        _Cause(
-            ErrorKind.SERVER_REFUSED,
-            "The server “{server}” is up but refused the connection: no NFS service listens there.",
-            "Start the NFS server on it (systemctl start nfs-server), check the option port= and its "
-            "firewall. For version 3 rpcbind must run too.",
-        ),
-    ),
-    (
-        r"No route to host|Network is unreachable|Host is down|Network is down",
-        _Cause(
-            ErrorKind.SERVER_SILENT,
-            "The server “{server}” cannot be reached: there is no way to it through the network.",
-            "Check the cable or the wireless network, the VPN, and the server's address.",
-        ),
-    ),
-    # EAI_AGAIN and EAGAIN have this text alike; with a name that does not resolve, or a connection.
-    (r"timed out|Resource temporarily unavailable", _SILENT),
-    (
-        r"not installed setuid|failed to apply fstab options|must be (root|superuser)",
-        _Cause(
-            ErrorKind.NOT_AUTHORIZED,
-            "Only the administrator may make this mount.",
-            "Run the program as root, or install the helper with “./run install-helper”.",
-        ),
-    ),
-    (
-        r"Operation not permitted",
-        _Cause(
-            ErrorKind.ACCESS_DENIED,
-            "The server “{server}” does not permit this mount. Often address translation is in between and "
-            "the export takes requests from ports below 1024 only, or the security flavour is not offered.",
-            "Give the export the option insecure on the server, or choose another sec=.",
-        ),
-    ),
-    (r"Permission denied", _DENIED),
-    (
-        r"No such device|unknown filesystem type",
-        _Cause(
-            ErrorKind.UNAVAILABLE,
-            "The kernel of this computer has no NFS client.",
-            "Load the module (modprobe nfs), or install a kernel that has it.",
-        ),
-    ),
-    (
-        r"No such process",
-        _Cause(
-            ErrorKind.OPTION_REJECTED,
-            "The encryption asked for with xprtsec= needs the service tlshd, which does not run here.",
-            "Install ktls-utils and start tlshd, or use xprtsec=none.",
-        ),
-    ),
-    (
-        r"Required key not available|Key (has expired|was rejected)",
-        _Cause(
-            ErrorKind.ACCESS_DENIED,
-            "A key or certificate that this mount needs is missing or expired.",
-            "For Kerberos check the keytab and the clocks of both computers; for TLS check the certificate.",
-        ),
-    ),
-    (
-        r"Stale file handle",
-        _Cause(
-            ErrorKind.EXPORT_MISSING,
-            "The server “{server}” no longer knows “{export}”: the directory was replaced or withdrawn.",
-            "Have it exported again on the server (exportfs -ra), then try again.",
-        ),
-    ),
-    (
-        r"No such file or directory",
-        _Cause(
-            ErrorKind.EXPORT_MISSING,
-            "“{export}” does not exist on the server “{server}”.",
-            "Check the path. On the server, exportfs -v shows the exports.",
-        ),
-    ),
-    (
-        r"Input/output error|mount system call failed|Connection reset",
-        _Cause(
-            ErrorKind.IO,
-            "The exchange with the server “{server}” failed while mounting.",
-            "Often what listens on that port is no NFS server, or the version does not exist. Check port= "
-            "and vers=, and the server's log.",
-        ),
-    ),
-)
-
-
-def _special(pattern: str, attempt: MountAttempt) -> _Cause | None:
+def _special(pattern: str, attempt: MountAttempt) -> Cause | None:
     """Return the better cause that the options suggest for a text, if any."""
     if "incorrect mount option" in pattern and attempt.security.startswith("krb5"):
-        return _KERBEROS
+        return KERBEROS
     if pattern.startswith("Protocol not supported") and attempt.version.startswith("4"):
-        return _ONLY_V3 if any(word.startswith("mount") for word in attempt.options) else None
+        return ONLY_V3 if any(word.startswith("mount") for word in attempt.options) else None
     if pattern.startswith("No such device") and any("rdma" in word for word in attempt.options):
-        return _NO_RDMA
+        return NO_RDMA
     if pattern.startswith(("access denied", "Permission denied", "Operation not permitted")):
         if "noresvport" in attempt.options:
-            return _LOW_PORT
-        return _DENIED_SECURITY if attempt.security else None
-    return _UNFINISHED if pattern.startswith("timed out") and attempt.server_answers else None
+            return LOW_PORT
+        return DENIED_SECURITY if attempt.security else None
+    return UNFINISHED if pattern.startswith("timed out") and attempt.server_answers else None

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.errors import printable
 from app.mounts import autofs, fstab, mountinfo, units, utab
 from app.mounts.effective import differences
 from app.mounts.model import Active, Configured, Mount, MountTable, State
@@ -170,8 +171,3 @@ def read_ahead_kb(device: str, root: str = "/") -> int | None:
 def plain_path(path: str) -> str:
     """Return an absolute path without doubled slashes, "." and a slash at its end; links are not followed."""
     return posixpath.normpath("/" + path.lstrip("/")) if path.startswith("/") else path
-
-
-def printable(text: str) -> str:
-    r"""Return a text that can be shown and sent: bytes that are not UTF-8 become ``\xNN``."""
-    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")

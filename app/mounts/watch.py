@@ -49,26 +49,26 @@ def watch_table(
     mountinfo = os.open(Path(root, "proc/self/mountinfo"), os.O_RDONLY | os.O_CLOEXEC)
     woken = _Wake(wake_write)
     try:
-        token.on_cancel(woken)
-        poll = select.poll()
-        # mountinfo is always readable: only its priority event says that something changed.
-        poll.register(mountinfo, select.POLLPRI | select.POLLERR)
-        poll.register(wake_read, select.POLLIN)
-        last: MountTable | None = None
-        seen: object = None
-        changed = True
-        while True:
-            token.check()
-            signatures = _signatures(root)
-            if changed or signatures != seen:
-                seen = signatures
-                table = read_table(root)
-                if table != last:
-                    last = table
-                    emit(table)
-            changed = bool(poll.poll(interval_s * 1000))
-            if changed:
-                token.wait(_SETTLE_S)
+        with token.on_cancel(woken):
+            poll = select.poll()
+            # mountinfo is always readable: only its priority event says that something changed.
+            poll.register(mountinfo, select.POLLPRI | select.POLLERR)
+            poll.register(wake_read, select.POLLIN)
+            last: MountTable | None = None
+            seen: object = None
+            changed = True
+            while True:
+                token.check()
+                signatures = _signatures(root)
+                if changed or signatures != seen:
+                    seen = signatures
+                    table = read_table(root)
+                    if table != last:
+                        last = table
+                        emit(table)
+                changed = bool(poll.poll(interval_s * 1000))
+                if changed:
+                    token.wait(_SETTLE_S)
     finally:
         woken.close()
         os.close(wake_read)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from resources.decoding import converted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -279,7 +281,7 @@ def _parse_xprt(text: str) -> Iterator[Xprt]:
     numbers = _numbers(" ".join(words[1:]))
     names = _XPRT_FIELDS.get(words[0], ())
     fields = {name: number for name, number in zip_longest(names, numbers[: len(names)]) if number}
-    yield msgspec.convert({"kind": words[0], "numbers": numbers, **fields}, Xprt)
+    yield converted({"kind": words[0], "numbers": numbers, **fields}, Xprt)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

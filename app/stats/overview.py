@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.agent.protocol import MountSpeed, SpeedsSample
+from app.errors import printable
+from app.stats.model import MountSpeed, SpeedsSample
 from app.stats.mountstats import unescape
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def speeds(before: dict[bytes, Glance], now: dict[bytes, Glance], elapsed_s: flo
         read, written, calls, rtt_ms, timeouts = (b - a for a, b in zip(old[1:], new[1:], strict=True))
         if min(read, written, calls, rtt_ms, timeouts) < 0:  # it began anew, or the text was damaged
             continue
-        found[unescape(os.fsdecode(point))] = MountSpeed(
+        found[printable(unescape(os.fsdecode(point)))] = MountSpeed(
             read_bytes_per_s=read / elapsed_s,
             write_bytes_per_s=written / elapsed_s,
             transfers_per_s=calls / elapsed_s,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
+from app.stats.model import ConnectionRate, OperationRate, StatsSample
 from app.stats.mountstats import OpCounters
 from app.stats.totals import restarted, totals
 

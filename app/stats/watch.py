@@ -19,8 +19,8 @@ from app.stats.tcp_info import RetransCounter, SockDiag
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.agent.protocol import StatsSample
     from app.mounts.mountinfo import MountRow
+    from app.stats.model import StatsSample
     from app.stats.mountstats import MountStats
     from app.tasks import CancelToken
 

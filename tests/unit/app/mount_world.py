@@ -38,6 +38,47 @@ FSTAB = b"# head\nnas:/a\t/mnt/a   nfs vers=4.2,x-gvfs-show 0 0\n\xff broken"
 HOLDER = {"pid": 1, "uid": 0, "command": "init", "use": "open file", "user": "root"}
 
 
+def ask(**changes: Any) -> ApplyArgs:
+    return ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes})
+
+
+#: Whether it is mounted before, what is asked for, and the verbs of the helper that it takes.
+CLASSES: dict[str, tuple[bool, ApplyArgs, list[str]]] = {
+    "new": (False, ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2"), ["try", "mount"]),
+    "new-kept": (
+        False,
+        ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2,nofail,nosuid,nodev", keeper="fstab",
+            read_ahead_kb=1024),
+        ["try", "add", "mount", "tune"],
+    ),
+    "kept-only": (False, ask(options="vers=4.1,_netdev", keeper="fstab", mount=False), ["change"]),
+    "live": (True, ask(options="vers=4.2", read_ahead_kb=4096), ["tune"]),
+    "remount": (True, ask(options="vers=4.2,ro,noexec", keeper="fstab"), ["change", "remount"]),
+    "mount": (
+        True,
+        ask(options="vers=4.2,nconnect=4", keeper="fstab"),
+        ["try", "change", "unmount", "mount", "tune"],
+    ),
+    "mount-tuned": (True, ask(options="vers=4.1", read_ahead_kb=64), ["try", "unmount", "mount", "tune"]),
+    "moved": (
+        True,
+        ask(mount_point="/mnt/z", options="vers=4.2", replaces=POINT, keeper="fstab"),
+        ["try", "change", "unmount", "mount", "tune"],
+    ),
+    "units": (
+        False,
+        ask(options="vers=4.2,nofail,nosuid,nodev", keeper="systemd"),
+        ["try", "unit-write", "mount"],
+    ),
+    "units-live": (
+        True,
+        ask(options="vers=4.1,x-systemd.automount,x-systemd.idle-timeout=60", keeper="systemd"),
+        ["try", "unit-write", "unmount", "mount", "tune"],
+    ),
+    "other-share": (True, ask(share="nas:/other", options="vers=4.2"), ["try", "unmount", "mount", "tune"]),
+}  # fmt: skip
+
+
 class Waits:
     cancelled = False
 

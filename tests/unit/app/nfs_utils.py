@@ -23,7 +23,7 @@ from app.stats.mountstats import parse
 from app.stats.rates import RateMeter
 
 if TYPE_CHECKING:
-    from app.agent.protocol import OperationRate
+    from app.stats.model import OperationRate
 
 _OPERATIONS = ("READ", "WRITE")
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.agent.client import AgentClient
+from app.agent.hosts import InProcess
 from app.agent.protocol import (
     MAX_LINE,
     RESERVED_VERBS,
@@ -19,15 +20,16 @@ from app.agent.protocol import (
     Empty,
     HelloResult,
     ListArgs,
-    StatsSample,
+    MountArgs,
     UnmountArgs,
-    WatchArgs,
     from_body,
     to_body,
 )
 from app.agent.server import AgentServer, Context
 from app.errors import AppError, ErrorKind
 from app.mounts.model import MountTable
+from app.stats.model import StatsSample, WatchArgs
+from app.tasks import run_in_thread
 
 SAMPLE = StatsSample(
     t_s=0.0,
@@ -61,11 +63,23 @@ def crash(_args: ListArgs, _context: Context) -> MountTable:
     raise RuntimeError("seven")
 
 
+def name_odd_bytes(_args: object, _context: Context) -> None:
+    raise AppError(
+        ErrorKind.IO, "/mnt/caf\udce9 failed.", hint="Look at caf\udce9.", detail="caf\udce9: busy"
+    )
+
+
+def name_half_a_character(_args: object, _context: Context) -> None:
+    raise AppError(ErrorKind.IO, "\ud800")
+
+
 HANDLERS: dict[str, Callable[[Any, Context], Any]] = {
     "hello": hello,
     "stats.watch": watch,
     "mounts.unmount": refuse,
     "mounts.list": crash,
+    "tunables.get": name_odd_bytes,
+    "discover.forget": name_half_a_character,
 }
 
 
@@ -159,6 +173,46 @@ def test_an_endless_line_is_refused_whole(monkeypatch: pytest.MonkeyPatch, wire:
     assert MAX_LINE > 2**20
 
 
+@pytest.mark.parametrize(
+    ("head", "number"),
+    [
+        (b'{"id":7,"verb":"experiment.run","args":{', 7),
+        (b' { "id" : 8 , "verb":"', 8),
+        (b'{"verb":"hello","id":9,"args":{', None),
+        (b'{"id":1.5,"verb":"', None),
+        (b'{"id":' + b"9" * 40 + b',"verb":"', None),
+    ],
+)
+def test_a_request_that_is_too_long_is_answered_to_its_caller(
+    monkeypatch: pytest.MonkeyPatch, wire: Wire, head: bytes, number: int | None
+) -> None:
+    monkeypatch.setattr("app.agent.server.MAX_LINE", 100)
+    answer = wire.ask(head + b"x" * 1000)
+    assert (answer["id"], answer["error"]["kind"]) == (number, "protocol")
+
+
+def test_the_caller_of_a_request_that_is_too_long_is_told(
+    monkeypatch: pytest.MonkeyPatch, client: AgentClient
+) -> None:
+    monkeypatch.setattr("app.agent.server.MAX_LINE", 1000)
+    with pytest.raises(AppError, match="too long"):
+        client.submit("mounts.unmount", UnmountArgs(mount_point="/" + "x" * 2000)).result(10)
+    assert client.submit("hello").result(10) == HELLO
+
+
+def test_a_request_that_cannot_begin_does_not_end_the_agent(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse_thread(_name: str, _work: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr("app.agent.server.run_in_thread", refuse_thread)
+        assert "can't start new thread" in wire.ask(b'{"id":1,"verb":"hello"}')["error"]["message"]
+    assert wire.ask(b'{"id":1,"verb":"hello"}')["ok"]["host"] == "h"
+    caplog.clear()
+
+
 def test_reserved_verbs_have_their_place(wire: Wire) -> None:
     for verb in RESERVED_VERBS:
         answer = wire.ask(json.dumps({"id": 1, "verb": verb}).encode())
@@ -197,6 +251,35 @@ def test_result_events_error_and_bug_reach_the_caller(client: AgentClient) -> No
     assert (busy.value.kind, busy.value.hint, busy.value.detail) == (ErrorKind.BUSY, "Close it.", "raw")
 
 
+class InThisProcess:
+    """The handlers above as services, to be asked without pipes."""
+
+    def handlers(self) -> dict[str, Callable[[Any, Context], Any]]:
+        return HANDLERS
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+@pytest.mark.parametrize("piped", [True, False])
+def test_a_listener_that_fails_ends_its_request_alone(client: AgentClient, *, piped: bool) -> None:
+    services: Any = InThisProcess()
+    host = client if piped else InProcess(services)
+    heard: list[StatsSample] = []
+
+    def listen(sample: StatsSample) -> None:
+        heard.append(sample)
+        raise BrokenPipeError("head has gone")
+
+    watched = host.submit("stats.watch", WatchArgs(mount_point="/m"), listen)
+    with pytest.raises(BrokenPipeError, match="head has gone"):
+        watched.result(10)
+    assert heard == [SAMPLE]
+    assert host.submit("hello").result(10) == HELLO
+    if not piped:
+        host.close()
+
+
 def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(AppError) as bug:
         client.submit("mounts.list", ListArgs()).result(10)
@@ -204,6 +287,16 @@ def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.Lo
     assert "RuntimeError: seven" in bug.value.detail
     assert bug.value.exit_code == 70
     caplog.clear()
+
+
+def test_an_error_is_answered_whatever_is_in_its_texts(client: AgentClient) -> None:
+    with pytest.raises(AppError) as told:
+        client.submit("tunables.get").result(10)
+    texts = (told.value.message, told.value.hint, told.value.detail)
+    assert texts == ("/mnt/caf\\xe9 failed.", "Look at caf\\xe9.", "caf\\xe9: busy")
+    with pytest.raises(AppError) as half:
+        client.submit("discover.forget").result(10)
+    assert half.value.message == "\\ud800"
 
 
 def test_closing_fails_what_runs_and_later_requests(client: AgentClient) -> None:
@@ -234,6 +327,105 @@ def test_noise_on_the_line_is_passed_over() -> None:
     assert client.join(10)
     reader.close()
     os.close(sink_read)
+
+
+@pytest.mark.parametrize("event", [b'{"t_s":null}', b'"\xff"', b'{"t_s":"\xff"}', b"[" * 100_000])
+def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> None:
+    read, write = os.pipe()
+    sink_read, sink_write = os.pipe()
+    reader, sink = os.fdopen(read, "rb"), os.fdopen(sink_read, "rb")
+    client = AgentClient(reader, os.fdopen(sink_write, "wb", buffering=0))
+    watched = client.submit("stats.watch", WatchArgs(mount_point="/m"), lambda _event: None)
+    if event.startswith(b"["):  # not even a line of the protocol: it is passed over
+        os.write(write, event + b"\n" + b'{"id":1,"event":{}}\n')
+    else:
+        os.write(write, b'{"id":1,"event":' + event + b"}\n")
+    with pytest.raises(AppError, match="could not be read"):
+        watched.result(10)
+    os.write(write, b'{"id":1,"event":{}}\n{"id":1,"error":{"kind":"cancelled","message":"Cancelled."}}\n')
+    other = client.submit("hello")
+    asked = [json.loads(sink.readline()) for _ in range(3)]
+    assert [one["verb"] for one in asked] == ["stats.watch", "cancel", "hello"]
+    assert asked[1]["args"] == {"id": 1}
+    os.write(write, b'{"id":%d,"ok":' % other.id + msgspec.json.encode(HELLO) + b"}\n")
+    assert other.result(10) == HELLO
+    client.close()
+    os.close(write)
+    assert client.join(10)
+    reader.close()
+    sink.close()
+
+
+class SlowLine:
+    """The input of an agent that takes nothing before it is let."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.taken = b""
+        self.closed_after = b""
+
+    def write(self, data: memoryview, /) -> int:
+        assert self.open.wait(20)
+        self.taken += data[:1000]
+        return min(len(data), 1000)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        self.closed_after = self.taken
+
+
+def test_a_request_is_not_waited_for_while_it_is_written() -> None:
+    read, write = os.pipe()
+    reader, line = os.fdopen(read, "rb"), SlowLine()
+    client = AgentClient(reader, line)
+    call = client.submit("mounts.mount", MountArgs(share="nas:/x", mount_point="/m", options="x" * 100_000))
+    call.cancel()
+    last = client.submit("hello")
+    assert line.taken == b""
+    assert not last.future.done()
+    closing = run_in_thread("closing", client.close)
+    line.open.set()
+    closing.result(20)
+    asked = [json.loads(one)["verb"] for one in line.closed_after.splitlines()]
+    assert asked == ["mounts.mount", "cancel", "hello"]
+    for one in (call, last):
+        with pytest.raises(AppError, match="agent ended"):
+            one.result(10)
+    os.close(write)
+    assert client.join(10)
+    reader.close()
+
+
+def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.agent.client._LAST_WORDS_S", 0.1)
+    read, write = os.pipe()
+    sink_read, sink_write = os.pipe()
+    reader = os.fdopen(read, "rb")
+    client = AgentClient(reader, os.fdopen(sink_write, "wb", buffering=0))
+    stuck = client.submit("mounts.mount", MountArgs(share="nas:/x", mount_point="/m", options="x" * 10**6))
+    client.close()
+    with pytest.raises(AppError, match="agent ended"):
+        stuck.result(10)
+    os.close(sink_read)
+    os.close(write)
+    assert client.join(10)
+    reader.close()
+
+
+def test_a_name_that_is_not_utf8_fails_its_request_alone(client: AgentClient) -> None:
+    with pytest.raises(AppError, match="not UTF-8"):
+        client.submit("stats.watch", WatchArgs(mount_point="/mnt/caf\udce9")).result(10)
+    assert client.submit("hello").result(10) == HELLO
+
+
+def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentClient) -> None:
+    watched = client.submit("stats.watch", WatchArgs(mount_point="/m"))
+    client._writer.close()
+    for dead in (client.submit("hello"), watched):
+        with pytest.raises(AppError, match="agent ended"):
+            dead.result(10)
 
 
 @given(st.sampled_from(ErrorKind), st.text(), st.text(), st.text())

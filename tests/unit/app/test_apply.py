@@ -1,71 +1,21 @@
 """A change of a mount: all of it, or everything as it was, whatever fails and whenever it is cancelled."""
 
-import os
-import threading
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
-from mount_world import FSTAB, POINT, SHARE, World
+from mount_world import CLASSES, FSTAB, POINT, SHARE, World, ask
 
-from app.agent.client import AgentClient
-from app.agent.protocol import Empty
-from app.agent.server import AgentServer, Context
+from app.agent.hosts import InProcess
+from app.agent.server import Context
 from app.errors import AppError, ErrorKind
-from app.helper import fstab_writer
-from app.mounts import apply as apply_module
 from app.mounts.apply import Apply
-from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs
-from app.tasks import run_in_thread
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport
+from app.tasks import CancelToken
 
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_module, "_UDEV_S", 0.0)
-    monkeypatch.setattr(apply_module, "_POLL_S", 0.01)
-    monkeypatch.setattr(fstab_writer, "_FINDMNT", ())  # its own tests run it
-
-
-def ask(**changes: Any) -> ApplyArgs:
-    return ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes})
-
-
-#: Whether it is mounted before, what is asked for, and the verbs of the helper that it takes.
-CLASSES: dict[str, tuple[bool, ApplyArgs, list[str]]] = {
-    "new": (False, ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2"), ["try", "mount"]),
-    "new-kept": (
-        False,
-        ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2,nofail,nosuid,nodev", keeper="fstab",
-            read_ahead_kb=1024),
-        ["try", "add", "mount", "tune"],
-    ),
-    "kept-only": (False, ask(options="vers=4.1,_netdev", keeper="fstab", mount=False), ["change"]),
-    "live": (True, ask(options="vers=4.2", read_ahead_kb=4096), ["tune"]),
-    "remount": (True, ask(options="vers=4.2,ro,noexec", keeper="fstab"), ["change", "remount"]),
-    "mount": (
-        True,
-        ask(options="vers=4.2,nconnect=4", keeper="fstab"),
-        ["try", "change", "unmount", "mount", "tune"],
-    ),
-    "mount-tuned": (True, ask(options="vers=4.1", read_ahead_kb=64), ["try", "unmount", "mount", "tune"]),
-    "moved": (
-        True,
-        ask(mount_point="/mnt/z", options="vers=4.2", replaces=POINT, keeper="fstab"),
-        ["try", "change", "unmount", "mount", "tune"],
-    ),
-    "units": (
-        False,
-        ask(options="vers=4.2,nofail,nosuid,nodev", keeper="systemd"),
-        ["try", "unit-write", "mount"],
-    ),
-    "units-live": (
-        True,
-        ask(options="vers=4.1,x-systemd.automount,x-systemd.idle-timeout=60", keeper="systemd"),
-        ["try", "unit-write", "unmount", "mount", "tune"],
-    ),
-    "other-share": (True, ask(share="nas:/other", options="vers=4.2"), ["try", "unmount", "mount", "tune"]),
-}  # fmt: skip
+pytestmark = pytest.mark.usefixtures("no_waiting")
 FAILURES = [
     pytest.param(name, verb, when, id=f"{name}-{verb}-{when}")
     for name, (_mounted, _args, verbs) in CLASSES.items()
@@ -213,6 +163,81 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
     assert [event.kind for event in world.events if event.state == "failed"] == ["mount", "revert", "revert"]
 
 
+def test_a_way_back_that_breaks_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, mounted=True)
+    world.fail = [("tune", 1, "before")]
+    real = world.call
+
+    def call(verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
+        if verb == "unmount" and "tune" in world.calls:
+            raise OSError(24, "Too many open files")
+        return real(verb, args, token, timeout_s)
+
+    monkeypatch.setattr(world, "call", call)
+    with pytest.raises(AppError) as caught:
+        world.apply(CLASSES["mount"][1])
+    assert world.path.read_bytes() == FSTAB
+    assert "It failed. Not everything is as it was: " in caught.value.message
+    assert "Too many open files" in caught.value.message
+    assert [event.kind for event in world.events if event.state == "failed"] == ["tune", "revert"]
+
+
+def test_what_cannot_be_put_back_is_named_after_a_bug_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, mounted=True)
+    world.fail = [("restore", 1, "before")]
+    real = world.tune
+
+    def tune(point: str, kb: int) -> None:
+        real(point, kb)
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(world, "tune", tune)
+    with pytest.raises(AppError) as caught:
+        world.apply(CLASSES["mount"][1])
+    assert caught.value.kind is ErrorKind.INTERNAL
+    assert "KeyError: 'a bug'. Not everything is as it was: " in caught.value.message
+    assert "in tune" in caught.value.detail
+
+
+def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
+    world = World(tmp_path, mounted=True)
+    before = world.state()
+
+    def apply(args: ApplyArgs, context: Context) -> ApplyReport:
+        return Apply(args, world.around(), world.hands(), context.token, context.emit).run()
+
+    def listen(event: ApplyEvent) -> None:
+        if event.kind == "mount":
+            raise BrokenPipeError
+
+    services: Any = SimpleNamespace(handlers=lambda: {"mounts.apply": apply})
+    with pytest.raises(BrokenPipeError):
+        InProcess(services).submit("mounts.apply", CLASSES["mount"][1], listen).result(20)
+    assert world.state() == before
+
+
+@pytest.mark.parametrize("state", ["failed", "done"])
+def test_what_cannot_be_told_does_not_stop_the_way_back(tmp_path: Path, state: str) -> None:
+    """As an agent cannot tell a text that is not UTF-8."""
+    mounted, args, _verbs = CLASSES["mount"]
+    world = World(tmp_path, mounted=mounted)
+    before = world.state()
+
+    def untold(event: ApplyEvent) -> None:
+        if event.state == state and "tune" in world.calls:
+            raise UnicodeEncodeError("utf-8", "\udce9", 0, 1, "surrogates not allowed")
+
+    world.on_event = untold
+    world.fail = [("tune", 1, "before")]
+    with pytest.raises(AppError, match="Everything is as it was"):
+        world.apply(args)
+    assert world.state() == before
+
+
 def test_fstab_changed_since_it_was_shown_is_left_alone(tmp_path: Path) -> None:
     world = World(tmp_path, mounted=True)
     sha256 = world.sha256()
@@ -282,168 +307,3 @@ def test_a_dead_mount_is_left_alone(tmp_path: Path) -> None:
     assert world.calls == ["change"]
     assert b"vers=4.1" in world.path.read_bytes()
     assert report.plan.steps[-1].kind == "write"
-
-
-# Programs in the way
-
-
-def test_asked_it_fails_and_names_them(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-    before = world.state()
-    world.busy = 1
-    with pytest.raises(AppError) as caught:
-        world.apply(ask(options="vers=4.1", keeper="fstab"))
-    assert caught.value.kind is ErrorKind.BUSY
-    assert world.state() == before
-    assert [holder.command for event in world.events for holder in event.holders] == ["init"]
-
-
-def test_they_are_waited_for(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-    world.busy = 3
-    world.apply(ask(options="vers=4.1", busy="wait", wait_s=60.0))
-    assert world.live[POINT].options.count("vers=4.1") == 1
-    assert len([event for event in world.events if event.holders]) == 3
-    world.busy = 10**6
-    with pytest.raises(AppError) as caught:
-        world.apply(ask(options="vers=4.2", busy="wait", wait_s=0.05))
-    assert caught.value.kind is ErrorKind.BUSY
-
-
-def test_detached_it_is_mounted_again(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-    world.busy = 10**6
-    report = world.apply(ask(options="vers=4.1", busy="lazy"))
-    assert any("lives on" in warning for warning in report.warnings)
-    assert any("umount --lazy" in step.command for step in report.plan.steps)
-
-
-def test_others_are_not_stopped(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-    before = world.state()
-    world.busy = 10**6
-    with pytest.raises(AppError) as caught:
-        world.apply(ask(options="vers=4.1", busy="stop"))
-    assert caught.value.kind is ErrorKind.BUSY
-    assert world.state() == before
-
-
-# Keep these settings?
-
-
-def test_kept_it_stays(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-
-    def keep(event: ApplyEvent) -> None:
-        if event.kind == "keep" and event.keep_s:
-            world.change.keep()
-
-    world.on_event = keep
-    report = world.apply(ask(options="vers=4.1", keeper="fstab", keep_s=60.0))
-    assert report.plan.steps[-1].kind == "keep"
-    assert world.live[POINT].options.count("vers=4.1") == 1
-
-
-@pytest.mark.parametrize("name", ["live", "remount", "mount", "moved"])
-def test_without_a_yes_it_goes_back(tmp_path: Path, name: str) -> None:
-    world = World(tmp_path, mounted=True)
-    before = world.state()
-    with pytest.raises(AppError) as caught:
-        world.apply(msgspec.structs.replace(CLASSES[name][1], keep_s=0.03))
-    assert caught.value.kind is ErrorKind.CANCELLED
-    assert "Everything is as it was." in caught.value.message
-    assert world.state() == before
-    left = [event.keep_s for event in world.events if event.keep_s]
-    assert left == sorted(left, reverse=True)
-    assert left[0] <= 0.03
-
-
-def test_the_first_mount_asks_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=False)
-    report = world.apply(ask(options="vers=4.2", keep_s=60.0))
-    assert "keep" not in [step.kind for step in report.plan.steps]
-
-
-# Over the protocol
-
-
-class Served:
-    """A World behind an agent's server, over pipes."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        request, self._to_agent = os.pipe()
-        self._from_agent, answer = os.pipe()
-        reader, writer = os.fdopen(request, "rb"), os.fdopen(answer, "wb", buffering=0)
-        self.server = AgentServer(reader, writer, {"mounts.apply": self._apply, "mounts.keep": self._keep})
-        self.over = run_in_thread("served", lambda: self._serve(reader, writer))
-        self._answers = os.fdopen(self._from_agent, "rb")
-        self.client = AgentClient(self._answers, os.fdopen(self._to_agent, "wb"))
-        self.done = threading.Event()
-        self._changes: dict[int, Apply] = {}
-
-    def _serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
-        with reader:
-            self.server.serve()
-        self.done.wait(30)
-        writer.close()
-
-    def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
-        world = self.world
-        change = Apply(args, world.around(), world.hands(), context.token, context.emit)
-        self._changes[context.request_id] = change
-        try:
-            return change.run()
-        finally:
-            self.done.set()
-
-    def _keep(self, args: KeepArgs, _context: Context) -> Empty:
-        self._changes[args.id].keep()
-        return Empty()
-
-    def close(self) -> None:
-        """Go away, and wait for the agent's end."""
-        self.client.close()
-        self.over.result(30)
-        assert self.client.join(10)
-        self._answers.close()
-
-
-class Asked(threading.Event):
-    """Set by the question whether to keep the change."""
-
-    def __call__(self, event: ApplyEvent) -> None:
-        if event.keep_s:
-            self.set()
-
-
-def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> None:
-    served = Served(World(tmp_path, mounted=True))
-    asked = Asked()
-    call = served.client.submit(
-        "mounts.apply",
-        ask(options="vers=4.1", keeper="fstab", keep_s=60.0),
-        asked,
-    )
-    assert asked.wait(30)
-    served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(30)
-    assert call.result(30).report.mount.share == SHARE
-    served.close()
-
-
-def test_a_window_that_goes_away_keeps_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
-    before = world.state()
-    served = Served(world)
-    asked = Asked()
-    call = served.client.submit(
-        "mounts.apply",
-        ask(options="vers=4.1", keeper="fstab", keep_s=60.0),
-        asked,
-    )
-    assert asked.wait(30)
-    assert world.state() != before
-    served.close()
-    with pytest.raises(AppError):
-        call.result(30)
-    assert world.state() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,12 +12,17 @@ from experiment_world import World
 from advisor.facts import LinkFacts
 from app.agent.protocol import HelloResult
 from app.bench.experiment.best import find_best, go_on
+from app.bench.experiment.cookbook import own_folder
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
 from app.cli.experiment_run import BestReport, ExperimentReport, run_experiments
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
+from app.history import database
+from app.history.database import default_path
+from app.history.exchange import from_json, take_in, to_json
+from app.history.running import claim, is_running
 from app.history.store import HistoryStore
 from app.mounts.model import Active, Mount, MountTable
 from app.tasks import CancelToken
@@ -81,6 +87,17 @@ class Asking:
 
 def run(ask: Asking, *words: str) -> str:
     return run_experiments(ask, parse_args(["experiment", *words]), lambda: "")
+
+
+def test_a_recipe_that_cannot_be_read_is_named_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    own_folder().mkdir(parents=True)
+    (own_folder() / "broken.toml").write_text("title = ")
+    assert main(["experiment", "list"]) == 0
+    printed = capsys.readouterr()
+    assert "attribute-caching" in printed.out
+    assert "broken.toml" in printed.err
+    assert "experiment remove broken" in printed.err
+    assert main(["experiment", "remove", "broken"]) == 0
 
 
 def test_recipes_need_no_host(capsys: pytest.CaptureFixture[str], recipe: str, tmp_path: Path) -> None:
@@ -309,3 +326,96 @@ def test_a_search_as_json() -> None:
     text = run(Asking(World()), "best", "nas:/x", "-o", "soft", "--budget", "60s", "--json", "--no-history")
     report = msgspec.json.decode(text, type=BestReport)
     assert report.result.answer.trials == len(report.outcomes)
+
+
+def interrupted(recipe: str) -> None:
+    """Leave an experiment three of whose eight trials are done."""
+    ask = Asking(World())
+    ask.outcomes_left = 3
+    with pytest.raises(KeyboardInterrupt):
+        run(ask, "run", recipe, "nas:/x", "--seed", "1")
+
+
+def test_an_imported_one_is_not_gone_on_with(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trials are another computer's: with own ones among them no place would mean anything."""
+    interrupted(recipe)
+    with HistoryStore.open() as store:
+        raw = to_json([], [store.experiment(1)])
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    with HistoryStore.open() as store:
+        take_in(store, from_json(raw), "desk.json")
+        before = store.experiment(1)
+    for words, said in (
+        (["resume"], "No experiment is unfinished"),
+        (["resume", "1"], "imported from desk.json"),
+    ):
+        with pytest.raises(AppError) as caught:
+            run(Asking(World()), *words)
+        assert said in caught.value.message
+        assert caught.value.kind is ErrorKind.USAGE
+    with HistoryStore.open() as store:
+        assert store.experiment(1) == before
+
+
+@pytest.mark.parametrize("begun_by", ["run", "resume", "best"])
+def test_one_that_runs_is_not_gone_on_with(recipe: str, begun_by: str) -> None:
+    world, refused = World(), []
+    if begun_by == "resume":
+        interrupted(recipe)
+    words = {"run": ["run", recipe, "nas:/x"], "resume": ["resume"],
+             "best": ["best", "nas:/x", "--budget", "60s"]}[begun_by]  # fmt: skip
+
+    def other(_world: World) -> None:
+        if len(world.specs) == 4:
+            for number in ([], ["1"]):
+                with pytest.raises(AppError) as caught:
+                    run(Asking(World()), "resume", *number)
+                refused.append(caught.value.kind)
+
+    world.before_test = other
+    run(Asking(world), *words)
+    assert refused == [ErrorKind.BUSY] * 2
+    assert not is_running(1)
+
+
+def test_an_older_one_is_gone_on_with_where_the_latest_runs(recipe: str) -> None:
+    interrupted(recipe)
+    interrupted(recipe)
+    with claim(2):
+        assert "in the history as experiment 1" in run(Asking(World()), "resume")
+
+
+@pytest.mark.parametrize("held", ["one trial", "the beginning", "all of it"])
+def test_what_a_busy_history_does_not_take_is_tried_again(
+    recipe: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    world = World()
+    HistoryStore.open().close()
+    other = sqlite3.connect(default_path(), isolation_level=None)
+    tested: list[int] = []
+
+    def hold(_world: World) -> None:
+        tested.append(0)
+        if held == "one trial" and len(tested) == 3:
+            other.execute("BEGIN IMMEDIATE")
+        if held != "all of it" and len(tested) == 5:
+            other.execute("ROLLBACK")
+
+    if held != "one trial":
+        other.execute("BEGIN IMMEDIATE")
+    world.before_test = hold
+    text = run(Asking(world), "run", recipe, "nas:/x")
+    other.close()
+    told = capsys.readouterr().err
+    assert told.count("not kept for now: Another program holds the history") == 1
+    with HistoryStore.open() as store:
+        if held == "all of it":
+            assert "8 trial(s) could not be kept in the history." in told
+            assert store.experiments() == []
+        else:
+            assert "could not be kept" not in told
+            assert "in the history as experiment 1" in text
+            assert [outcome.order for outcome in store.experiment(1).outcomes] == list(range(8))

@@ -1,8 +1,10 @@
 """The history command, without a host."""
 
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from app.bench.environment import Environment
 from app.cli import main as cli
 from app.cli.history import keep_test
 from app.history.database import default_path
+from app.history.exchange import from_json
 from app.history.model import Run
 from app.history.store import HistoryStore
 
@@ -85,7 +88,10 @@ def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_a_person_says_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "tag", "--add", "x", "--remove", "old", "1", "2")
     said(capsys, "note", "1", "Here.")
-    said(capsys, "baseline", "1")
+    told = "Later tests of nas:/home like run {} are compared with it."
+    assert said(capsys, "baseline", "2") == told.format(2) + "\n"
+    gone = "Run 2 is no longer a baseline: it was a test like it."
+    assert said(capsys, "baseline", "1") == f"{told.format(1)} {gone}\n"
     assert "1*" in (text := said(capsys, "list", "--baselines"))
     assert "#x Here." in text
     said(capsys, "baseline", "--clear", "1")
@@ -126,6 +132,28 @@ def test_experiments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert "1 known already" in said(capsys, "import", str(tmp_path / "out.json"))
     assert "no experiment 7" in said(capsys, "export", "--experiment", "7", "--csv", "x", code=2)
     said(capsys, "export", "--xlsx", str(tmp_path / "runs.xlsx"))
+
+
+def test_what_cannot_be_read_is_left_out_of_a_copy_and_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with HistoryStore.open() as store:
+        store.add_experiment(experiment())
+        store.start_experiment(b"{}", "nas:/home", 1)
+    with contextlib.closing(sqlite3.connect(default_path())) as connection:
+        connection.execute("UPDATE outcomes SET body = '{}' WHERE experiment = 1 AND place = 3")
+        connection.execute("UPDATE bodies SET body = x'02' WHERE run = 2")
+        connection.commit()
+    file = tmp_path / "all.json"
+    assert cli.main(["history", "export", "--json", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert "Wrote 2 runs" in out
+    assert "Left out: What was measured in experiment 1 cannot be read." in err
+    assert "Left out: What was measured in run 2 cannot be read." in err
+    copy = from_json(file.read_bytes())
+    assert (len(copy.runs), [item.seed for item in copy.experiments]) == (2, [1])
+    for what in ["--id", "2"], ["--experiment", "1"]:
+        assert "cannot be read" in said(capsys, "export", "--json", str(tmp_path / "one"), *what, code=1)
 
 
 def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
 from app.cli.main import main
 from app.cli.watch import WatchText
+from app.stats.model import ConnectionRate, OperationRate, StatsSample
 
 _SAMPLE = StatsSample(
     t_s=3, read_bytes_per_s=11.5e6, write_bytes_per_s=0, ops_per_s=44, rtt_s=0.0021, queue_s=None, timeouts=0,

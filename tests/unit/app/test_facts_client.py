@@ -23,11 +23,11 @@ def put(root: Path, place: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("place", "packed"),
     [
-        ("proc/config.gz", gzip.compress(CONFIG.encode())),
+        ("proc/config.gz", gzip.compress(CONFIG.encode(), mtime=0)),
         ("boot/config-6.1", CONFIG.encode()),
         ("lib/modules/6.1/config", CONFIG.encode()),
         ("usr/lib/uml/modules/6.1/kernel/kernel/configs.ko",
-         b"\x7fELF IKCFG_ST" + gzip.compress(CONFIG.encode()) + b"IKCFG_ED\0rest"),
+         b"\x7fELF IKCFG_ST" + gzip.compress(CONFIG.encode(), mtime=0) + b"IKCFG_ED\0rest"),
     ],
 )  # fmt: skip
 def test_udp_support_is_read_from_the_kernels_configuration(

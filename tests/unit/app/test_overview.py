@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.errors import printable
 from app.stats.mountstats import parse
 from app.stats.overview import glances, speeds, watch_speeds
 from app.stats.totals import READ_OPS, WRITE_OPS, sum_ops
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from app.agent.protocol import SpeedsSample
+    from app.stats.model import SpeedsSample
 
 DATA = Path(__file__).parents[2] / "data" / "mountstats"
 RECORDED = sorted(DATA.glob("*.txt"))
@@ -50,6 +52,13 @@ def test_it_sees_what_the_whole_parser_sees(path: Path) -> None:
             sum(op.rtt_ms for op in ops),
             sum(op.timeouts for op in ops),
         )
+
+
+def test_a_name_that_is_not_utf8_can_be_sent_and_is_that_of_the_table() -> None:
+    before, now = (block(read=read).replace(b"/mnt/a", b"/mnt/caf\xe9") for read in (0, 4096))
+    found = speeds(glances(before), glances(now), 1.0)
+    assert list(found) == [printable("/mnt/caf\udce9 b")]
+    assert b"/mnt/caf" in msgspec.json.encode(found)
 
 
 def test_a_busy_mount_and_its_name() -> None:

@@ -102,6 +102,12 @@ def test_arguments_take_the_wire_s_form(client):
     assert answer["output"].startswith("hello\n")
 
 
+def test_a_name_that_is_not_utf8_is_refused_before_the_helper_is_started(client):
+    helper = client('answer["ok"] = {}')
+    error = kind_of(lambda: helper.call("unmount", {"target": "/mnt/caf\udce9"}, CancelToken(), 20))
+    assert (error.kind, helper.running) == (ErrorKind.USAGE, False)
+
+
 def test_holders_get_the_names_of_their_users(client):
     answer = client('answer["ok"] = {"holders": [{"pid": 1, "uid": 0}, {"pid": 2, "uid": 4000000000}]}')
     found = answer.call("holders", {"target": "/mnt/x"}, CancelToken(), 20)["holders"]

@@ -19,7 +19,7 @@ from app.stats.watch import watch
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from app.agent.protocol import StatsSample
+    from app.stats.model import StatsSample
 
 DATA = Path(__file__).parents[2] / "data" / "mountstats"
 

@@ -1,4 +1,5 @@
 import threading
+import weakref
 
 import pytest
 
@@ -8,16 +9,31 @@ from app.tasks import CancelledError, CancelToken, run_in_thread
 def test_a_token_cancels_once_and_wakes_the_waiter() -> None:
     token = CancelToken()
     calls: list[str] = []
-    token.on_cancel(lambda: calls.append("first"))
-    waiting = run_in_thread("waiter", lambda: token.wait(60))
-    token.cancel()
-    token.cancel()
+    with token.on_cancel(lambda: calls.append("first")):
+        waiting = run_in_thread("waiter", lambda: token.wait(60))
+        token.cancel()
+        token.cancel()
     with pytest.raises(CancelledError):
         waiting.result(10)
-    token.on_cancel(lambda: calls.append("late"))
+    with token.on_cancel(lambda: calls.append("late")):
+        pass
     assert calls == ["first", "late"]
     with pytest.raises(CancelledError):
         token.check()
+
+
+def test_a_callback_is_let_go_with_the_work_that_it_ends() -> None:
+    token = CancelToken()
+    work = threading.Event()
+    held = weakref.ref(work)
+    with token.on_cancel(work.set):
+        pass
+    del work
+    assert held() is None
+    calls: list[str] = []
+    with token.on_cancel(lambda: calls.append("now")):
+        token.cancel()
+    assert calls == ["now"]
 
 
 def test_an_unset_token_lets_work_go_on() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from app.helper import files, fstab_writer
 from app.helper.errors import Refusal
-from app.helper.files import KEEP, System
+from app.helper.files import KEEP, Files, System
 from app.helper.fstab_writer import FstabWriter
 from app.helper.options import load
 
@@ -141,6 +141,20 @@ def test_it_changes_in_place(tmp_path):
     args = request(old_share="nas:/a", old_target="/mnt/a", share="nas:/a", target="/mnt/a")
     writer.change(args, Quiet())
     assert (tmp_path / "etc" / "fstab").read_bytes() == OLD.replace(b"nfs ro", b"nfs nofail")
+
+
+def test_the_newest_copy_is_the_last_one_whatever_the_clock_does(tmp_path, monkeypatch):
+    second = 10**9
+    # The end of a second, then set back and standing still, then ahead again.
+    clock = iter([100 * second - 1, 90 * second, 90 * second, 200 * second])
+    monkeypatch.setattr(files.time, "time_ns", lambda: next(clock))
+    made = [Files(System()).back_up(str(tmp_path), "fstab", b"x") for _number in range(4)]
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert [f"{tmp_path}/{name}" for name in files.kept(folder, "fstab")] == made
+    finally:
+        os.close(folder)
+    assert made[3].endswith("fstab-19700101T000320.000000000Z")
 
 
 def test_it_keeps_twenty_backups(tmp_path):

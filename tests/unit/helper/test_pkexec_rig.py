@@ -24,7 +24,7 @@ MISSING = [name for name in NEEDED if shutil.which(name) is None] + ([] if POLKI
 RULES = """
 polkit.addRule(function(action, subject) {
     if (action.id == "org.mountwright.mount") return polkit.Result.YES;
-    if (action.id == "org.mountwright.bench") return polkit.Result.AUTH_ADMIN;
+    if (action.id == "org.mountwright.bench") return polkit.Result.%s;
     return polkit.Result.NO;
 });
 """
@@ -49,7 +49,8 @@ if [ "$BUS" = yes ]; then
     done
 fi
 # pkexec refuses to serve a child of process 1, which is this shell.
-setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3 -I -S -c "$DRIVER" "$@"
+"$@"
+exit $?
 """
 
 #: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
@@ -81,6 +82,45 @@ errors = child.stderr.read().decode()
 print(json.dumps({"code": child.wait(), "stderr": errors, "answers": answers, "mnt": os.listdir("/mnt")}))
 """
 
+#: Becomes nobody, and plans an experiment as the agent does.
+EXPERIMENT = """
+import json, os, sys
+from advisor.catalogue import catalogue
+from advisor.facts import ClientFacts, Facts
+from app import privileged, process
+from app.bench.experiment.hands import Hands
+from app.bench.experiment.model import Experiment, ExperimentArgs, Factor, Work
+from app.bench.experiment.plan import plan_experiment
+from app.bench.private_mount import PrivateMount
+from app.bench.session import BenchSession
+from app.errors import AppError
+from app.tasks import CancelToken
+catalogue()  # what it imports when it is first read may lie where root alone may go: a Python below /root
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+session, opened = BenchSession(), []
+def open_mount(options, read_ahead_kb, token):
+    opened.append(options)
+    return PrivateMount.open(share, options, read_ahead_kb=read_ahead_kb, token=token, session=session)
+share = "127.0.0.1:/x"
+experiment = Experiment(
+    share=share, options="vers=4.2", factors=[Factor(name="rsize", levels=["4096", "8192"])],
+    workloads=[Work(name="one", size=2**20)],
+)
+hands = Hands(open=open_mount, facts=Facts(client=ClientFacts()))
+try:
+    plan_experiment(ExperimentArgs(experiment=experiment), hands, CancelToken(), lambda event: None)
+except AppError as error:
+    told = {"kind": error.kind, "message": error.message, "hint": error.hint, "detail": error.detail}
+session.close()
+processes = [name for name in os.listdir("/proc") if name.isdigit()]
+lines = [open(f"/proc/{name}/cmdline").read().split(chr(0)) for name in processes]
+words = [os.path.basename(word) for line in lines for word in line]
+left = sorted({"pkexec", "mountwright-helper"} & set(words))
+print(json.dumps({**told, "opened": opened, "left": left}))
+"""
+
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces"),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
@@ -99,31 +139,29 @@ def rig(tmp_path_factory):
     stage.chmod(0o755)
 
     def run(role, requests, *, bus=True):
+        words = ["/usr/bin/python3", "-I", "-S", "-c", DRIVER, role, json.dumps(requests)]
+        return start(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *words], bus=bus)
+
+    def start(words, *, bus=True, bench="AUTH_ADMIN"):
         environment = {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
             "STAGE": str(stage),
-            "RULES": RULES,
-            "DRIVER": DRIVER,
+            "RULES": RULES % bench,
             "POLKITD": str(POLKITD),
             "BUS": "yes" if bus else "no",
         }
+        namespaces = [
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ]
         done = subprocess.run(
-            [
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-                "sh",
-                "-c",
-                RIG,
-                "rig",
-                role,
-                json.dumps(requests),
-            ],
+            ["unshare", *namespaces, "sh", "-c", RIG, "rig", *words],
             env=environment,
             capture_output=True,
             check=False,
@@ -134,6 +172,7 @@ def rig(tmp_path_factory):
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
+    run.start = start
     return run
 
 
@@ -176,12 +215,25 @@ def test_denied(rig):
     assert "org.mountwright.tune" in error.hint
 
 
-def test_a_password_and_nobody_to_ask_for_it(rig):
-    found = rig("bench", [["hello", {}]])
-    assert found["answers"] == []
-    assert explain_pkexec(found["code"], found["stderr"], "mount").kind is ErrorKind.POLKIT_AGENT_MISSING, (
-        found["stderr"]
-    )
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        ("NO", ErrorKind.NOT_AUTHORIZED, ["refused", "org.mountwright.bench"]),
+        # A password, and nobody to ask for it.
+        ("AUTH_ADMIN", ErrorKind.POLKIT_AGENT_MISSING, ["no polkit agent"]),
+        ("YES", None, []),
+    ],
+)
+def test_an_experiment_asks_once_and_says_what_polkit_answered(rig, answer, kind, words):
+    found = rig.start([sys.executable, "-P", "-c", EXPERIMENT], bench=answer)
+    assert found["left"] == []
+    if kind is None:  # the helper runs; there is no such server
+        assert found["kind"] not in {ErrorKind.NOT_AUTHORIZED, ErrorKind.POLKIT_AGENT_MISSING}, found
+        assert "pkexec" not in found["detail"], found
+        return
+    assert found["kind"] == kind, found
+    assert len(found["opened"]) == 1
+    assert all(word in f"{found['message']} {found['hint']}" for word in words), found
 
 
 def test_no_polkit_at_all(rig):

@@ -1,0 +1,104 @@
+"""Of all that measures on a host, one runs at a time: a test, an experiment, and the trying before either."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_world import experiment
+
+from app.agent import experimenting, measuring
+from app.agent.hosts import InProcess
+from app.agent.services import Services
+from app.bench.experiment.model import BestArgs, ExperimentArgs, ExperimentPlan, ExperimentRunArgs
+from app.bench.result import TestPlanArgs, TestSpec
+from app.errors import AppError, ErrorKind
+
+PLAN = ExperimentPlan(experiment=experiment(), sets=[], struck=[], trials=1, seconds=1, bytes=1, space=1)
+MEASURING: dict[str, Any] = {
+    "test.run": TestSpec(path="/m"),
+    "test.plan": TestPlanArgs(spec=TestSpec(path="", share="nas:/x")),
+    "experiment.plan": ExperimentArgs(experiment=experiment()),
+    "experiment.run": ExperimentRunArgs(plan=PLAN),
+    "experiment.best": BestArgs(share="nas:/x"),
+    "experiment.search": ExperimentRunArgs(plan=PLAN),
+}
+
+
+class Work:
+    """What stands for all measuring: it begins, waits, and fails."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.over = threading.Event()
+
+    def __call__(self, *_args: object, **_named: object) -> None:
+        self.begun.set()
+        assert self.over.wait(20)
+        raise AppError(ErrorKind.IO, "It is over.")
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    work = Work()
+    monkeypatch.setattr(measuring, "run_test", work)
+    monkeypatch.setattr(measuring.PrivateMount, "open", work)
+    monkeypatch.setattr(experimenting, "gather_facts", lambda *_args, **_named: None)
+    for name in ("plan_experiment", "run_experiment", "find_best", "go_on"):
+        monkeypatch.setattr(experimenting, name, work)
+    return work
+
+
+@pytest.fixture
+def host() -> Iterator[InProcess]:
+    host = InProcess(Services())
+    yield host
+    host.close()
+
+
+@pytest.mark.parametrize("first", sorted(MEASURING.keys() - {"test.plan"}))
+def test_a_second_one_is_refused_until_the_first_is_over(host: InProcess, work: Work, first: str) -> None:
+    running = host.submit(first, MEASURING[first])
+    assert work.begun.wait(20)
+    for verb, args in MEASURING.items():
+        second = host.submit(verb, args)
+        with pytest.raises(AppError, match="here already") as busy:
+            second.result(5)
+        assert (busy.value.kind, bool(busy.value.hint)) == (ErrorKind.BUSY, True)
+    work.over.set()
+    with pytest.raises(AppError, match="It is over"):
+        running.result(20)
+    with pytest.raises(AppError, match="It is over"):
+        host.submit("test.run", MEASURING["test.run"]).result(20)
+
+
+@pytest.mark.parametrize(("first", "given_up"), [*((verb, True) for verb in MEASURING), ("test.plan", False)])
+def test_what_is_about_to_end_is_waited_for(host: InProcess, work: Work, first: str, given_up: bool) -> None:
+    """One that was cancelled, and the planning of a test, which takes a moment."""
+    running = host.submit(first, MEASURING[first])
+    assert work.begun.wait(20)
+    work.begun.clear()
+    if given_up:
+        running.cancel()
+    second = host.submit("test.run", MEASURING["test.run"])
+    impatient = host.submit("experiment.run", MEASURING["experiment.run"])
+    impatient.cancel()
+    with pytest.raises(AppError) as caught:
+        impatient.result(20)
+    assert caught.value.kind is ErrorKind.CANCELLED
+    assert not work.begun.is_set()
+    work.over.set()
+    for each in (running, second):
+        with pytest.raises(AppError, match="It is over"):
+            each.result(20)
+
+
+def test_what_is_mounted_is_planned_meanwhile(host: InProcess, work: Work, tmp_path: Path) -> None:
+    running = host.submit("experiment.run", MEASURING["experiment.run"])
+    assert work.begun.wait(20)
+    plan = host.submit("test.plan", TestPlanArgs(spec=TestSpec(path=str(tmp_path)))).result(20)
+    assert plan.spec.path == str(tmp_path)
+    work.over.set()
+    with pytest.raises(AppError, match="It is over"):
+        running.result(20)

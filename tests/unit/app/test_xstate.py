@@ -1,0 +1,61 @@
+"""What lets the lab's guest run on a processor with AMX."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.lab import xstate
+from app.process import find_program
+
+#: Traces a child; takes its registers, changes one byte of the first vector register, and gives them back
+#: in a buffer that ends before the host's own does. Peeks at a word of it, too, as the C library does it.
+_TRACER = """
+import ctypes, os, signal
+WORD = ctypes.c_long(0x6d6f756e74)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+libc.ptrace.restype = ctypes.c_long
+class Buffer(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+child = os.fork()
+if not child:
+    libc.ptrace(0, 0, None, None)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+os.waitpid(child, 0)
+data = ctypes.create_string_buffer(65536)
+def registers(request, length):
+    buffer = Buffer(ctypes.addressof(data), length)
+    return libc.ptrace(request, child, 0x202, ctypes.addressof(buffer)), buffer.length
+assert libc.ptrace(2, child, ctypes.addressof(WORD), None) == WORD.value
+assert libc.ptrace(2, child, 16, None) == -1 and ctypes.get_errno()
+_done, whole = registers(0x4204, 65536)
+data[160] = data[160][0] ^ 255
+changed, data[512] = data[160], data[512][0] | 2
+told = registers(0x4205, min(2696, whole - 64))[0], ctypes.get_errno()
+registers(0x4204, 65536)
+print(told[0], data[160] == changed)
+os.kill(child, signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(find_program("cc") is None, reason="no compiler, which only AMX needs")
+def test_a_buffer_that_ends_early_is_taken_for_the_whole(tmp_path: Path) -> None:
+    def trace(**env: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", _TRACER], check=False, env=env, capture_output=True, text=True
+        )
+        return done.stdout + done.stderr
+
+    assert trace().startswith("-1 ")  # what the host says of it
+    assert trace(LD_PRELOAD=str(xstate.build(tmp_path))) == "0 True\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "needed"), [("fpu avx512f amx_bf16 amx_tile", True), ("fpu avx512f pku", False)]
+)
+def test_a_processor_with_amx_is_known(tmp_path: Path, flags: str, needed: bool) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags} bogus\nbugs\t\t: amx_tile\n")
+    assert xstate.is_needed(tmp_path / "cpuinfo") is needed
