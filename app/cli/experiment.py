@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from argparse import SUPPRESS, ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ import msgspec
 from app.bench.experiment.cookbook import (
     delete_recipe,
     find_recipe,
+    read_cookbook,
     recipe_file_text,
     recipe_source,
-    recipes,
     save_recipe,
 )
 from app.bench.experiment.recipe_toml import recipe_toml
@@ -137,7 +138,9 @@ def run_library(args: argparse.Namespace) -> int:
     """
     result: Any
     if args.action == "list":
-        found = recipes()
+        found, unreadable = read_cookbook()
+        for error in unreadable:
+            print(f"mountwright: {error.message} {error.hint}", file=sys.stderr, flush=True)
         result = found if args.json else recipes_text(found)
     elif args.action == "show":
         recipe = find_recipe(args.recipe)

@@ -12,7 +12,7 @@ import msgspec
 from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from app.agent.protocol import ListArgs
 from app.bench.experiment.cookbook import find_recipe
-from app.bench.experiment.keeping import begin, keep, load
+from app.bench.experiment.keeping import load
 from app.bench.experiment.model import (
     SEARCH,
     UNLIMITED_S,
@@ -23,6 +23,7 @@ from app.bench.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
 )
+from app.cli.experiment_keeper import Keeper
 from app.cli.experiment_own import own_factors, own_recipe
 from app.cli.experiment_text import (
     ProgressLine,
@@ -32,6 +33,7 @@ from app.cli.experiment_text import (
     report_text,
 )
 from app.errors import AppError, ErrorKind
+from app.history.running import claim, is_running
 from app.history.store import HistoryStore
 
 if TYPE_CHECKING:
@@ -45,46 +47,6 @@ if TYPE_CHECKING:
 
     #: Asks the host (verb, arguments, what gets the events) and waits for the answer.
     Ask = Callable[[str, Any, Callable[[ExperimentEvent], None]], Any]
-
-
-class Keeper:
-    """Keeps each outcome of one experiment in the history at once; that this fails ends no long run.
-
-    Args:
-        line: to be cleared before something is said.
-        number: of the experiment, if it is in the history already.
-        off: keep nothing.
-
-    Attributes:
-        line: as given.
-        number: of the experiment in the history, 0 if it is not kept.
-    """
-
-    def __init__(self, line: ProgressLine, number: int = 0, *, off: bool = False) -> None:
-        self.line = line
-        self.number = number
-        self._off = off
-
-    def begin(self, plan: ExperimentPlan) -> None:
-        """Begin to keep an experiment; that it cannot be kept is told."""
-        if not self._off:
-            try:
-                self.number = begin(plan)
-            except AppError as error:
-                self._give_up(error)
-
-    def keep(self, outcome: Outcome) -> None:
-        """Keep a finished trial; the first that cannot be kept is told."""
-        if not self._off:
-            try:
-                keep(self.number, outcome)
-            except AppError as error:
-                self._give_up(error)
-
-    def _give_up(self, error: AppError) -> None:
-        self._off = True
-        self.line.clear()
-        print(f"mountwright: The trials are not kept: {error.message}", file=sys.stderr, flush=True)
 
 
 class BestReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,12 +189,14 @@ def _goes_on(args: argparse.Namespace, keeper: Keeper) -> Generator[None]:
         yield
     except (KeyboardInterrupt, AppError):
         keeper.line.clear()
+        keeper.close()
         if keeper.number:
             lab = f"--lab {args.lab} " if args.lab is not None else ""
             print(f"Go on with it: mountwright {lab}experiment resume {keeper.number}", file=sys.stderr)
         raise
     finally:
         keeper.line.clear()
+        keeper.close()
 
 
 def _told(text: str, stopped: str, number: int) -> str:
@@ -262,7 +226,20 @@ _NOTHING = ExperimentResult(done=0, planned=0, failed=0, mismatched=0)
 
 def _resume(ask: Ask, args: argparse.Namespace, line: ProgressLine) -> str:
     link = _link(ask)
-    kept = load(args.number) if args.number else _unfinished(link)
+    number = args.number or _unfinished(link)
+    with claim(number):
+        return _go_on(ask, args, line, load(number), link)
+
+
+def _go_on(
+    ask: Ask, args: argparse.Namespace, line: ProgressLine, kept: KeptExperiment, link: str | None
+) -> str:
+    if kept.origin:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"Experiment {kept.number} ran elsewhere: it was imported from {kept.origin}.",
+            hint="Trials of this computer would be mixed with its own. Run the recipe anew here.",
+        )
     _check_link(link, kept)
     experiment = kept.plan.experiment
     search = experiment.recipe == SEARCH
@@ -295,7 +272,7 @@ def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: Ke
     with _goes_on(args, keeper):
         result: ExperimentResult = ask("experiment.run", query, take)
     outcomes = [done[order] for order in sorted(done)]
-    report = msgspec.structs.replace(begun, result=result, outcomes=outcomes)
+    report = msgspec.structs.replace(begun, id=keeper.number, result=result, outcomes=outcomes)
     text = _json(report) if args.json else report_text(report.plan, result, outcomes, report.id)
     return _told(text, result.stopped, report.id)
 
@@ -322,19 +299,28 @@ def _check_link(now: str | None, kept: KeptExperiment) -> None:
         )
 
 
-def _unfinished(link: str | None) -> KeptExperiment:
-    """Return the latest that is not at its end, if there is one over this link."""
+def _unfinished(link: str | None) -> int:
+    """Return the latest that is not at its end and runs nowhere, if there is one over this link.
+
+    Raises:
+        AppError: USAGE if there is none.
+    """
     with HistoryStore.open() as store:
         numbers = [row.id for row in store.experiments()]
-    other: KeptExperiment | None = None
+    other = running = 0
     for number in numbers:
         with contextlib.suppress(AppError):  # one of another version of the program
             kept = load(number)
-            if kept.resumable and _begun_over(kept) == link:
-                return kept
-            other = other or (kept if kept.resumable else None)
-    if other is not None:
-        return other
+            if not kept.resumable:
+                continue
+            if is_running(number):
+                running = running or number
+            elif _begun_over(kept) == link:
+                return number
+            else:
+                other = other or number
+    if other or running:
+        return other or running  # which is refused with the reason
     raise AppError(
         ErrorKind.USAGE,
         "No experiment is unfinished.",

@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from advisor.experiment_analysis import drifts, ranking
-from advisor.experiment_text import best_line, drift_text, sure_text, unmeasured_text, winner_text
+from advisor.experiment_text import drift_text, unmeasured_text, winner_text
 from advisor.experiment_values import of_workload, value
+from advisor.search_text import best_line, sure_text
 from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import FILE_SIZE, label
 from app.bench.experiment.sift import levels_text

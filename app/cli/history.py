@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli.consent import get_consent
+from app.cli.reading import read_input
 from app.cli.text import shown, table, test_text
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs, environment_facts, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in
-from app.history.export import FORMATS, experiment_file, runs_file
+from app.history.export import FORMATS, experiment_file, readable, runs_file
 from app.history.model import Filter, Run, option_string
 from app.history.remember import remember_test
 from app.history.store import HistoryStore
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     note = add("note", "write the note of a run")
     note.add_argument("number", type=_number, metavar="ID")
     note.add_argument("text", metavar="TEXT", help="“” for none")
-    baseline = add("baseline", "compare later tests of the same share with a run")
+    baseline = add("baseline", "compare later tests like a run with it")
     baseline.add_argument("--clear", action="store_true", help="no longer")
     baseline.add_argument("number", type=_number, metavar="ID")
     delete = add("delete", "take runs out, after a yes")
@@ -75,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_numbers(delete)
     export = add("export", "write runs to a new file")
     kind = export.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--csv", dest="csv_file", metavar="FILE", help="a line for each run")
+    kind.add_argument(
+        "--csv", dest="csv_file", metavar="FILE", help="a line for each run: figures, options, where it ran"
+    )
     kind.add_argument("--json", dest="json_file", metavar="FILE",
                       help="everything measured, experiments too; for import")  # fmt: skip
     kind.add_argument("--html", dest="html_file", metavar="FILE", help="a report with plots, for any browser")
@@ -199,7 +202,7 @@ def _show(store: HistoryStore, args: argparse.Namespace) -> str | Run:
 
 def run_text(run: Run) -> str:
     """Return all that is kept of a run but the samples."""
-    head = [f"Run {run.id}, started {run.result.started_at}{', the baseline of its share' * run.baseline}"]
+    head = [f"Run {run.id}, started {run.result.started_at}{', a baseline of its share' * run.baseline}"]
     head += [f"Imported from {run.origin}"] if run.origin else []
     head += [f"Tags: {', '.join(run.tags)}"] if run.tags else []
     head += [f"Note: {run.note}"] if run.note else []
@@ -255,9 +258,12 @@ def _note(store: HistoryStore, args: argparse.Namespace) -> str:
 def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
     if args.clear:
         store.clear_baseline(args.number)
-    else:
-        store.set_baseline(args.number)
-    return ""
+        return ""
+    gone = store.set_baseline(args.number)
+    (row,) = store.rows([args.number])
+    text = f"Later tests of {row.share} like run {row.id} are compared with it."
+    no_longer = [f"Run {number} is no longer a baseline: it was a test like it." for number in gone]
+    return " ".join([text, *no_longer])
 
 
 def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
@@ -282,9 +288,14 @@ def _export(store: HistoryStore, args: argparse.Namespace) -> str:
     else:
         rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))
         whole = kind == "json" and not args.numbers and _filter(args, 0) == Filter(limit=0)
-        experiments = [store.experiment(row.id) for row in store.experiments()] if whole else []
-        data = runs_file(store, rows, kind, experiments)
-        told = f"{len(rows)} run{'s' * (len(rows) != 1)}"
+        lost: list[AppError] = []
+        lost_runs: list[AppError] = []
+        experiments = readable(store.experiment, [row.id for row in store.experiments() if whole], lost)
+        data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else lost_runs)
+        written = len(rows) - len(lost_runs)
+        told = f"{written} run{'s' * (written != 1)}"
+        for error in lost + lost_runs:
+            print(f"mountwright: Left out: {error.message} {error.hint}", file=sys.stderr)
     save_file(str(Path.cwd() / path), data)
     return f"Wrote {told} to {path}."
 
@@ -304,25 +315,14 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[Ex
 
 
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
-    found = take_in(store, from_json(_read(args.file)), Path(args.file).name)
+    raw = read_input(args.file, MAX_BYTES, what="an exported history")
+    found = take_in(store, from_json(raw), Path(args.file).name)
     text = f"Added {len(found.added)} run{'s' * (len(found.added) != 1)}; {found.known} known already."
     if found.experiments or found.known_experiments:
         text += f" Experiments: {len(found.experiments)} added, {found.known_experiments} known already."
+    if found.trials:
+        text += f" Added {found.trials} trial{'s' * (found.trials != 1)} to experiments imported before."
     return text
-
-
-def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            raw = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise AppError(ErrorKind.USAGE, f"{name} cannot be read: {error.strerror}.") from error
-    if len(raw) > MAX_BYTES:
-        raise AppError(ErrorKind.USAGE, f"{name} is too long to be an exported history.")
-    return raw
 
 
 def _number(text: str) -> int:

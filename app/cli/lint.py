@@ -13,10 +13,11 @@ from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.share import Share, ShareError
 from app.cli.lint_files import read_places
+from app.cli.reading import read_input
 from app.cli.text import shown
-from app.errors import AppError, ErrorKind
+from app.errors import printable
 from app.facts.client import client_facts
-from app.mounts.table import printable, read_table
+from app.mounts.table import read_table
 
 if TYPE_CHECKING:
     import argparse
@@ -93,7 +94,13 @@ def run_lint(args: argparse.Namespace) -> int:
     client = None if args.no_facts else client_facts()
     mounts = [] if args.no_facts else read_table().mounts
     if _is_file(args):
-        report = lint_file(args.what, _read(args.what), client, mounts)
+        raw = read_input(
+            args.what,
+            _MAX_BYTES,
+            what="an fstab, a unit or a map",
+            hint="If it is an option string and not a file, say so with --options.",
+        )
+        report = lint_file(args.what, raw, client, mounts)
     else:
         facts = Facts(client=client) if client is not None else None
         report = lint_options(args.what, facts)
@@ -173,24 +180,6 @@ def _is_file(args: argparse.Namespace) -> bool:
         return Path(what).is_file()
     except OSError:  # options can be longer than a file's name
         return False
-
-
-def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            raw = sys.stdin.buffer.read(_MAX_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                raw = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"{printable(name)} cannot be read: {error.strerror}.",
-            hint="If it is an option string and not a file, say so with --options.",
-        ) from error
-    if len(raw) > _MAX_BYTES:
-        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for an fstab, a unit or a map.")
-    return raw
 
 
 def report_text(report: LintReport, *, icons: bool) -> str:

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
+from app.errors import printable
 from app.mounts import fstab
 from app.mounts.mountinfo import NFS_TYPES
-from app.mounts.table import plain_path, printable
+from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE)
 

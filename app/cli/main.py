@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from app.agent.protocol import (
-    FactsArgs,
-    HelloResult,
-    ListArgs,
-    MountArgs,
-    StatsSample,
-    UnmountArgs,
-    WatchArgs,
-)
+from app.agent.protocol import FactsArgs, HelloResult, ListArgs, MountArgs, UnmountArgs
 from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
@@ -36,6 +28,7 @@ from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
 from app.errors import AppError, ErrorKind
+from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
 from app.units import format_size
 

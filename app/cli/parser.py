@@ -164,7 +164,7 @@ def _add_test(test: argparse.ArgumentParser) -> None:
             action="store_const",
             const=name,
             help=f"{text}: the size (or the number of small files) is chosen for the link and the free "
-            "space, with repeats enough for a 95 %% interval",
+            "space, with repeats enough for a 95 %% interval; of a grid which cells, and for how long",
         )
     test.add_argument(
         "--repeats", type=_count, default=None, help="how often; more than one are preceded by a warm-up"
@@ -276,8 +276,11 @@ def _check_grid(parser: argparse.ArgumentParser, args: argparse.Namespace) -> No
         if of_grid:
             parser.error(f"--{of_grid[0].replace('_', '-')} is for --grid")
         return
-    if args.preset or args.own or args.files or args.small_files or args.sync:
-        parser.error("--grid says what is measured: leave --quick and its like, --own, --files, --sync out")
+    if args.own or args.files or args.small_files or args.sync:
+        parser.error("--grid says what is measured: leave --own, --files and --sync out")
+    chosen = [name.replace("_", "-") for name in of_grid if name != "patterns"]
+    if args.preset and chosen:
+        parser.error(f"--{args.preset} chooses the cells and their time; leave --{chosen[0]} out")
     if args.direction != "both" or args.cache != "fadvise":
         parser.error("--grid takes the direction from --patterns and goes past the cache")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from app.agent.client import Host
-    from app.agent.protocol import StatsSample
+    from app.stats.model import StatsSample
 
 #: The header is repeated after so many lines: that many fit on a small terminal.
 _HEADER_EVERY = 20
