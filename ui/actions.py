@@ -42,7 +42,7 @@ _SPECS = {
     Command.NEW: _Spec(_mark("&New mount"), ("Ctrl+N",)),
     Command.PASTE: _Spec(_mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
     Command.REFRESH: _Spec(_mark("&Refresh"), ("F5",)),
-    Command.UNMOUNT: _Spec(_mark("&Unmount…"), ()),
+    Command.UNMOUNT: _Spec(_mark("Unm&ount…"), ()),
     Command.DISMISS: _Spec(_mark("&Close the message"), ("Esc",)),
     Command.QUIT: _Spec(_mark("&Quit"), ("Ctrl+Q",)),
 }

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.errors import AppError, ErrorKind
 from app.mounts.change import KeepArgs
+from resources.decoding import converted
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.busy import BusyDialog
 from ui.dialogs.keep import KeepDialog
@@ -56,10 +57,10 @@ class Applying(QObject):
         """Whether a change is being made."""
         return self._call is not None
 
-    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: Keeper) -> None:
-        """Open the dialog for a change."""
+    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: Keeper) -> bool:
+        """Open the dialog for a change; return whether it is open now, and none was before."""
         if self._dialog is not None:
-            return
+            return False
         dialog = ApplyDialog(window, args, active=active, kept=kept)
         self._dialog = dialog
         dialog.plan_wanted.connect(self._plan)
@@ -67,6 +68,7 @@ class Applying(QObject):
         dialog.cancel_wanted.connect(self._cancel)
         dialog.finished.connect(self._on_closed)
         dialog.start()
+        return True
 
     def forget(self) -> None:
         """The host is gone, and what was being done with it: its agent reverts what nobody kept."""
@@ -184,7 +186,7 @@ class Applying(QObject):
         question.open()
 
     def _on_busy_chosen(self, args: ApplyArgs, choice: str) -> None:
-        self._apply(msgspec.convert({**msgspec.to_builtins(args), "busy": choice}, type(args)))
+        self._apply(converted({**msgspec.to_builtins(args), "busy": choice}, type(args)))
 
     # Keep these settings?
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import shiboken6
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
-from app.agent.server import internal_error
-from app.errors import AppError
+from app.errors import AppError, internal_error
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from app.agent.client import Call, Host
+
+    #: Runs blocking work on a thread: its name and the work; as Bridge.run does.
+    RunInThread = Callable[[str, Callable[[], Any]], "BridgeCall"]
 
 
 class BridgeCall(QObject):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.bench.experiment.model import ExperimentEvent, ExperimentPlan, Factor
-    from ui.bridge import BridgeCall
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import BridgeCall, RunInThread
 
 #: So long nothing is typed before it is reckoned, and before it is tried.
 _RECKON_MS, _TRY_MS = 250, 900
@@ -64,7 +63,7 @@ class Estimating(QObject):
     idle = Signal()
 
     def __init__(
-        self, submit: Callable[[str, Any], BridgeCall], run: Run, share: str, parent: QObject
+        self, submit: Callable[[str, Any], BridgeCall], run: RunInThread, share: str, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._submit = submit
@@ -74,6 +73,8 @@ class Estimating(QObject):
         self._experiment: Experiment | None = None
         self._offered: list[Factor] = []
         self._struck: list[Struck] = []
+        #: Of the experiment, once it was tried: what is reckoned afterwards takes nothing back.
+        self._tried: ExperimentPlan | None = None
         self._on = False
         self._call: BridgeCall | None = None
         self._reckon_timer, self._try_timer = QTimer(self), QTimer(self)
@@ -99,6 +100,7 @@ class Estimating(QObject):
             offered: its factors with all levels that could be chosen.
         """
         self._experiment, self._offered = experiment, offered
+        self._tried = None
         self._again()
 
     def set_trying(self, *, on: bool) -> None:
@@ -139,11 +141,16 @@ class Estimating(QObject):
         if experiment is not None:
             call = self._run("estimate", lambda: _reckoned(experiment, offered, facts))
             call.succeeded.connect(partial(self._on_reckoned, experiment))
+            call.failed.connect(partial(self._on_not_reckoned, experiment))
 
     def _on_reckoned(self, experiment: Experiment, estimate: Estimate) -> None:
         if experiment is self._experiment:
             self._struck = estimate.offered
-            self.told.emit(estimate)
+            self.told.emit(estimate if self._tried is None else self._as_tried(self._tried))
+
+    def _on_not_reckoned(self, experiment: Experiment, error: AppError) -> None:
+        if experiment is self._experiment:
+            self.told.emit(Estimate(error=error, offered=self._struck))
 
     def _try(self) -> None:
         experiment = self._experiment
@@ -165,7 +172,11 @@ class Estimating(QObject):
 
     def _on_tried(self, experiment: Experiment, plan: ExperimentPlan) -> None:
         if experiment is self._experiment:
-            self.told.emit(Estimate(plan=plan, tried=True, offered=self._struck))
+            self._tried = plan
+            self.told.emit(self._as_tried(plan))
+
+    def _as_tried(self, plan: ExperimentPlan) -> Estimate:
+        return Estimate(plan=plan, tried=True, offered=self._struck)
 
     def _on_failed(self, experiment: Experiment, error: AppError) -> None:
         if experiment is self._experiment and error.kind is not ErrorKind.CANCELLED:

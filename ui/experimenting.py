@@ -11,7 +11,10 @@ from PySide6.QtCore import QObject, Signal
 from app.bench.experiment import keeping
 from app.bench.experiment.model import SEARCH, UNLIMITED_S, BestArgs, ExperimentArgs, ExperimentRunArgs
 from app.errors import AppError, ErrorKind
+from ui.experiment_beginning import ExperimentBeginning
+from ui.experiment_claim import ExperimentClaim
 from ui.models.timeline import Timeline
+from ui.outcome_keeping import OutcomeKeeping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +30,7 @@ if TYPE_CHECKING:
         Struck,
     )
     from app.bench.experiment.recipe import Recipe, Size
-    from ui.bridge import BridgeCall
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import BridgeCall, RunInThread
 
 State = Literal["idle", "planning", "running"]
 
@@ -46,14 +48,28 @@ class Experimenting(QObject):
     ticked = Signal()
     failed = Signal(object)
 
-    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run, parent: QObject) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread, parent: QObject) -> None:
         super().__init__(parent)
         self._submit = submit
         self._run = run
+        self._keeping = OutcomeKeeping(run, self)
+        self._keeping.settled.connect(self._on_settled)
+        self._keeping.failed.connect(self.failed)
+        self._claim = ExperimentClaim(run)
+        self._beginning = ExperimentBeginning(run, self._claim, self)
+        self._beginning.kept.connect(self._on_kept)
+        self._beginning.taken_up.connect(self._on_taken_up)
+        self._beginning.overtaken.connect(self._keeping.keep_apart)
+        self._beginning.failed.connect(self._on_not_begun)
+        self._beginning.lost.connect(self.failed)
+        #: What is under way on the host, and an experiment that is read.
         self._call: BridgeCall | None = None
+        self._opening: BridgeCall | None = None
         self.state: State = "idle"
         self.share = ""
         self.number = 0
+        #: The file that it was imported from, "" if it ran here.
+        self.origin = ""
         self.plan: ExperimentPlan | None = None
         self.outcomes: dict[int, Outcome] = {}
         self.result: ExperimentResult | None = None
@@ -61,12 +77,10 @@ class Experimenting(QObject):
         self.progress: ExperimentEvent | None = None
         self.timeline = Timeline()
         self.stopping = False
-        self._trial: tuple[str, int] = ("", 0)
+        self._trial: tuple[str, int, str] | None = None
         self._seen: list[Struck] | None = None
         #: Seconds that the trials may take from their start on, None for no limit.
         self._budget_s: float | None = None
-        #: Outcomes on their way into the history.
-        self._unkept = 0
 
     @property
     def busy(self) -> bool:
@@ -75,16 +89,22 @@ class Experimenting(QObject):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing runs, and all that was measured is in the history."""
-        return not self.busy and not self._unkept
+        """Whether nothing runs, and nothing that was measured is on its way into the history."""
+        return not self.busy and not self._keeping.busy
+
+    @property
+    def lost(self) -> int:
+        """Trials that could not be kept in the history."""
+        return self._keeping.owed
 
     @property
     def resumable(self) -> bool:
-        """Whether something is left of a begun experiment or search."""
+        """Whether something is left of an experiment or search that was begun here."""
         plan = self.plan
         return (
             not self.busy
             and bool(self.number)
+            and not self.origin
             and plan is not None
             and keeping.unfinished(plan, list(self.outcomes.values()))
         )
@@ -137,16 +157,9 @@ class Experimenting(QObject):
         self._begin("running", "experiment.best", args, self._on_best)
 
     def start(self) -> None:
-        """Keep what is planned as a new experiment, and run it."""
-        plan = self.plan
-        if plan is None or self.busy or self.number:
-            return
-        self.state = "running"
-        self.stopping = False
-        self.changed.emit()
-        call = self._run("history", lambda: keeping.begin(plan))
-        call.succeeded.connect(self._on_kept)
-        call.failed.connect(self._on_failed)
+        """Keep what is planned as a new experiment, and run it over the link that it was planned for."""
+        if self.plan is not None and not self.busy and not self.number:
+            self._begin("planning", "hello", None, self._on_hello)
 
     def resume(self, budget_s: float | None) -> None:
         """Run what is left, over the link that the rest was measured over; what failed is tried again.
@@ -186,11 +199,17 @@ class Experimenting(QObject):
         if self.busy:
             return
         call = self._run("history", lambda: keeping.load(number))
-        call.succeeded.connect(done)
-        call.failed.connect(self.failed)
+        self._opening = call
+        call.succeeded.connect(partial(self._on_read, call, done))
+        call.failed.connect(partial(self._on_unread, call))
 
     def _clear(self) -> None:
+        self._opening = None
+        self._beginning.forget()
+        self._keeping.forget()
+        self._claim.let_go()
         self.number = 0
+        self.origin = ""
         self.plan = self.result = self.best = self.progress = None
         self.outcomes = {}
         self.timeline = Timeline()
@@ -201,10 +220,13 @@ class Experimenting(QObject):
             call = self._submit(verb, args)
         except AppError as error:
             self.state = "idle"
+            self._claim.let_go()
             self.failed.emit(error)
             self.changed.emit()
             return
         self._call = call
+        self._opening = None
+        self._trial = None
         self.state = state
         self.progress = None
         self.stopping = False
@@ -214,6 +236,7 @@ class Experimenting(QObject):
         self.changed.emit()
 
     def _run_trials(self) -> None:
+        self.result = self.best = None  # they told how the part before ended
         if self.plan is not None:
             done = list(self.outcomes.values())
             if self.searches:
@@ -228,51 +251,101 @@ class Experimenting(QObject):
     def _on_planned(self, plan: ExperimentPlan) -> None:
         self.plan = plan
         seen = self._seen
-        if seen is not None and all(one.levels in [known.levels for known in seen] for one in plan.struck):
+        if seen is None or self.stopping:
+            return
+        if all(one.levels in [known.levels for known in seen] for one in plan.struck):
             self.start()
 
     def _on_hello(self, hello: HelloResult) -> None:
-        environment = self.plan.environment if self.plan is not None else None
-        begun = environment.emulated_link if environment is not None else None
+        plan = self.plan
+        if plan is None or self.stopping:
+            return
+        begun = plan.environment.emulated_link if plan.environment is not None else None
         now = hello.link.name if hello.link is not None else None
         if now != begun:
-            self.failed.emit(AppError(
-                ErrorKind.USAGE,
-                self.tr("It was begun over the lab's link {link}.").format(link=begun) if begun
-                else self.tr("It was begun over a real link, not in the lab."),
-                hint=self.tr("Choose that host above, and go on with it there."),
-            ))  # fmt: skip
+            self.failed.emit(self._elsewhere(begun))
             return
-        if not self.searches:
-            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
-        self._run_trials()
+        self.state = "running"
+        if self.number:
+            self._beginning.take_up(self.number)
+        else:
+            self._beginning.keep(plan, self.outcomes)
+
+    def _elsewhere(self, link: str | None) -> AppError:
+        """Say that it belongs to another link."""
+        hint = self.tr("Choose that host above, and go on with it there.")
+        if self.number:
+            lab = self.tr("It was begun over the lab's link {link}.")
+            real = self.tr("It was begun over a real link, not in the lab.")
+        else:
+            lab = self.tr("It was planned over the lab's link {link}.")
+            real = self.tr("It was planned over a real link, not in the lab.")
+            hint = self.tr("Choose that host above, or plan it again here.")
+        return AppError(ErrorKind.USAGE, lab.format(link=link) if link else real, hint=hint)
+
+    def _on_read(
+        self, call: BridgeCall, done: Callable[[KeptExperiment], None], kept: KeptExperiment
+    ) -> None:
+        if call is self._opening:  # else something newer was chosen, or begun
+            done(kept)
+
+    def _on_unread(self, call: BridgeCall, error: AppError) -> None:
+        if call is self._opening:
+            self.failed.emit(error)
+
+    def _on_opened(self, kept: KeptExperiment) -> None:
+        self._clear()
+        self.share = kept.plan.experiment.share
+        self.number = kept.number
+        self.origin = kept.origin
+        self.plan = kept.plan
+        self.outcomes = {outcome.order: outcome for outcome in kept.outcomes}
+        self.changed.emit()
 
     def _on_opened_to_resume(self, budget_s: float | None, kept: KeptExperiment) -> None:
         self._on_opened(kept)
         self.resume(budget_s)
 
+    @property
+    def _waiting(self) -> bool:
+        """Whether it runs as soon as it is in the history."""
+        return self.busy and self._call is None
+
     def _on_kept(self, number: int) -> None:
         self.number = number
-        if self.stopping:  # before there was anything to cancel
+        if self.busy and not self.stopping:
+            self._claim.hold(number)
+        self._keeping.keep(number, self.outcomes.values())
+        if self._waiting and not self.stopping:
+            self._run_trials()
+            return
+        if self._waiting:  # stopped before there was anything to cancel
             self.state = "idle"
             self.stopping = False
-            self.changed.emit()
-        else:
-            self._run_trials()
-
-    def _on_opened(self, kept: KeptExperiment) -> None:
-        self._clear()
-        self.share = kept.plan.experiment.share
-        self.number = 0 if kept.origin else kept.number
-        self.plan = kept.plan
-        self.outcomes = {outcome.order: outcome for outcome in kept.outcomes}
         self.changed.emit()
+
+    def _on_taken_up(self, kept: KeptExperiment) -> None:
+        if self.stopping:  # before there was anything to cancel
+            self._on_failed(AppError(ErrorKind.CANCELLED, ""))
+            return
+        for one in kept.outcomes:  # another program may have gone on with it since it was read
+            if one.state != "failed" or one.order not in self.outcomes:
+                self.outcomes[one.order] = one
+        if not self.searches:
+            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
+        self._run_trials()
+
+    def _on_not_begun(self, error: AppError) -> None:
+        if self._waiting:
+            self._on_failed(error)
+        else:
+            self.failed.emit(error)
 
     def _on_event(self, call: BridgeCall, event: ExperimentEvent) -> None:
         if call is not self._call:
             return
         self.progress = event
-        trial = (event.phase, event.number)
+        trial = (event.phase, event.number, event.workload)
         if event.phase in {"trial", "warm-up"} and trial != self._trial:
             self._trial = trial
             self.timeline = Timeline()
@@ -287,34 +360,20 @@ class Experimenting(QObject):
     def _take_plan(self, plan: ExperimentPlan) -> None:
         """Keep a search, whose plan is told while it runs."""
         self.plan = plan
-        call = self._run("history", lambda: keeping.begin(plan))
-        call.succeeded.connect(partial(self._on_search_kept, plan))
-        call.failed.connect(self.failed)
+        self._beginning.keep(plan, self.outcomes)
         self.changed.emit()
-
-    def _on_search_kept(self, plan: ExperimentPlan, number: int) -> None:
-        if plan is self.plan:
-            self.number = number
-            for outcome in self.outcomes.values():
-                self._keep(outcome)
-            self.changed.emit()
 
     def _take(self, outcome: Outcome) -> None:
         self.outcomes[outcome.order] = outcome
         if self.number:
-            self._keep(outcome)
+            self._keeping.keep(self.number, [outcome])
+        elif self.plan is not None:  # a search that could not be kept: all of it, then
+            self._beginning.keep(self.plan, self.outcomes)
         self.changed.emit()
 
-    def _keep(self, outcome: Outcome) -> None:
-        number = self.number
-        kept = self._run("history", lambda: keeping.keep(number, outcome))
-        self._unkept += 1
-        kept.failed.connect(self.failed)
-        kept.finished.connect(self._on_outcome_kept)
-
-    def _on_outcome_kept(self) -> None:
-        self._unkept -= 1
+    def _on_settled(self) -> None:
         if self.settled:
+            self._claim.let_go()
             self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
@@ -328,6 +387,8 @@ class Experimenting(QObject):
             self._call = None
             self.state = "idle"
             done(answer)
+            if not self.busy:
+                self._finish()
             self.changed.emit()
 
     def _on_ended(self, call: BridgeCall, error: AppError) -> None:
@@ -337,6 +398,13 @@ class Experimenting(QObject):
 
     def _on_failed(self, error: AppError) -> None:
         self.state = "idle"
+        self._finish()
         if error.kind is not ErrorKind.CANCELLED:
             self.failed.emit(error)
         self.changed.emit()
+
+    def _finish(self) -> None:
+        """Nothing runs any more: others may go on with it once all of it is in the history."""
+        self._keeping.finish()
+        if self.settled:
+            self._claim.let_go()

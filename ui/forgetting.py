@@ -25,10 +25,12 @@ class Forgetting(QObject):
     """Takes one entry out at a time, after a yes.
 
     Signals:
+        changed: whether an entry is being taken out is another answer now.
         forgotten: the mount point and the FstabReport of what was written.
         failed: the AppError.
     """
 
+    changed = Signal()
     forgotten = Signal(str, object)
     failed = Signal(object)
 
@@ -37,16 +39,22 @@ class Forgetting(QObject):
         self._submit = submit
         self._call: BridgeCall | None = None
         self._dialog: ForgetDialog | None = None
+        self._writing = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an entry is being taken out."""
+        return self._writing
 
     def ask(self, window: QWidget, mount_point: str, *, active: bool) -> None:
-        """Show what would be taken out, and ask."""
-        if self._dialog is None:
+        """Show what would be taken out, and ask; not while another entry is being taken out."""
+        if self._dialog is None and not self._writing:
             args = ForgetArgs(mount_point=mount_point, preview=True)
             self._start(args, partial(self._on_preview, window, args, active))
 
     def forget(self) -> None:
         """The host is gone."""
-        self._call = None
+        self._end()
         if self._dialog is not None:
             self._dialog.reject()
 
@@ -57,18 +65,25 @@ class Forgetting(QObject):
             self.failed.emit(error)
             return
         self._call = call
+        self._writing = not args.preview
+        self.changed.emit()
         call.succeeded.connect(partial(self._on_answer, call, then))
         call.failed.connect(partial(self._on_failed, call))
 
     def _on_answer(self, call: BridgeCall, then: Callable[[FstabReport], None], report: FstabReport) -> None:
         if call is self._call:
-            self._call = None
+            self._end()
             then(report)
 
     def _on_failed(self, call: BridgeCall, error: AppError) -> None:
         if call is self._call:
-            self._call = None
+            self._end()
             self.failed.emit(error)
+
+    def _end(self) -> None:
+        self._call = None
+        self._writing = False
+        self.changed.emit()
 
     def _on_preview(self, window: QWidget, args: ForgetArgs, active: bool, report: FstabReport) -> None:  # noqa: FBT001 - bound
         dialog = ForgetDialog(window, args.mount_point, report, active=active)

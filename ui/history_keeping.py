@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import posixpath
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QWidget
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QPushButton, QWidget
 
 from app.history import desk
 from app.save import default_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
+    from app.errors import AppError
     from app.history.exchange import Imported
     from app.history.export import Format
     from app.history.model import Row, Run
-    from ui.bridge import BridgeCall
+    from ui.bridge import RunInThread
 
-    #: Runs blocking work on a thread: its name and the work.
-    RunInThread = Callable[[str, Callable[[], Any]], BridgeCall]
+
+class _Asked(NamedTuple):
+    """What a person is asked.
+
+    Attributes:
+        title: of the window.
+        label: of the field.
+        action: of the button that takes the answer.
+    """
+
+    title: str
+    label: str
+    action: str
 
 
 class HistoryKeeping(QObject):
@@ -40,6 +52,9 @@ class HistoryKeeping(QObject):
         super().__init__(parent)
         self._parent = parent
         self._run = run
+        #: Numbers of runs that are being taken out, and of those that are out though still in the list.
+        self._going: set[int] = set()
+        self._gone: set[int] = set()
 
     def set_baseline(self, row: Row) -> None:
         """Let later tests of its share be compared with it; or no longer, if they are."""
@@ -47,8 +62,9 @@ class HistoryKeeping(QObject):
             text = self.tr("Later tests are no longer compared with it.")
             self._do(partial(desk.change, lambda store: store.clear_baseline(row.id)), text)
         else:
-            text = self.tr("Later tests of {share} are compared with it.").format(share=row.share)
-            self._do(partial(desk.change, lambda store: store.set_baseline(row.id)), text)
+            call = self._run("history", lambda: desk.set_baseline(row.id))
+            call.succeeded.connect(partial(self._on_baseline, row))
+            call.failed.connect(self.failed)
 
     def ask_tags(self, rows: Sequence[Row]) -> None:
         """Ask for the tags of some runs and write them."""
@@ -63,7 +79,8 @@ class HistoryKeeping(QObject):
                 self.tr("The tags are written."),
             )
 
-        self._ask(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), " ".join(common), write)
+        asked = _Asked(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
+        self._ask(asked, " ".join(common), write)
 
     def ask_note(self, row: Row) -> None:
         """Ask for the note of a run and write it."""
@@ -72,14 +89,26 @@ class HistoryKeeping(QObject):
             work = partial(desk.change, lambda store: store.note(row.id, text))
             self._do(work, self.tr("The note is written."))
 
-        self._ask(self.tr("Note"), self.tr("What is to be remembered of this test:"), row.note, write)
+        label = self.tr("What is to be remembered of this test:")
+        self._ask(_Asked(self.tr("Note"), label, self.tr("&Save")), row.note, write)
 
     def delete(self, rows: Sequence[Row]) -> None:
         """Take runs out; they can be brought back while the program runs."""
-        numbers = [row.id for row in rows]
+        numbers = [row.id for row in rows if row.id not in self._going | self._gone]
+        if not numbers:
+            return
+        self._going.update(numbers)
         call = self._run("history", lambda: desk.delete(numbers))
-        call.succeeded.connect(self._on_deleted)
-        call.failed.connect(self.failed)
+        call.succeeded.connect(partial(self._on_deleted, numbers))
+        call.failed.connect(partial(self._on_not_deleted, numbers))
+
+    def takes_out(self, numbers: Sequence[int]) -> bool:
+        """Return whether one of these runs is being taken out, or is out though still in the list."""
+        return not (self._going | self._gone).isdisjoint(numbers)
+
+    def take_list(self) -> None:
+        """The list was read again: what it shows is there, and may have the number of what was taken out."""
+        self._gone.clear()
 
     def bring_back(self, runs: Sequence[Run]) -> None:
         """Add runs again that were taken out."""
@@ -96,7 +125,8 @@ class HistoryKeeping(QObject):
         label = self.tr("One test goes to a new file:")
         if len(rows) > 1:
             label = self.tr("{count} tests go to a new file:").format(count=len(rows))
-        self._ask(self.tr("Export"), label, str(default_folder() / f"mountwright-history.{kind}"), write)
+        path = default_folder() / f"mountwright-history.{kind}"
+        self._ask(_Asked(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
     def ask_export_experiment(self, number: int, kind: Format) -> None:
         """Ask for a new file and write an experiment to it."""
@@ -106,12 +136,13 @@ class HistoryKeeping(QObject):
             self._do(lambda: desk.export_experiment(number, path.strip(), kind), text)
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
-        self._ask(self.tr("Export"), self.tr("The experiment goes to a new file:"), str(path), write)
+        label = self.tr("The experiment goes to a new file:")
+        self._ask(_Asked(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
     def ask_import(self) -> None:
         """Ask for a file that was exported elsewhere and add its runs."""
         label = self.tr("A file of “Export as JSON”, or of “mountwright test --json”:")
-        self._ask(self.tr("Import"), label, f"{default_folder()}/", self.take)
+        self._ask(_Asked(self.tr("Import"), label, self.tr("&Import")), f"{default_folder()}/", self.take)
 
     def take(self, path: str) -> None:
         """Add the runs of this file."""
@@ -120,11 +151,13 @@ class HistoryKeeping(QObject):
         call.succeeded.connect(partial(self._on_taken, path))
         call.failed.connect(self.failed)
 
-    def _ask(self, title: str, label: str, text: str, answered: Callable[[str], None]) -> None:
+    def _ask(self, asked: _Asked, text: str, answered: Callable[[str], None]) -> None:
         dialog = QInputDialog(self._parent)
         dialog.setObjectName("history-ask")
-        dialog.setWindowTitle(title)
-        dialog.setLabelText(label)
+        dialog.setWindowTitle(asked.title)
+        dialog.setLabelText(asked.label)
+        dialog.setOkButtonText(asked.action)
+        dialog.setCancelButtonText(self.tr("&Cancel"))
         dialog.setTextValue(text)
         dialog.textValueSelected.connect(answered)
         dialog.finished.connect(dialog.deleteLater)
@@ -132,6 +165,9 @@ class HistoryKeeping(QObject):
         # Only now is there a field; the dialog itself keeps to the width that its parts ask for.
         for line in dialog.findChildren(QLineEdit):
             line.setMinimumWidth(dialog.fontMetrics().averageCharWidth() * 60)
+            line.setAccessibleName(asked.label)
+        for button in dialog.findChildren(QPushButton):
+            button.setIcon(QIcon())
 
     def _do(self, work: Callable[[], object], text: str) -> None:
         call = self._run("history", work)
@@ -141,10 +177,28 @@ class HistoryKeeping(QObject):
     def _on_done(self, text: str, _none: object) -> None:
         self.changed.emit(text, ())
 
-    def _on_deleted(self, runs: list[Run]) -> None:
+    def _on_baseline(self, row: Row, gone: list[Row]) -> None:
+        texts = [
+            self.tr("Later tests of {share} like this one are compared with it.").format(share=row.share)
+        ]
+        texts += [
+            self.tr("That of {when} is no longer a baseline: it was a test like it.").format(
+                when=other.started_at[:10]
+            )
+            for other in gone
+        ]
+        self.changed.emit(" ".join(texts), ())
+
+    def _on_deleted(self, numbers: Sequence[int], runs: list[Run]) -> None:
+        self._going.difference_update(numbers)
+        self._gone.update(numbers)
         one = self.tr("One test is taken out of the history.")
         many = self.tr("{count} tests are taken out of the history.").format(count=len(runs))
         self.changed.emit(one if len(runs) == 1 else many, runs)
+
+    def _on_not_deleted(self, numbers: Sequence[int], error: AppError) -> None:
+        self._going.difference_update(numbers)
+        self.failed.emit(error)
 
     def _on_taken(self, path: str, taken: Imported) -> None:
         one, many = self.tr("1 test new here"), self.tr("{count} tests new here")
@@ -155,4 +209,6 @@ class HistoryKeeping(QObject):
         if taken.experiments or taken.known_experiments:
             more = self.tr("; experiments: {new} new, {known} known")
             text += more.format(new=len(taken.experiments), known=taken.known_experiments)
+        if taken.trials:
+            text += self.tr("; trials added to known ones: {count}").format(count=taken.trials)
         self.changed.emit(f"{text}.", ())

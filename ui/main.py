@@ -23,7 +23,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QIcon, QImageReader, QPixmap
 from PySide6.QtWidgets import QApplication
 
-from app.agent.server import internal_error
+from app.errors import internal_error
 from app.units import SpeedUnit
 from app.version import VERSION
 from ui import theme

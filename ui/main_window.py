@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLineEdit, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from app.agent.protocol import FactsArgs
 from app.cli.main import LAB_MOUNT_POINT
 from app.errors import AppError, ErrorKind
 from ui.actions import Command, make_actions, make_menu
-from ui.bridge import Bridge, BridgeCall
+from ui.bridge import Bridge
 from ui.dialogs.copy_as import CopyAsDialog
+from ui.facts_asking import FactsAsking
 from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
@@ -25,13 +25,14 @@ from ui.theme import Appearance
 from ui.widgets.banner import Banner
 from ui.widgets.host_bar import HostBar
 from ui.widgets.labels import Line
+from ui.widgets.list_splitter import ListSplitter
 from ui.words import applied_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from advisor.dialects import Entry
-    from advisor.facts import Facts, LinkFacts
+    from advisor.facts import LinkFacts
     from app.agent.protocol import HelloResult
     from app.mounts.change import ApplyReport
     from app.mounts.model import FstabReport, Mount, MountReport, MountTable
@@ -66,7 +67,6 @@ class MainWindow(QMainWindow):
         self._table: MountTable | None = None
         self._drafting = False
         self._wanted: tuple[str, str] | None = None
-        self._facts_call: BridgeCall | None = None
         self._closed = False
         self._actions = make_actions(self, {
             Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
@@ -77,6 +77,7 @@ class MainWindow(QMainWindow):
         self._mounts = MountsPanel()
         self._detail = DetailPanel(self.session.submit, self.bridge.run)
         self._detail.settings.dialect_chosen.connect(self._on_copy_as)
+        self._facts = FactsAsking(self.session.submit, self)
         self._pasting = Pasting(self)
         self._pasting.chosen.connect(self._on_pasted)
         share_field = self._detail.settings.findChild(QLineEdit, "share")
@@ -102,15 +103,7 @@ class MainWindow(QMainWindow):
         right_layout.setSpacing(0)
         right_layout.addLayout(banner_box)
         right_layout.addWidget(self._pages, 1)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setHandleWidth(1)
-        self._splitter.addWidget(self._mounts)
-        self._splitter.addWidget(right)
-        self._splitter.setStretchFactor(0, 0)
-        self._splitter.setStretchFactor(1, 1)
-        unit = self.fontMetrics().averageCharWidth()
-        self._splitter.setSizes([unit * 38, unit * 130])
+        self._splitter = ListSplitter(self._mounts, right)
         central = QWidget()
         layout = QVBoxLayout(central)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -127,8 +120,11 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._on_host_failed)
         session.table_changed.connect(self._on_table)
         session.speeds_changed.connect(self._mounts.model.take_speeds)
+        session.speeds_lost.connect(self._mounts.model.forget_speeds)
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)
+        self._facts.known.connect(self._detail.quick_test.set_facts)
+        self._facts.known.connect(self._detail.settings.set_facts)
         self._host_bar.host_chosen.connect(self._on_host_chosen)
         self._mounts.chosen.connect(self._on_chosen)
         self._mounts.changed.connect(self._on_changed)
@@ -140,6 +136,7 @@ class MainWindow(QMainWindow):
         self._detail.unmounted.connect(self._on_unmounted)
         self._detail.applied.connect(self._on_applied)
         self._detail.reverted.connect(self._on_reverted)
+        self._detail.settled.connect(self._on_settled)
         self._detail.forgotten.connect(self._on_forgotten)
         self._detail.stuck.connect(self._on_stuck)
         self._empty.mount_clicked.connect(self._on_new)
@@ -178,12 +175,11 @@ class MainWindow(QMainWindow):
         self.session.open(key)
 
     def _on_starting(self, key: str) -> None:
-        self._table = None
-        self._drafting = False
-        self._wanted = None
+        self._banner.dismiss()  # what was said of another host
+        self._forget_host()
         self._mounts.clear_choice()
+        self._mounts.filter_by("")
         self._mounts.model.forget_speeds()
-        self._detail.forget()
         self._host_bar.show_host(key, None)
         self._starting.show_starting(lab=key != LOCAL)
         self._show_page(self._starting)
@@ -192,18 +188,27 @@ class MainWindow(QMainWindow):
         self._host_bar.show_host(self.session.key, hello)
 
     def _on_host_failed(self, error: AppError) -> None:
-        self._table = None
-        self._detail.forget()
+        self._forget_host()
         self._starting.show_failed(lab=self.session.key != LOCAL)
         self._show_page(self._starting)
         self.show_error(error)
+
+    def _forget_host(self) -> None:
+        """Forget what belongs to the host that was shown."""
+        self._table = None
+        self._drafting = False
+        self._wanted = None
+        self._pasting.close()
+        self._detail.forget()
+        self._facts.forget()
 
     def _on_trouble(self, error: AppError) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
         self.show_error(error)
 
-    def _on_link(self, _link: LinkFacts) -> None:
+    def _on_link(self, link: LinkFacts) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
+        self._detail.take_link(link)
         self._ask_facts()
 
     # Mounts
@@ -216,6 +221,8 @@ class MainWindow(QMainWindow):
         if self._wanted is not None and self._mounts.choose(*self._wanted):
             self._wanted = None
             return
+        if self._wanted is not None and self._detail.changing:
+            return  # it comes back
         if self._drafting or self._mounts.current() is not None:
             self._show_page(self._detail)
         elif table.mounts:
@@ -240,12 +247,13 @@ class MainWindow(QMainWindow):
         self._detail.show_mount(mount)
 
     def _on_vanished(self) -> None:
-        if self._table is not None and not self._mounts.choose_first():
+        if self._detail.changing:
+            self._wanted = self._detail.place  # it is unmounted for a moment
+        elif self._table is not None and not self._mounts.choose_first():
             self._on_no_mounts(first=False)
 
     def _on_mounted(self, report: MountReport) -> None:
         self._drafting = False
-        self._wanted = (report.mount.share, report.mount.mount_point)
         if report.messages:
             self._banner.show_information(
                 self.tr("The share is mounted, and mount.nfs had something to say."),
@@ -253,7 +261,18 @@ class MainWindow(QMainWindow):
             )
         else:
             self._banner.dismiss()
-        self.session.refresh()
+        self._want(report.mount.share, report.mount.mount_point)
+
+    def _want(self, share: str, mount_point: str) -> None:
+        """Choose a mount once it is in the list, at the latest in the one that is read now."""
+        self._wanted = wanted = (share, mount_point)
+        call = self.session.refresh()
+        if call is not None:
+            call.finished.connect(partial(self._on_refreshed, wanted))
+
+    def _on_refreshed(self, wanted: tuple[str, str]) -> None:
+        if self._wanted is wanted:
+            self._wanted = None
 
     def _on_unmounted(self, mount_point: str) -> None:
         self._banner.show_information(self.tr("{path} is unmounted.").format(path=mount_point))
@@ -261,13 +280,18 @@ class MainWindow(QMainWindow):
 
     def _on_applied(self, report: ApplyReport) -> None:
         self._drafting = False
-        self._wanted = (report.plan.share, report.plan.mount_point)
         message, warning, details = applied_text(report)
         if warning:
             self._banner.show_warning(message, warning, details)
         else:
             self._banner.show_information(message, details)
-        self.session.refresh()
+        made = report.report.mount if report.report is not None else report.plan
+        self._want(made.share, made.mount_point)
+
+    def _on_settled(self) -> None:
+        """Look for a mount that a change took away and that may not have come back."""
+        if self._wanted is not None:
+            self._want(*self._wanted)
 
     def _on_reverted(self, error: AppError, by_person: bool) -> None:  # noqa: FBT001 - a slot
         if by_person:
@@ -297,27 +321,16 @@ class MainWindow(QMainWindow):
     def _draft(self, share: str, mount_point: str) -> None:
         self._drafting = True
         self._mounts.clear_choice()
+        self._facts.forget()
         self._detail.show_draft(share, mount_point)
         self._show_page(self._detail)
 
-    # Facts
-
     def _ask_facts(self) -> None:
         mount = self._mounts.current()
-        self._detail.quick_test.set_facts(None)
-        self._detail.settings.set_facts(None)
         if mount is None or self.session.hello is None:
-            return
-        call = self.session.submit("facts.get", FactsArgs(share=mount.share))
-        self._facts_call = call
-        call.succeeded.connect(partial(self._on_facts, call))
-        call.failed.connect(partial(self._on_facts, call, None))
-
-    def _on_facts(self, call: BridgeCall, facts: Facts | None, *_error: Any) -> None:
-        if call is self._facts_call:
-            self._facts_call = None
-            self._detail.quick_test.set_facts(facts)
-            self._detail.settings.set_facts(facts)
+            self._facts.forget()
+        else:
+            self._facts.ask(mount.share)
 
     # Commands
 

@@ -68,8 +68,8 @@ class Mounting(QObject):
         text = self.tr("Mounting {share}…").format(share=wish.share)
         call = self._start("mounts.mount", wish.args(), text)
         if call is not None:
-            call.succeeded.connect(partial(self._on_mounted, wish))
-            call.failed.connect(self._fail_plainly)
+            call.succeeded.connect(partial(self._on_mounted, call, wish))
+            call.failed.connect(partial(self._on_mount_failed, call))
 
     def unmount(self, mount_point: str, *, force: bool = False, lazy: bool = False) -> None:
         """Unmount; ``force`` gives up what waits for the server, ``lazy`` detaches at once."""
@@ -77,8 +77,8 @@ class Mounting(QObject):
         text = self.tr("Unmounting {path}…").format(path=mount_point)
         call = self._start("mounts.unmount", args, text)
         if call is not None:
-            call.succeeded.connect(partial(self._on_unmounted, mount_point))
-            call.failed.connect(partial(self._on_unmount_failed, args))
+            call.succeeded.connect(partial(self._on_unmounted, call, mount_point))
+            call.failed.connect(partial(self._on_unmount_failed, call, args))
 
     def cancel(self) -> None:
         """Cancel what is being done."""
@@ -102,25 +102,32 @@ class Mounting(QObject):
         self.busy.emit(text)
         return call
 
-    def _end(self) -> None:
+    # What belongs to a host that was forgotten is not told of the next one.
+
+    def _end(self, call: BridgeCall) -> bool:
+        """Return whether it is what was being done, which is over now."""
+        if call is not self._call:
+            return False
         self._call = None
         self.busy.emit("")
+        return True
 
-    def _on_mounted(self, wish: Wish, report: MountReport) -> None:
-        self._end()
-        self.mounted.emit(wish, report)
+    def _on_mounted(self, call: BridgeCall, wish: Wish, report: MountReport) -> None:
+        if self._end(call):
+            self.mounted.emit(wish, report)
 
-    def _on_unmounted(self, mount_point: str, _result: object) -> None:
-        self._end()
-        self.unmounted.emit(mount_point)
+    def _on_mount_failed(self, call: BridgeCall, error: AppError) -> None:
+        if self._end(call):
+            self.failed.emit(error)
 
-    def _on_unmount_failed(self, args: UnmountArgs, error: AppError) -> None:
-        self._end()
+    def _on_unmounted(self, call: BridgeCall, mount_point: str, _result: object) -> None:
+        if self._end(call):
+            self.unmounted.emit(mount_point)
+
+    def _on_unmount_failed(self, call: BridgeCall, args: UnmountArgs, error: AppError) -> None:
+        if not self._end(call):
+            return
         if error.kind in _STUCK and not (args.force or args.lazy):
             self.stuck.emit(args.mount_point, error)
         else:
             self.failed.emit(error)
-
-    def _fail_plainly(self, error: AppError) -> None:
-        self._end()
-        self.failed.emit(error)

@@ -33,11 +33,17 @@ class Pasting(QObject):
         super().__init__(window)
         self._window = window
         self._before: dict[QLineEdit, str] = {}
+        self._dialog: PasteDialog | None = None
 
     def ask(self) -> None:
         """Open the dialog with the clipboard's text, if that says how to mount something."""
         text = _clipboard()
         self._open(text if readings_of(text) else "")
+
+    def close(self) -> None:
+        """Close the dialog: the host that it was for is left."""
+        if self._dialog is not None:
+            self._dialog.reject()
 
     def watch(self, field: QLineEdit) -> None:
         """Open the dialog when a whole command or line is pasted into this field."""
@@ -61,8 +67,13 @@ class Pasting(QObject):
 
     def _open(self, text: str) -> None:
         dialog = PasteDialog(self._window, text)
+        self._dialog = dialog
         dialog.chosen.connect(self.chosen)
+        dialog.finished.connect(self._on_closed)
         dialog.open()
+
+    def _on_closed(self, _result: int) -> None:
+        self._dialog = None
 
 
 def _candidates(text: str) -> list[str]:

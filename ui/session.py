@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.agent.protocol import HelloResult, LinkArgs, ListArgs, SpeedsArgs
+from app.agent.protocol import HelloResult, LinkArgs, ListArgs
 from app.errors import AppError, ErrorKind
+from app.stats.model import SpeedsArgs
 from app.tasks import CancelToken, run_in_thread
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from advisor.facts import LinkFacts
     from app.agent.client import Host
-    from app.agent.protocol import SpeedsSample
     from app.mounts.model import MountTable
+    from app.stats.model import SpeedsSample
     from ui.bridge import Bridge, BridgeCall
 
     #: Opens the host of a key; blocks, and gives up when the token is set.
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 #: The key of this computer; any other key is a link of the lab.
 LOCAL = ""
+
+#: When speeds are asked for again that could not be told, milliseconds.
+_AGAIN_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class HostSession(QObject):
         failed: it could not be opened, or it went away (AppError).
         table_changed: the mounts (MountTable), first and at each change.
         speeds_changed: how busy the mounts are, once a second (SpeedsSample).
+        speeds_lost: how busy they are is not known for now.
         link_changed: the lab's link was switched (LinkFacts).
         trouble: something smaller failed (AppError); the host is still there.
     """
@@ -70,6 +75,7 @@ class HostSession(QObject):
     failed = Signal(object)
     table_changed = Signal(object)
     speeds_changed = Signal(object)
+    speeds_lost = Signal()
     link_changed = Signal(object)
     trouble = Signal(object)
 
@@ -83,6 +89,9 @@ class HostSession(QObject):
         self._watch: BridgeCall | None = None
         self._opening: _Opening | None = None
         self._closing: list[Future[None]] = []
+        self._speeds_again = QTimer(self)
+        self._speeds_again.setSingleShot(True)
+        self._speeds_again.timeout.connect(self._ask_speeds)
 
     @property
     def key(self) -> str:
@@ -120,18 +129,21 @@ class HostSession(QObject):
             raise AppError(ErrorKind.UNAVAILABLE, "The host is not ready yet.", hint="Wait until it answers.")
         return self._bridge.submit(self._host.client, verb, args)
 
-    def refresh(self) -> None:
-        """Read the mounts again."""
-        if self._hello is not None:
-            call = self.submit("mounts.list", ListArgs())
-            call.succeeded.connect(self._on_table)
-            call.failed.connect(self.trouble)
+    def refresh(self) -> BridgeCall | None:
+        """Read the mounts again; return the call, None if there is no host."""
+        if self._hello is None:
+            return None
+        call = self.submit("mounts.list", ListArgs())
+        call.succeeded.connect(partial(self._on_table, self._host))
+        call.failed.connect(partial(self._on_trouble, self._host))
+        return call
 
     def leave(self) -> None:
         """End the present host in the background."""
         host, self._host = self._host, None
         self._hello = None
         self._watch = None
+        self._speeds_again.stop()
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.token.cancel()
@@ -154,10 +166,18 @@ class HostSession(QObject):
 
     def _switch_link(self, key: str) -> None:
         call = self.submit("lab.link", LinkArgs(link=key))
-        call.succeeded.connect(partial(self._on_link, key))
-        call.failed.connect(self.trouble)
+        call.succeeded.connect(partial(self._on_link, self._host, key))
+        call.failed.connect(partial(self._on_trouble, self._host))
 
-    def _on_link(self, key: str, link: LinkFacts) -> None:
+    # An answer may come when its host was left: it is not to be shown as one of the next host.
+
+    def _on_trouble(self, host: OpenHost | None, error: AppError) -> None:
+        if host is self._host:
+            self.trouble.emit(error)
+
+    def _on_link(self, host: OpenHost | None, key: str, link: LinkFacts) -> None:
+        if host is not self._host:
+            return
         self._key = key
         if self._hello is not None:
             self._hello = msgspec.structs.replace(self._hello, link=link)
@@ -186,19 +206,31 @@ class HostSession(QObject):
         self._watch = watch
         watch.progressed.connect(partial(self._on_watched, watch))
         watch.failed.connect(partial(self._on_lost, host))
-        speeds = self.submit("stats.speeds", SpeedsArgs())
-        speeds.progressed.connect(partial(self._on_speeds, host))
+        self._ask_speeds()
+
+    def _ask_speeds(self) -> None:
+        host = self._host
+        if host is not None:
+            speeds = self.submit("stats.speeds", SpeedsArgs())
+            speeds.progressed.connect(partial(self._on_speeds, host))
+            speeds.failed.connect(partial(self._on_no_speeds, host))
 
     def _on_watched(self, watch: BridgeCall, table: MountTable) -> None:
         if watch is self._watch:
-            self._on_table(table)
+            self.table_changed.emit(table)
 
     def _on_speeds(self, host: OpenHost, sample: SpeedsSample) -> None:
         if host is self._host:
             self.speeds_changed.emit(sample)
 
-    def _on_table(self, table: MountTable) -> None:
-        self.table_changed.emit(table)
+    def _on_no_speeds(self, host: OpenHost, _error: AppError) -> None:
+        if host is self._host:
+            self.speeds_lost.emit()
+            self._speeds_again.start(_AGAIN_MS)
+
+    def _on_table(self, host: OpenHost | None, table: MountTable) -> None:
+        if host is self._host:
+            self.table_changed.emit(table)
 
     def _on_lost(self, host: OpenHost, error: AppError) -> None:
         if host is self._host:

@@ -103,36 +103,40 @@ def blend(colour: str, ground: str, part: float) -> str:
     return mixed.name()
 
 
-def make_palette(colours: Colours) -> QPalette:
+def make_palette(table: Colours) -> QPalette:
     """Return the Qt palette of a table."""
     palette = QPalette()
     role = QPalette.ColorRole
     mapping = {
-        role.Window: colours.window, role.WindowText: colours.text, role.Base: colours.base,
-        role.AlternateBase: colours.window, role.Text: colours.text, role.Button: colours.raised,
-        role.ButtonText: colours.text, role.BrightText: colours.error, role.Highlight: colours.accent,
-        role.HighlightedText: colours.on_accent, role.Link: colours.accent, role.LinkVisited: colours.accent,
-        role.ToolTipBase: colours.raised, role.ToolTipText: colours.text,
-        role.PlaceholderText: colours.muted, role.Mid: colours.border, role.Accent: colours.accent,
+        role.Window: table.window, role.WindowText: table.text, role.Base: table.base,
+        role.AlternateBase: table.window, role.Text: table.text, role.Button: table.raised,
+        role.ButtonText: table.text, role.BrightText: table.error, role.Highlight: table.accent,
+        role.HighlightedText: table.on_accent, role.Link: table.accent, role.LinkVisited: table.accent,
+        role.ToolTipBase: table.raised, role.ToolTipText: table.text,
+        role.PlaceholderText: table.muted, role.Mid: table.border, role.Accent: table.accent,
     }  # fmt: skip
     for colour_role, value in mapping.items():
         palette.setColor(colour_role, QColor(value))
-    base = QColor(colours.raised)
+    base = QColor(table.raised)
     dark = base.lightness() < 128
     palette.setColor(role.Light, base.lighter(130 if dark else 102))
     palette.setColor(role.Midlight, base.lighter(115 if dark else 101))
-    palette.setColor(role.Dark, QColor(colours.border).darker(140 if dark else 118))
-    palette.setColor(role.Shadow, QColor("#000000") if dark else QColor(colours.border).darker(140))
+    palette.setColor(role.Dark, QColor(table.border).darker(140 if dark else 118))
+    palette.setColor(role.Shadow, QColor("#000000") if dark else QColor(table.border).darker(140))
     for colour_role in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(colours.muted))
-    palette.setColor(QPalette.ColorGroup.Disabled, role.Base, QColor(colours.window))
-    palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(colours.border))
+        palette.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(table.muted))
+    palette.setColor(QPalette.ColorGroup.Disabled, role.Base, QColor(table.window))
+    palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(table.border))
     return palette
 
 
-def colours_of(widget: QWidget) -> Colours:
-    """Return the table that fits the widget's palette."""
-    dark = widget.palette().color(QPalette.ColorRole.Base).lightness() < 128
+def colours() -> Colours:
+    """Return the table that is shown now.
+
+    It is the program's: a widget's palette follows a change later than its parent's, and has what it was
+    tinted with.
+    """
+    dark = QGuiApplication.palette().color(QPalette.ColorRole.Base).lightness() < 128
     return DARK if dark else LIGHT
 
 

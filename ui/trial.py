@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from advisor.curve import COPY_BLOCK
 from app.bench.compare import REPEATS, compare, findings
 from app.bench.result import DEFAULT_SIZE, TestSpec
+from app.errors import AppError, ErrorKind
 from app.history.model import link_name
 from app.units import format_duration, format_size
 from ui.dialogs.confirm import confirm
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from app.advice import AdviceResult
     from app.bench.compare import Comparison
     from app.bench.result import TestResult
-    from app.mounts.change import ApplyReport
+    from app.mounts.change import ApplyArgs, ApplyReport
     from ui.applying import Applying
     from ui.panels.advice import AdvicePanel
     from ui.panels.quick_test import QuickTestPanel
@@ -43,10 +44,12 @@ class Trial(QObject):
     Signals:
         apply_wanted: the tests before are done; the change may be made (AdviceResult).
         back_wanted: it was slower afterwards; what was before may be applied again.
+        failed: it cannot begin now (AppError).
     """
 
     apply_wanted = Signal(object)
     back_wanted = Signal()
+    failed = Signal(object)
 
     def __init__(
         self, window: QWidget, quick_test: QuickTestPanel, applying: Applying, advice: AdvicePanel
@@ -69,8 +72,17 @@ class Trial(QObject):
 
     def _ask(self, advice: AdviceResult, mount_point: str) -> None:
         """Say what would be done, and for how long, before anything is."""
-        if self._state != "idle" or self._quick_test.running:
+        if self._state != "idle":
             return
+        if not self._quick_test.free:
+            self.failed.emit(
+                AppError(
+                    ErrorKind.UNAVAILABLE,
+                    self.tr("Something is still running on this host."),
+                    hint=self.tr("Wait until it has finished, or stop it, and then test."),
+                )
+            )
+            return  # fmt: skip
         # In calls as short as those of cp: long ones hide what the readahead does.
         spec = TestSpec(path=mount_point, size=copy_size(advice), block_size=COPY_BLOCK)
         confirm(
@@ -91,16 +103,21 @@ class Trial(QObject):
         self._state = "before"
         self._test()
 
-    def _on_applied(self, _args: object, report: ApplyReport) -> None:
-        if self._state == "apply" and report.report is not None:
-            self._state = "after"
-            self._test()
+    def _on_applied(self, args: ApplyArgs, report: ApplyReport) -> None:
+        if self._state != "apply" or self._spec is None or args.mount_point != self._spec.path:
+            return
+        if report.report is None:
+            self._stop(self.tr("The change is written, but not mounted yet: there is nothing to compare."))
+            return
+        self._state = "after"
+        self._test()
 
     def _on_dialog_closed(self) -> None:
         # If the change was made, that is told right after.
-        QTimer.singleShot(0, self, self._on_not_applied)
+        QTimer.singleShot(0, self, self.end_without_change)
 
-    def _on_not_applied(self) -> None:
+    def end_without_change(self) -> None:
+        """Give it up, if the change that it waits for is not made."""
         if self._state == "apply":
             self._stop(self.tr("Nothing was changed, so there is nothing to compare."))
 
@@ -119,9 +136,16 @@ class Trial(QObject):
             if self._state == "before"
             else self.tr("Testing with the recommended settings, {number} of {count}…")
         )
-        self._panel.trial.say(text.format(number=number, count=REPEATS), running=True)
-        if self._spec is None or not self._quick_test.start(self._spec):
+        self._say(text.format(number=number, count=REPEATS), running=True)
+        if self._is_shown() and self._spec is not None and not self._quick_test.start(self._spec):
+            self._stop(self.tr("The test could not begin: the test before and after was given up."))
+
+    def _is_shown(self) -> bool:
+        """Return whether the mount is still the one that is looked at; give up if not."""
+        shown = self._spec is not None and self._quick_test.shows(self._spec)
+        if not shown:
             self._stop(self.tr("The mount that was being tested is no longer shown: the test was given up."))
+        return shown
 
     def _on_test(self, result: TestResult | None) -> None:
         if self._state not in {"before", "after"}:
@@ -134,15 +158,17 @@ class Trial(QObject):
         if len(self._results[self._state]) < REPEATS:
             self._test()
         elif self._state == "before":
+            if not self._is_shown():
+                return
             self._state = "apply"
-            self._panel.trial.say(
+            self._say(
                 self.tr("The tests before are done. Now the change: look at it, and apply it."), running=True
             )
             self.apply_wanted.emit(self._advice)
         else:
             found: list[Comparison] = compare(self._results["before"], self._results["after"])
             self._state = "idle"
-            self._panel.trial.say(comparison_text(found), running=False)
+            self._say(comparison_text(found), running=False)
             if self._advice is not None and self._spec is not None:
                 self._panel.remember(self._share, self._link, findings(found, self._advice.recommendations))
                 slower = any(item.verdict == "slower" for item in found)
@@ -150,7 +176,11 @@ class Trial(QObject):
 
     def _stop(self, text: str) -> None:
         self._state = "idle"
-        self._panel.trial.say(text, running=False)
+        self._say(text, running=False)
+
+    def _say(self, text: str, *, running: bool) -> None:
+        place = self._spec.path if self._spec is not None else ""
+        self._panel.trial.say(place, text, running=running)
 
 
 def copy_size(advice: AdviceResult) -> int:

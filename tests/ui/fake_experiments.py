@@ -23,6 +23,7 @@ from app.bench.experiment.model import (
 from app.bench.result import Sample, TestEvent
 
 if TYPE_CHECKING:
+    from advisor.facts import LinkFacts
     from app.agent.server import Context
 
 Place = dict[str, Any]
@@ -40,7 +41,7 @@ PLAN = ExperimentPlan(
     ),
     sets=SETS,
     struck=[Struck(levels={"vers": "2"}, reason="NFS version 2 is gone.")],
-    environment=Environment(host="testhost", emulated_link="gigabit"),
+    environment=Environment(host="testhost"),
     trials=18, seconds=60.0, bytes=36 * 2**20, space=2**20,
 )  # fmt: skip
 
@@ -61,13 +62,20 @@ def outcomes() -> list[Outcome]:
 
 
 class FakeExperiments:
-    """The verbs of experiments; ``experiment`` and ``outcomes`` are set by a test."""
+    """The verbs of experiments.
+
+    A test sets ``experiment``, ``outcomes``, and ``over``: trials that are over before a run is held. In the
+    lab its plans are of the present link.
+    """
 
     calls: list[tuple[str, Any]]
+    lab: bool
+    link: LinkFacts
 
     def __init__(self) -> None:
         self.experiment = PLAN
         self.outcomes = outcomes()
+        self.over = 0
 
     def _hold(self, context: Context) -> None:
         raise NotImplementedError
@@ -76,12 +84,18 @@ class FakeExperiments:
         self.calls.append(("experiment.plan", args))
         self._hold(context)
         context.emit(ExperimentEvent(phase="trying", number=1, total=2, levels={"rsize": "8192"}))
-        return self.experiment
+        return self._planned()
+
+    def _planned(self) -> ExperimentPlan:
+        link = self.link.name if self.lab else None
+        return msgspec.structs.replace(
+            self.experiment, environment=Environment(host="testhost", emulated_link=link)
+        )
 
     def find_best(self, args: Any, context: Context) -> BestResult:
         self.calls.append(("experiment.best", args))
         search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
-        plan = msgspec.structs.replace(self.experiment, experiment=search)
+        plan = msgspec.structs.replace(self._planned(), experiment=search)
         context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
         return self._search(plan, self.outcomes, context)
 
@@ -125,6 +139,7 @@ class FakeExperiments:
             }
             told = TestEvent(direction="write", phase="write", sample=Sample(0.05, 10**6, 10**6))
             context.emit(ExperimentEvent(phase="trial", workload=outcome.workload, test=told, **place))
-            self._hold(context)
+            if number > self.over:
+                self._hold(context)
             context.emit(ExperimentEvent(phase="done", workload=outcome.workload, outcome=outcome, **place))
         return ExperimentResult(done=len(self.outcomes), planned=args.plan.trials, failed=0, mismatched=0)

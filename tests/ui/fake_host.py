@@ -11,7 +11,7 @@ from fake_experiments import FakeExperiments
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
-from app.agent.protocol import Empty, HelloResult, MountSpeed, SpeedsSample, StatsSample, UnmountResult
+from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.bench.plan import plan_test
 from app.bench.result import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
@@ -28,6 +28,7 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step, StepState
 from app.mounts.model import Active, Configured, FstabReport, Mount, MountReport, MountTable, OptionValue
+from app.stats.model import MountSpeed, SpeedsSample, StatsSample
 from app.tasks import CancelledError, CancelToken
 from ui.session import OpenHost
 
@@ -184,9 +185,8 @@ class FakeHost(FakeExperiments):
 
     def list(self, args: Any, context: Context) -> MountTable:
         if args.watch:
-            context.token.on_cancel(self._wake)
             shown: list[Mount] | None = None
-            with self._changed:
+            with context.token.on_cancel(self._wake), self._changed:
                 while not context.token.cancelled:
                     if shown != self.mounts:
                         shown = list(self.mounts)
@@ -199,11 +199,11 @@ class FakeHost(FakeExperiments):
         self.calls.append(("stats.watch", args))
         self.watching += 1
         ended = threading.Event()
-        context.token.on_cancel(ended.set)
         try:
             for sample in self.samples:
                 context.emit(sample)
-            ended.wait(10)
+            with context.token.on_cancel(ended.set):
+                ended.wait(10)
             context.token.check()
         finally:
             self.watching -= 1
@@ -211,10 +211,10 @@ class FakeHost(FakeExperiments):
 
     def speeds(self, _args: Any, context: Context) -> Empty:
         ended = threading.Event()
-        context.token.on_cancel(ended.set)
         for number, mounts in enumerate(self.busy):
             context.emit(SpeedsSample(t_s=float(number), mounts=mounts))
-        ended.wait(60)
+        with context.token.on_cancel(ended.set):
+            ended.wait(60)
         context.token.check()
         return Empty()
 
@@ -356,8 +356,8 @@ class FakeHost(FakeExperiments):
 
     def _asked_of_server(self, verb: str, args: Any, context: Context) -> None:
         self.calls.append((verb, args))
-        context.token.on_cancel(lambda: self.cancelled.append(args.server))
-        self._hold(context)
+        with context.token.on_cancel(lambda: self.cancelled.append(args.server)):
+            self._hold(context)
         if self.discover_error is not None:
             raise self.discover_error
 

@@ -30,7 +30,7 @@ class Person:
         self.window = window
         self.folder = os.environ.get("MOUNTWRIGHT_PICTURES")
 
-    def wait(self, fact: Callable[[], bool], seconds: float = 30) -> None:
+    def wait(self, fact: Callable[[], bool], seconds: float = 60) -> None:
         try:
             self.qtbot.waitUntil(fact, timeout=int(seconds * 1000))
         except Exception as error:

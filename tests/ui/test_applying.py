@@ -102,6 +102,7 @@ def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None
     assert (args.keeper, args.mount, args.keep_s, args.expected_sha256) == ("fstab", True, 0.0, "f00d")
     assert args.options.split(",") == ["_netdev", "nofail"]
     driver.wait(lambda: "/mnt/new is mounted with these settings" in driver.message())
+    driver.wait(lambda: driver.window._mounts.current() is not None)  # the list is read again meanwhile
     current = driver.window._mounts.current()
     assert current is not None
     assert current.mount_point == "/mnt/new"

@@ -224,7 +224,7 @@ def test_the_expectation_is_a_line_in_a_band(plot: LivePlot) -> None:
     assert plot._references.expected == {"read": (100e6, 0.1)}
     plot.draw(run(95e6, 2))
     plot._plot.viewport().repaint()
-    colours = theme.colours_of(plot)
+    colours = theme.colours()
     inside = plot._plot.grab().toImage().pixelColor(plot._plot.mapFromScene(
         plot._item.getViewBox().mapViewToScene(QPointF(1.0, 105e6))))  # fmt: skip
     assert inside == QColor(theme.blend(colours.read, colours.base, 0.13))

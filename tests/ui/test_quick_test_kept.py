@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from fake_host import FakeHost, mounted
+from fake_host import LINK, FakeHost, mounted
 from PySide6.QtWidgets import QPushButton
 from quick_test_hand import events
 
-from advisor.facts import LinkFacts
-from app.bench.result import Figure
+import ui.panels.quick_test
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from app.bench.result import Figure, TestEvent, TestResult
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui.widgets.sentences import Sentences
@@ -18,7 +20,11 @@ from ui.widgets.sentences import Sentences
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from driver import Driver
+
+    from app.agent.protocol import FactsArgs
+    from app.agent.server import Context
 
 
 def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake: FakeHost) -> None:
@@ -119,7 +125,7 @@ def test_a_test_that_cannot_be_kept_says_where_it_is(driver: Driver, fake: FakeH
     driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: "The measurement is not lost" in driver.message())
-    assert driver.sees("results")
+    driver.wait(lambda: driver.sees("results"))
     assert len(list(history.parent.glob("mountwright-unsaved-*.json"))) == 1
 
 
@@ -147,3 +153,41 @@ def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHos
     driver.window._on_host_chosen("gigabit")
     assert "still running" in driver.message()
     assert driver.window.session.key == ""
+
+
+def test_a_test_is_compared_with_tests_over_its_own_link(
+    driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def best(_spec: object, share: str, link: str) -> dict[str, float]:
+        asked.append((share, link))
+        return {}
+
+    def facts(args: FactsArgs, _context: Context) -> Facts:
+        known.wait(5)
+        real = LinkFacts(name="eth0", rate_bps=1e9)
+        link = LINK if args.share == "nas01:/export/home" else real
+        return Facts(client=ClientFacts(), link=link, server=ServerFacts())
+
+    def test(args: Any, context: Context) -> TestResult:
+        fake.calls.append(("test.run", args))
+        smaller.wait(5)
+        context.emit(TestEvent(direction="write", phase="write", round=1, total=2**20))
+        return fake.result
+
+    known, smaller = threading.Event(), threading.Event()
+    monkeypatch.setattr(ui.panels.quick_test, "best_speeds", best)
+    fake.facts = facts  # type: ignore[method-assign]
+    fake.test = test  # type: ignore[method-assign]
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: fake.asked("test.run") != [])
+    known.set()
+    driver.wait(lambda: asked == [("nas01:/export/home", "gigabit")])
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.wait(lambda: "eth0" in driver.text_of("facts"))
+    smaller.set()
+    driver.wait(lambda: not driver.window._detail.busy)
+    driver.wait(lambda: asked == [("nas01:/export/home", "gigabit")] * 2)

@@ -21,7 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.cookbook import find_recipe, recipes
+from app.bench.experiment.cookbook import find_recipe, own_folder, recipes
+from app.errors import AppError, ErrorKind
+from ui import estimating
 from ui.dialogs.recipe import RecipeDialog
 from ui.models.factor_choices import factor_choices, find_factors
 from ui.widgets.recipe_form import RecipeForm
@@ -35,12 +37,6 @@ if TYPE_CHECKING:
     from app.bench.experiment.recipe import Recipe
 
 W = TypeVar("W", bound=QWidget)
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 class Writer:
@@ -153,6 +149,18 @@ def test_every_set_is_tried_on_the_share_while_it_is_made(
     assert fake.asked("experiment.run") == []
 
 
+def test_an_estimate_that_fails_leaves_no_older_one(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.tick("rsize")
+    writer.told("If every set can be mounted")
+
+    def fail(*_args: object) -> None:
+        raise AppError(ErrorKind.IO, "The estimate failed.")
+
+    monkeypatch.setattr(estimating, "possible_factors", fail)
+    writer.find(QLineEdit, "levels-rsize").setText("4096, 8192")
+    writer.told("The estimate failed.")
+
+
 def test_form_and_text_are_one_recipe(writer: Writer, driver: Driver) -> None:
     writer.tick("connections")
     writer.press("recipe-as-text")
@@ -168,6 +176,17 @@ def test_form_and_text_are_one_recipe(writer: Writer, driver: Driver) -> None:
     driver.wait(lambda: writer.find(QLineEdit, "levels-nconnect").text() == "1, 16")
     writer.find(QLineEdit, "levels-nconnect").setText("1, 17")
     driver.wait(lambda: not writer.find(QPushButton, "recipe-save").isEnabled())
+
+
+def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(driver: Driver) -> None:
+    own_folder().mkdir(parents=True)
+    (own_folder() / "broken.toml").write_text("title = ")
+    driver.open()
+    driver.tab("Experiment")
+    driver.wait(lambda: "broken.toml" in driver.message())
+    offered = driver.find(QComboBox, "experiment-recipe")
+    assert isinstance(offered, QComboBox)
+    assert offered.count() == 6  # five studies and the search
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=[recipe.name for recipe in recipes()])

@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushB
 from settings_hand import keys, part, raw, row, seen
 
 from advisor.catalogue import catalogue
+from ui import theme
+from ui.theme import Appearance
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -56,6 +58,18 @@ def test_a_search_for_when_finds_the_choice(panel: SettingsPanel) -> None:
 
 
 # In use, advised, found
+
+
+def test_what_is_in_use_can_be_read_in_the_dark(qapp: QApplication, panel: SettingsPanel) -> None:
+    panel.show_mount(mounted(), keep_edits=False)
+    label = row(panel, "rsize").cells._used
+    try:
+        for appearance, colours in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
+            theme.apply_appearance(qapp, appearance)
+            qapp.processEvents()
+            assert label.palette().color(label.foregroundRole()).name() == colours.text
+    finally:
+        theme.apply_appearance(qapp, Appearance.LIGHT)
 
 
 def test_what_is_not_in_force_has_a_sign_a_word_and_the_reason(panel: SettingsPanel) -> None:

@@ -9,8 +9,8 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QListView
 
-from app.agent.protocol import MountSpeed, SpeedsSample
 from app.mounts.model import MountTable
+from app.stats.model import MountSpeed, SpeedsSample
 from ui.models.mounts_model import MountsModel, TrendRole
 from ui.models.speeds import KEPT, Speeds
 from ui.widgets.sparkline import draw_sparkline

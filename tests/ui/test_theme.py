@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 
 import pytest
-from PySide6.QtCore import QEvent
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
 from ui import theme
 from ui.dialogs.buttons import show_outline
+from ui.models.overlay import SERIES
 from ui.theme import Appearance, Colours
 
 
@@ -38,37 +40,25 @@ def test_every_colour_is_given_in_full() -> None:
             int(value[1:], 16)
 
 
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_lines_over_each_other_can_be_told_apart(colours: Colours) -> None:
+    shown = [QColor(getattr(colours, meaning)) for meaning in SERIES]
+    for one, other in itertools.combinations(shown, 2):
+        away = ((one.red() - other.red()), (one.green() - other.green()), (one.blue() - other.blue()))
+        assert math.hypot(*away) > 70, (one.name(), other.name())
+
+
 def test_appearance(qapp: QApplication) -> None:
-    widget = QWidget()
-    try:
-        theme.apply_appearance(qapp, Appearance.DARK)
-        qapp.processEvents()
-        assert theme.colours_of(widget) is theme.DARK
-        theme.apply_appearance(qapp, Appearance.LIGHT)
-        qapp.processEvents()
-        assert theme.colours_of(widget) is theme.LIGHT
-    finally:
-        widget.deleteLater()
-
-
-class _Form(QWidget):
-    """Shows the outline of its box whenever its palette changes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.box = QCheckBox()
-        QVBoxLayout(self).addWidget(self.box)
-        show_outline(self.box)
-
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            show_outline(self.box)
+    for appearance, colours in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
+        theme.apply_appearance(qapp, appearance)
+        assert theme.colours() is colours
 
 
 def test_a_boxs_outline_follows_light_and_dark(qapp: QApplication) -> None:
     theme.apply_appearance(qapp, Appearance.LIGHT)
-    form = _Form()
+    form, box = QWidget(), QCheckBox()
+    QVBoxLayout(form).addWidget(box)
+    show_outline(box)
     form.show()
     try:
         for appearance, colour in (
@@ -77,6 +67,6 @@ def test_a_boxs_outline_follows_light_and_dark(qapp: QApplication) -> None:
         ):  # fmt: skip
             theme.apply_appearance(qapp, appearance)
             qapp.processEvents()
-            assert form.box.palette().color(QPalette.ColorRole.Base).name() == colour.lower()
+            assert box.palette().color(QPalette.ColorRole.Base).name() == colour.lower()
     finally:
         form.deleteLater()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from fake_host import mounted, result, transfer
+from fake_host import mounted
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -17,8 +16,10 @@ from PySide6.QtWidgets import (
     QTabWidget,
     QWidget,
 )
+from trial_hand import HOME, begin, make_the_change, offered
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.recommend import Measured
 from app.errors import AppError, ErrorKind
 from app.units import SpeedUnit
 from ui import theme
@@ -41,7 +42,7 @@ def _settled(driver: Driver) -> None:
 
 
 def test_a_mount_is_advised_on_in_the_background(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [mounted(requested="rsize=8192,hard")]
+    fake.mounts = [HOME]
     driver.open()
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
@@ -124,7 +125,7 @@ def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: 
 
 
 def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [mounted(requested="rsize=8192,hard")]
+    fake.mounts = [HOME]
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("use-recommended"))
@@ -222,12 +223,9 @@ def app() -> QApplication:
 
 
 def _try(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [mounted(requested="rsize=8192,hard")]
-    driver.open()
-    driver.tab("Advice")
-    driver.wait(lambda: driver.sees("try-recommended"))
-    driver.click("try-recommended")
-    driver.agree()
+    fake.mounts = [HOME]
+    offered(driver)
+    begin(driver)
     driver.wait(lambda: driver.window.findChild(ApplyDialog) is not None)
     assert len(fake.asked("test.run")) == 4
     assert {spec.path for spec in fake.asked("test.run")} == {"/home"}
@@ -236,12 +234,7 @@ def _try(driver: Driver, fake: FakeHost) -> None:
 def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
     assert fake.asked("mounts.apply") == []
-    fake.result = msgspec.structs.replace(result(), write=transfer(190e6), read=transfer(190e6))
-    dialog = driver.window.findChild(ApplyDialog)
-    assert dialog is not None
-    driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
-    fake.kept.set()
-    driver.click("apply-do")
+    make_the_change(driver, fake, 190e6)
     driver.wait(lambda: len(fake.asked("test.run")) == 8)
     driver.wait(lambda: "faster" in driver.text_of("trial-text"))
     driver.wait(lambda: bool(fake.asked("advice.get")[-1].measured))
@@ -255,12 +248,7 @@ def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: Fake
 
 def test_what_was_before_can_be_put_back(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
-    fake.result = msgspec.structs.replace(result(), write=transfer(20e6), read=transfer(20e6))
-    dialog = driver.window.findChild(ApplyDialog)
-    assert dialog is not None
-    driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
-    fake.kept.set()
-    driver.click("apply-do")
+    make_the_change(driver, fake, 20e6)
     driver.wait(lambda: "slower" in driver.text_of("trial-text"))
     driver.click("trial-back")
     done = fake.asked("mounts.apply")[0].options
@@ -280,19 +268,30 @@ def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHos
 
 
 def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [mounted(requested="rsize=8192,hard")]
-    driver.open()
-    driver.tab("Advice")
-    driver.wait(lambda: driver.sees("try-recommended"))
+    fake.mounts = [HOME]
+    offered(driver)
     fake.hold.clear()
-    driver.click("try-recommended")
-    driver.agree()
+    begin(driver)
     driver.wait(lambda: driver.sees("trial-stop") and driver.window._detail.quick_test.running)
     assert "1 of 4" in driver.text_of("trial-text")
     driver.click("trial-stop")
     driver.wait(lambda: not driver.window._detail.quick_test.running)
     assert "given up" in driver.text_of("trial-text")
     assert driver.window.findChild(ApplyDialog) is None
+
+
+def test_what_was_not_decided_takes_no_finding_back(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted()]
+    driver.open()
+    panel = driver.window._detail.advice
+    confirmed = Measured(option="nconnect", value="8", status="confirmed", text="110 MB/s with, 80 without")
+    undecided = Measured(option="nconnect", value="2", status="untested", text="Too few repeats.")
+    for finding in (confirmed, undecided):
+        panel._take(("nas01:/export/home", "gigabit"), [finding])
+    newer = Measured(option="nconnect", value="4", status="confirmed", text="112 MB/s with, 80 without")
+    assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == confirmed
+    panel._take(("nas01:/export/home", "gigabit"), [newer])
+    assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == newer
 
 
 def test_the_expected_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> None:

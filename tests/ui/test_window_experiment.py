@@ -1,95 +1,44 @@
-"""The Experiment tab: a recipe is planned, run, kept, resumed, ranked, and put to use."""
+"""The Experiment tab: a recipe is planned, run, kept, ranked, and put to use."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import msgspec
-import pytest
+from experiment_hand import combo, opened, planned, said, within
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
-    QComboBox,
     QInputDialog,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QProgressBar,
     QPushButton,
     QTableView,
-    QTableWidget,
     QTabWidget,
     QWidget,
 )
 
 from advisor.experiment_tables import matrices
-from app.bench.environment import Environment
 from app.bench.experiment import keeping
 from app.bench.experiment.findings import figures_in, find
-from app.bench.experiment.model import SEARCH
+from app.errors import AppError, ErrorKind
 from app.history import desk
 from app.history.store import HistoryStore
 from ui.models.figure_words import written
 from ui.widgets.heat_map import HeatMap
-from ui.widgets.sentences import Sentences
 from ui.widgets.surface_view import SurfaceView
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from driver import Driver
     from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
 
-
-#: On no link of the lab.
-HERE = msgspec.structs.replace(PLAN, environment=Environment(host="testhost"))
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-def combo(driver: Driver, name: str) -> QComboBox:
-    found = driver.find(QComboBox, name)
-    assert isinstance(found, QComboBox)
-    return found
-
-
-def said(driver: Driver, name: str) -> list[str]:
-    found = driver.find(Sentences, name)
-    assert isinstance(found, Sentences)
-    return found.sentences()
-
-
-def opened(driver: Driver) -> None:
-    driver.open()
-    driver.tab("Experiment")
-    driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
-
-
-def within(driver: Driver, text: str) -> None:
-    """Choose how long it may take."""
-    budget = combo(driver, "experiment-budget")
-    assert budget.findText(text) >= 0
-    budget.setCurrentIndex(budget.findText(text))
-
-
-def look_at_earlier(driver: Driver) -> None:
-    """Open the latest of the history."""
-    earlier = combo(driver, "experiment-earlier")
-    driver.wait(lambda: earlier.count() == 2)
-    earlier.setCurrentIndex(1)
-    earlier.activated.emit(1)
-
-
-def planned(driver: Driver) -> None:
-    opened(driver)
-    driver.click("experiment-plan")
-    driver.wait(lambda: driver.sees("experiment-start"))
+    from advisor.trials import Outcome
 
 
 def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
@@ -114,7 +63,7 @@ def test_a_plan_strikes_out_what_cannot_be_measured(driver: Driver, fake: FakeHo
 
 
 def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
-    planned(driver)
+    planned(driver, "gigabit")
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     driver.wait(lambda: any("cannot be told apart" in text for text in said(driver, "experiment-ok")))
@@ -131,6 +80,13 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     counted.setChecked(True)
     driver.wait(lambda: any("counted in" in text for text in said(driver, "experiment-info")))
     driver.window.grab()
+    # Only of a transfer: the time to unmount has none of it to count in.
+    figure = combo(driver, "experiment-figure")
+    for name, can in (("unmount_s", False), ("write", True)):
+        figure.setCurrentIndex(figure.findData(name))
+        figure.activated.emit(figure.currentIndex())
+        assert counted.isEnabled() == can
+    driver.wait(driver.find(QPushButton, "experiment-use").isEnabled)
     driver.click("experiment-use")
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
@@ -142,25 +98,6 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     (finding,) = desk.learned("nas01:/export/home", "gigabit")
     assert (finding.option, finding.value, finding.status) == ("rsize", "1048576", "confirmed")
     driver.wait(lambda: fake.asked("advice.get")[-1].measured == (finding,))
-
-
-def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
-    fake.experiment = HERE
-    planned(driver)
-    fake.hold.clear()
-    driver.click("experiment-start")
-    driver.wait(lambda: driver.sees("experiment-stop"))
-    driver.wait(lambda: "Trial 1 of 18" in driver.text_of("experiment-progress"))
-    bar = driver.find(QProgressBar, "experiment-bar")
-    assert isinstance(bar, QProgressBar)
-    assert (bar.value(), bar.maximum()) == (0, 18)
-    driver.click("experiment-stop")
-    driver.wait(lambda: not driver.sees("experiment-stop"))
-    fake.hold.set()
-    earlier = combo(driver, "experiment-earlier")
-    driver.wait(lambda: earlier.count() == 2)
-    driver.click("experiment-start")
-    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
 
 
 def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
@@ -190,120 +127,87 @@ def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> Non
     assert combo(driver, "experiment-budget").findText("10 GiB over the network") < 0
 
 
-def stopped(recipe: str, *, link: str | None = None) -> None:
-    """Keep one that was stopped after five trials."""
-    experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
-    environment = Environment(host="testhost", emulated_link=link)
-    number = keeping.begin(msgspec.structs.replace(PLAN, experiment=experiment, environment=environment))
-    for outcome in outcomes()[:5]:
-        keeping.keep(number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH else None))
-
-
-def test_an_unfinished_one_is_offered_and_gone_on_with(driver: Driver, fake: FakeHost) -> None:
-    stopped("")
-    opened(driver)
-    driver.wait(lambda: driver.sees("experiment-continue"))
-    assert "“Sizes”" in driver.text_of("experiment-unfinished")
-    assert "5 of 18 trials" in driver.text_of("experiment-unfinished")
-    driver.click("experiment-continue")
-    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
-    (args,) = fake.asked("experiment.run")
-    assert len(args.done) == 5
-    assert not driver.sees("experiment-continue")
-
-
-def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) -> None:
-    stopped(SEARCH)
-    opened(driver)
-    driver.wait(lambda: driver.sees("experiment-continue"))
-    driver.click("experiment-continue")
-    driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
-    (args,) = fake.asked("experiment.search")
-    assert len(args.done) == 5
-    answer = driver.find(QTableWidget, "experiment-answer")
-    assert isinstance(answer, QTableWidget)
-    names = [item.text() for row in range(2) if (item := answer.item(row, 0)) is not None]
-    assert names == ["Best", "Kernel's default"]
-    assert driver.text_of("experiment-dropped") == "▸ Dropped: 1"
-    driver.click("experiment-dropped")
-    driver.window.grab()
-
-
-def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
-    stopped(SEARCH)
-    opened(driver)
-    look_at_earlier(driver)
-    driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-warn")))
-    assert any(text.startswith("Too few trials to tell") for text in said(driver, "experiment-warn"))
-    assert driver.sees("experiment-answer")
-    assert driver.sees("experiment-start")  # it can be gone on with
-
-
-def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
-    stopped("", link="wan")
-    opened(driver)
-    driver.wait(lambda: driver.sees("experiment-continue"))
-    driver.click("experiment-continue")
-    driver.wait(lambda: "lab's link wan" in driver.message())
-    assert fake.asked("experiment.run") == []
-
-
-def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
-    stopped("", link="wan")
-    opened(driver)
-    look_at_earlier(driver)
-    driver.wait(lambda: driver.sees("experiment-start"))
+def test_a_plan_is_run_over_the_link_that_it_was_made_for_only(driver: Driver, fake: FakeHost) -> None:
+    planned(driver, "gigabit")
+    driver.window.open_host("fast-ethernet")
+    driver.wait(lambda: driver.window.session.key == "fast-ethernet")
     driver.click("experiment-start")
-    driver.wait(lambda: "lab's link wan" in driver.message())
+    driver.wait(lambda: "planned over the lab's link gigabit" in driver.message())
     assert fake.asked("experiment.run") == []
+    with HistoryStore.open() as store:
+        assert store.experiments() == []
 
 
-def test_stop_counts_before_the_first_trial_too(driver: Driver, fake: FakeHost) -> None:
+def look_at_media(driver: Driver) -> None:
+    """Choose another share in the list."""
+    assert driver.window._mounts.choose("nas01:/media", "/media")
+    detail = driver.window._detail
+    driver.wait(lambda: detail._mount is not None and detail._mount.share == "nas01:/media")
+
+
+def test_what_was_measured_of_another_share_is_not_used(driver: Driver, fake: FakeHost) -> None:
     planned(driver)
-    experimenting = driver.window._detail.experiment._experimenting
-    experimenting.start()
-    experimenting.cancel()  # while it is being written into the history
-    driver.wait(lambda: not experimenting.busy)
-    assert experimenting.number == 1
-    assert fake.asked("experiment.run") == []
-    assert driver.sees("experiment-start")
-
-
-def test_the_time_chosen_limits_the_run_and_what_is_left_of_it(driver: Driver, fake: FakeHost) -> None:
-    fake.experiment = HERE
-    opened(driver)
-    within(driver, "15 minutes")
-    driver.click("experiment-plan")
-    driver.wait(lambda: driver.sees("experiment-start"))
     fake.hold.clear()
     driver.click("experiment-start")
-    driver.wait(lambda: "Trial 1 of 18" in driver.text_of("experiment-progress"))
-    driver.click("experiment-stop")
-    driver.wait(lambda: driver.sees("experiment-start"))
+    driver.wait(lambda: driver.sees("experiment-stop"))
+    look_at_media(driver)
     fake.hold.set()
+    driver.wait(lambda: "18 of 18 trials on nas01:/export/home" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: bool(said(driver, "experiment-info")))
+    use = driver.find(QPushButton, "experiment-use")
+    assert not use.isEnabled()
+    assert "measured on nas01:/export/home" in use.toolTip()
+    assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
+
+
+def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
+    planned(driver)
     driver.click("experiment-start")
-    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
-    assert [args.budget_s for args in fake.asked("experiment.run")] == [900.0, 900.0]
+    use = driver.find(QPushButton, "experiment-use")
+    driver.wait(lambda: driver.sees("experiment-use") and use.isEnabled())
+    # What is typed into the form is not what was measured.
+    driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
+    driver.click("experiment-use")
+    driver.wait(lambda: len(desk.learned("nas01:/export/home", "")) == 1)
+    assert desk.learned("nas01:/other", "") == ()
 
 
-def test_the_time_chosen_limits_one_of_the_history(driver: Driver, fake: FakeHost) -> None:
-    stopped("")
+def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> None:
     opened(driver)
-    driver.wait(lambda: driver.sees("experiment-continue"))
-    within(driver, "2 minutes")
-    driver.click("experiment-continue")
-    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
-    assert [args.budget_s for args in fake.asked("experiment.run")] == [120.0]
+    fake.hold.clear()
+    driver.click("experiment-plan")
+    driver.wait(lambda: bool(fake.asked("experiment.plan")))
+    look_at_media(driver)
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("experiment-start"))
+    assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
 
 
-def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
-    number = keeping.begin(PLAN)
-    for outcome in outcomes():
-        keeping.keep(number, outcome)
+def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
     opened(driver)
-    look_at_earlier(driver)
-    driver.wait(lambda: bool(said(driver, "experiment-ok")))
-    assert not driver.sees("experiment-start")
+    detail = driver.window._detail
+    wish = detail.settings.wish()
+    detail.settings.load_entry(wish.share, wish.mount_point, wish.options, 4096)
+    detail._on_use_set(msgspec.structs.replace(PLAN.sets[0], read_ahead_kb=0), (), wish.share, "")
+    assert detail.settings.wish().read_ahead_kb == 0
+
+
+def test_trials_that_are_not_in_the_history_are_counted(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = keeping.keep
+
+    def fails_at_the_last(number: int, outcome: Outcome) -> None:
+        if outcome.order == 17:
+            raise AppError(ErrorKind.UNAVAILABLE, "The history is held.")
+        keep(number, outcome)
+
+    monkeypatch.setattr(keeping, "keep", fails_at_the_last)
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "1 of the trials are not in it" in driver.text_of("experiment-ended"))
+    assert driver.message().startswith("The history is held.")
+    assert len(keeping.load(1).outcomes) == 17
 
 
 def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> None:
@@ -348,7 +252,10 @@ def test_findings_of_a_full_factorial() -> None:
     found = find(PLAN, outcomes(), "write", "a file", written=written)
     assert found.ranking.standings[0].levels["rsize"] == "1048576"
     assert [matrix.row_factor for matrix in found.matrices] == ["rsize"]
-    assert any("no difference that counts" in text for _tone, text in found.said)
+    assert any("No difference that counts" in text for _tone, text in found.said)
+    alone = msgspec.structs.replace(PLAN.experiment, strategy="one-at-a-time")
+    plan = msgspec.structs.replace(PLAN, experiment=alone)
+    assert find(plan, outcomes(), "write", "a file", written=written).matrices == []
 
 
 def test_heat_map_and_surface(qtbot: QtBot) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QTableWidget,
 )
 
+from advisor.trials import Outcome
 from app.history import desk
 from app.history.database import default_path
 from app.history.exchange import to_json
@@ -28,7 +29,7 @@ from app.history.export import FORMATS
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui.models.history_model import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
-from ui.models.overlay import lines_of
+from ui.models.overlay import lines_of, options_of
 from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
@@ -172,14 +173,62 @@ def test_baseline_deletion_and_the_way_back(driver: Driver, stored: list[int]) -
     driver.wait(lambda: "baseline" in table.model().index(2, REMARKS).data())
     with HistoryStore.open() as store:
         assert store.get(stored[0]).baseline
+    assert driver.text_of("history-told").endswith("like this one are compared with it.")
+    choose(driver, 0)
+    driver.click("history-baseline")
+    driver.wait(lambda: "no longer a baseline" in driver.text_of("history-told"))
     choose(driver, 0, 1)
     driver.click("history-delete")
+    driver.wait(lambda: driver.text_of("history-told") == "2 tests are taken out of the history.")
     driver.wait(lambda: table.model().rowCount() == 1)
-    assert driver.text_of("history-told") == "2 tests are taken out of the history."
     driver.click("history-undo")
     driver.wait(lambda: table.model().rowCount() == 3)
     with HistoryStore.open() as store:
         assert {row.id for row in store.find()} >= set(stored)
+
+
+def test_what_is_being_deleted_is_not_deleted_once_more(driver: Driver, stored: list[int]) -> None:
+    table = opened(driver)
+    choose(driver, 0)
+    driver.click("history-delete")
+    driver.click("history-delete")
+    driver.wait(lambda: driver.text_of("history-told") == "One test is taken out of the history.")
+    driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
+    assert driver.message() == ""
+    driver.click("history-undo")
+    driver.wait(lambda: table.model().rowCount() == len(stored))
+    choose(driver, 0)
+    driver.click("history-delete")  # it may have its number again
+    driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
+    assert driver.message() == ""
+
+
+def test_what_is_laid_out_while_it_is_deleted_is_no_failure(
+    driver: Driver, stored: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = opened(driver)
+    deleted, laid = threading.Event(), threading.Event()
+    lay, delete = desk.lay, desk.delete
+
+    def slow_lay(numbers: list[int]) -> desk.Laid:
+        try:
+            deleted.wait(10)
+            return lay(numbers)
+        finally:
+            laid.set()
+
+    def slow_delete(numbers: list[int]) -> list[Run]:
+        gone = delete(numbers)
+        deleted.set()
+        laid.wait(10)
+        return gone
+
+    monkeypatch.setattr(desk, "lay", slow_lay)
+    monkeypatch.setattr(desk, "delete", slow_delete)
+    choose(driver, 0)
+    driver.click("history-delete")
+    driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
+    assert driver.message() == ""
 
 
 def test_tags_and_a_note(driver: Driver) -> None:
@@ -256,23 +305,38 @@ def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
     assert desk.look("", "").total == 4
 
 
+NOTHING_NEW = "0 tests new here, 0 here already"
+
+
 def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: list[int]) -> None:
     with HistoryStore.open() as store:
         number = store.start_experiment(b"{}", SHARE_SHOWN, 1)
-        exported = to_json([store.get(stored[0]), Run(result=result())], [store.experiment(number)])
+        begun = store.experiment(number)
+        exported = to_json([store.get(stored[0]), Run(result=result())], [begun])
+        more = msgspec.structs.replace(begun, outcomes=[Outcome(levels={}, workload="", block=0, order=0)])
         store.delete_experiment(number)
     file = tmp_path / "other.json"
     file.write_bytes(exported)
     opened(driver)
     keeping = driver.window._detail.history._keeping
     for told in ("1 test new here, 1 here already; experiments: 1 new, 0 known.",
-                 "0 tests new here, 2 here already; experiments: 0 new, 1 known."):  # fmt: skip
+                 "0 tests new here, 2 here already; experiments: 0 new, 1 known.",
+                 f"{NOTHING_NEW}; experiments: 0 new, 1 known; trials added to known ones: 1."):  # fmt: skip
+        if "added" in told:
+            file.write_bytes(to_json([], [more]))
         keeping.take(str(file))
         driver.wait(partial(says, driver, f"other.json: {told}"))
 
 
 def says(driver: Driver, told: str) -> bool:
     return driver.text_of("history-told") == told
+
+
+def test_of_several_tests_only_the_options_that_differ_are_told() -> None:
+    several = [result(effective={"vers": "4.2", "rsize": size}) for size in ("4096", "8192")]
+    assert options_of(several) == ["rsize=4096", "rsize=8192"]
+    assert options_of(several[:1]) == ["vers=4.2, rsize=4096"]
+    assert options_of([several[0], several[0]]) == ["", ""]
 
 
 def test_lines_begin_at_the_beginning_of_each_transfer() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QTabWidget
 
-from app.agent.protocol import ConnectionRate, OperationRate, StatsSample
+import ui.panels.live
+from app.errors import AppError, ErrorKind
+from app.stats.model import ConnectionRate, OperationRate, StatsSample
 from app.units import SpeedUnit
 from ui.models.live_window import SPAN_S, LiveWindow
 from ui.speed_units import SPEED_UNITS
@@ -16,8 +19,12 @@ from ui.widgets.operations_table import OperationsTable
 from ui.widgets.unit_choice import UnitChoice
 
 if TYPE_CHECKING:
+    import pytest
     from driver import Driver
     from fake_host import FakeHost
+
+    from app.agent.protocol import Empty
+    from app.agent.server import Context
 
 
 def _sample(t_s: float, speed: float = 11.5e6) -> StatsSample:
@@ -59,7 +66,7 @@ def test_another_mount_is_another_watch(driver: Driver, fake: FakeHost) -> None:
     fake.samples = [_sample(1)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: driver.text_of("live-said") != "")
+    driver.wait(lambda: "MB/s" in driver.text_of("live-said"))
     panel = driver.window._detail.live
     panel.set_mount(mounted("nas02:/b", "/b"))
     driver.wait(lambda: [args.mount_point for args in fake.asked("stats.watch")] == ["/home", "/b"])
@@ -151,3 +158,46 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     legend.show_marks(LiveWindow().timeline())
     # One below the other now.
     driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)
+
+
+def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted()]
+    fake.samples = [msgspec.structs.replace(_sample(second), timeouts=1) for second in range(1, 61)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "60 in 60 s")
+    fake.samples = [_sample(second) for second in range(1, 4)]
+    driver.tab("Settings")
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "0 in 3 s")
+    times = driver.window._detail.live._window.timeline().curves[0].times_s
+    assert list(times) == sorted(times)
+
+
+def test_a_mount_that_is_away_for_a_moment_is_watched_again(
+    driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ui.panels.live, "_AGAIN_MS", 300)
+    gone = threading.Event()
+    watch = fake.watch
+
+    def watch_once(args: Any, context: Context) -> Empty:
+        if fake.asked("stats.watch"):
+            return watch(args, context)
+        fake.calls.append(("stats.watch", args))
+        context.emit(_sample(1))
+        gone.wait(5)
+        raise AppError(ErrorKind.NOT_MOUNTED, "No NFS share is mounted at /home.")
+
+    fake.watch = watch_once  # type: ignore[method-assign]
+    fake.mounts = [mounted()]
+    fake.samples = [_sample(1)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: "reads" in driver.text_of("live-said"))
+    gone.set()
+    driver.wait(lambda: driver.text_of("live-said") == "it is not mounted at the moment")
+    assert driver.text_of("live-rtt") == "—"
+    assert driver.message() == ""
+    driver.wait(lambda: len(fake.asked("stats.watch")) == 2)
+    driver.wait(lambda: "reads" in driver.text_of("live-said"))

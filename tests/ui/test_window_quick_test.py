@@ -167,8 +167,14 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     driver.tab("Quick test")
     choose(driver, "what", "grid")
     choose(driver, "direction", "read")
-    assert not driver.sees("duration")
-    driver.wait(lambda: "fio measures 12 cells" in driver.text_of("plan"))
+    assert not driver.sees("repeats")
+    driver.wait(lambda: "fio measures 8 cells, each for 0." in driver.text_of("plan"))
+    assert "Requests of 4 KiB and 1 MiB, 1 and 16 at once." in driver.text_of("plan")
+    choose(driver, "duration", "normal")
+    driver.wait(lambda: "fio measures 12 cells, each for 2." in driver.text_of("plan"))
+    choose(driver, "duration", "")
+    assert driver.sees("repeats")
+    driver.wait(lambda: "fio measures 12 cells, each for 2 s" in driver.text_of("plan"))
     driver.click("start")
     driver.wait(lambda: driver.sees("grid"))
     assert not driver.sees("results")
@@ -244,7 +250,7 @@ def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost)
     assert isinstance(table, ResultTable)
     text = table.text()
     assert "Speed, median of 6\t100 MB/s" in text or "Speed, median of 6\t101 MB/s" in text
-    assert "95 % interval\t90 MB/s to 140 MB/s" in text
+    assert "95 % interval\t90 to 140 MB/s" in text
     assert "1, in all repeats 4" in text
     assert "3, in all repeats 11" in text
     assert driver.sees("wide-warning")
@@ -367,7 +373,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
         for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
             theme.apply_appearance(qapp, appearance)
             QApplication.processEvents()
-            colours = theme.colours_of(driver.window)
+            colours = theme.colours()
             image = driver.window._detail.quick_test._plot.plot.grab().toImage()
             seen = {
                 image.pixelColor(x, y).name()

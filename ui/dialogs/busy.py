@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from ui.dialogs.buttons import add_buttons, fit, show_outline
 from ui.widgets.labels import MutedLabel, heading, plain_label
-from ui.widgets.plain_table import name_parts
+from ui.widgets.plain_table import make_calm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,13 +156,11 @@ def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
     table = QTableWidget(len(holders), len(headings))
     table.setObjectName("busy-holders")
     table.setAccessibleName(dialog.tr("Programs that use it"))
-    name_parts(table)
+    make_calm(table)
     table.setHorizontalHeaderLabels(headings)
     table.verticalHeader().hide()
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-    table.setTabKeyNavigation(False)
-    table.setShowGrid(False)
     for row, holder in enumerate(holders):
         texts = (holder.command, str(holder.pid), holder.user or dialog.tr("unknown"), holder.use)
         for column, text in enumerate(texts):

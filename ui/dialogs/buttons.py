@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QGuiApplication, QPalette
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QDialogButtonBox, QPushButton
 
 from ui import theme
@@ -45,9 +46,31 @@ def add_buttons(
 
 def show_outline(button: QAbstractButton) -> None:
     """Make a radio button or check box stand out from a dark window: Fusion's outline is darker still."""
-    # The program's palette: the button's own is what an earlier call has made of it, and changes later.
-    dark = QGuiApplication.palette().color(QPalette.ColorRole.Base).lightness() < 128
-    theme.tint(button, theme.DARK.border if dark else theme.LIGHT.base, QPalette.ColorRole.Base)
+    _Outline(button)
+
+
+class _Outline(QObject):
+    """Gives a button its outline, and another one when it gets dark or light."""
+
+    def __init__(self, button: QAbstractButton) -> None:
+        super().__init__(button)
+        self._button = button
+        button.installEventFilter(self)
+        self._colour()
+
+    def _colour(self) -> None:
+        colours = theme.colours()
+        colour = colours.border if colours is theme.DARK else colours.base
+        if self._button.palette().color(QPalette.ColorRole.Base).name() != colour:
+            theme.tint(self._button, colour, QPalette.ColorRole.Base)
+
+    # Qt overrides
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt: follow a change between light and dark."""
+        if event.type() == QEvent.Type.PaletteChange:
+            self._colour()
+        return super().eventFilter(watched, event)
 
 
 def fit(dialog: QDialog, letters: int) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QGridLayout, QMessageBox, QPushButton, QSpacerItem, QWidget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: Width of the text.
+_LETTERS = 50
 
 
 def confirm(
@@ -27,13 +30,19 @@ def confirm(
     box.setObjectName("confirm")
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setIcon(QMessageBox.Icon.Question)
     box.setWindowTitle(action.replace("&", "").rstrip("…"))
     box.setText(question)
     box.setInformativeText(consequence)
     button = QPushButton(action, box)
     button.setObjectName("confirm-action")
     box.addButton(button, QMessageBox.ButtonRole.AcceptRole)
-    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    cancel = QPushButton(QCoreApplication.translate("confirm", "&Cancel"), box)
+    box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(cancel)
+    box.setEscapeButton(cancel)
     button.clicked.connect(agreed)
+    layout = box.layout()
+    if isinstance(layout, QGridLayout):  # a short question would be broken into lines of a few words
+        room = QSpacerItem(box.fontMetrics().averageCharWidth() * _LETTERS, 0)
+        layout.addItem(room, layout.rowCount(), 0, 1, layout.columnCount())
     box.open()

@@ -26,14 +26,8 @@ from ui.widgets.sentences import Sentences
 from ui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from app.errors import AppError
-    from ui.bridge import BridgeCall
-
-    #: Runs blocking work on a thread: its name and the work.
-    Run = Callable[[str, Callable[[], Any]], BridgeCall]
+    from ui.bridge import RunInThread
 
 
 #: Where the dialect itself names no file.
@@ -50,7 +44,7 @@ class CopyAsDialog(QDialog):
         run: for saving.
     """
 
-    def __init__(self, parent: QWidget, wish: tuple[str, str, str], dialect: str, run: Run) -> None:
+    def __init__(self, parent: QWidget, wish: tuple[str, str, str], dialect: str, run: RunInThread) -> None:
         super().__init__(parent)
         self.setObjectName("copy-as-dialog")
         self.setWindowTitle(self.tr("Copy as"))

@@ -105,8 +105,8 @@ class PlanView(QWidget):
 
     def _change_line(self, change: OptionChange) -> str:
         option = catalogue().find(change.name)
-        label = f"{option.label} ({change.name})" if option is not None else change.name
-
+        named = option.label if option is not None else self.tr("Readahead")  # which is no mount option
+        label = f"{named} ({change.name})"
         takes = {
             "live": self.tr("takes effect at once"),
             "remount": self.tr("takes effect by a remount"),

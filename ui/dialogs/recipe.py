@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from app.bench.experiment.model import Struck
     from app.bench.experiment.recipe import Recipe, Size
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import RunInThread
     from ui.estimating import Estimate, Estimating
 
 _LONGEST_NAME = 48
@@ -81,7 +81,7 @@ class RecipeDialog(QDialog):
     saved = Signal(object)
     run_wanted = Signal(object, str, object)
 
-    def __init__(self, parent: QWidget, draft: Draft, estimating: Estimating, run: Run) -> None:
+    def __init__(self, parent: QWidget, draft: Draft, estimating: Estimating, run: RunInThread) -> None:
         super().__init__(parent)
         self.setObjectName("recipe")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -109,7 +109,7 @@ class RecipeDialog(QDialog):
         self._size.addItem(self.tr("Quick"), "quick")
         self._size.addItem(self.tr("Full"), "full")
         self._size.setCurrentIndex(self._size.findData(draft.size))
-        self._try = QCheckBox(self.tr("Try e&very option set on the share"))
+        self._try = QCheckBox(self.tr("Tr&y every option set on the share"))
         self._try.setObjectName("recipe-try")
         self._try.setToolTip(
             self.tr("Mounts each one once, where only the test sees it, and measures nothing:\n"
@@ -139,6 +139,7 @@ class RecipeDialog(QDialog):
 
     def _lay_out(self, room: QSize) -> None:
         struck = QScrollArea()
+        struck.setAccessibleName(self.tr("What is not measured"))
         struck.setWidget(self._struck)
         struck.setWidgetResizable(True)
         struck.setFrameShape(QFrame.Shape.NoFrame)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from app.errors import AppError
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import RunInThread
 
 
 class SavePlotDialog(QDialog):
@@ -36,7 +36,7 @@ class SavePlotDialog(QDialog):
         run: for saving.
     """
 
-    def __init__(self, parent: QWidget, subject: str, image: QImage, table: str, run: Run) -> None:
+    def __init__(self, parent: QWidget, subject: str, image: QImage, table: str, run: RunInThread) -> None:
         super().__init__(parent)
         self.setObjectName("save-plot-dialog")
         self.setWindowTitle(self.tr("Save the plot"))

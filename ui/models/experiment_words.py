@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
-from app.bench.experiment.factors import (
-    BLOCK_SIZE,
-    CACHE_MODE,
-    FILE_SIZE,
-    PATTERN,
-    READ_AHEAD,
-    RECORD_SIZE,
-    STREAMS,
-    TRANSFER_SIZE,
-    label,
-    level_label,
-)
+from advisor.experiment_text import set_text
+from app.bench.experiment.factors import SPOKEN
 from app.bench.experiment.model import SEARCH
 from app.units import format_duration, format_size
 
@@ -53,7 +42,7 @@ def size_sentence(plan: ExperimentPlan) -> str:
 
 def levels_words(levels: Mapping[str, str]) -> str:
     """Return the levels of a set, each with its factor."""
-    return ", ".join(f"{label(name)} {level_label(name, level)}" for name, level in levels.items())
+    return set_text(levels, names=SPOKEN) if levels else ""
 
 
 def setting_text(one: PlannedSet) -> str:
@@ -62,25 +51,6 @@ def setting_text(one: PlannedSet) -> str:
     if one.read_ahead_kb is None:
         return options
     return _tr("{options}, readahead {size} KiB").format(options=options, size=one.read_ahead_kb)
-
-
-def in_words(text: str) -> str:
-    """Return a sentence with this program's own factors, which no manual knows, called by their names."""
-    return _OWN_NAMES.sub(lambda match: _own_names()[match[0]], text)
-
-
-def _own_names() -> dict[str, str]:
-    return {
-        TRANSFER_SIZE: _tr("rsize and wsize"), READ_AHEAD: _tr("readahead"),
-        CACHE_MODE: _tr("attribute caching"), FILE_SIZE: _tr("file size"), BLOCK_SIZE: _tr("block size"),
-        RECORD_SIZE: _tr("record size"), STREAMS: _tr("files at once"), PATTERN: _tr("order of the records"),
-    }  # fmt: skip
-
-
-_OWN_NAMES = re.compile(
-    rf"\b({'|'.join((TRANSFER_SIZE, READ_AHEAD, CACHE_MODE, FILE_SIZE, BLOCK_SIZE, RECORD_SIZE))}"
-    rf"|{STREAMS}(?=[=:])|{PATTERN}(?=[=:]))"
-)
 
 
 def _count(count: int, one: str, many: str) -> str:

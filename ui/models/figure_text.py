@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
+from ui.models.figure_words import bare
 from ui.speed_units import speed_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def interval_title(figure: Figure) -> str:
 
 def interval_text(figure: Figure, form: Callable[[float], str] = speed_text) -> str:
     """Return its ends."""
-    return _tr("{low} to {high}").format(low=form(figure.low), high=form(figure.high))
+    low, high = form(figure.low), form(figure.high)
+    return _tr("{low} to {high}").format(low=bare(low, high), high=high)
 
 
 def rates_texts(result: TestResult) -> list[str]:

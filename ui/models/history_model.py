@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _NO_INDEX = QModelIndex()
 #: Columns by number.
 WHEN, SHARE, WHAT, WRITE, READ, REMARKS = range(6)
+_PLACED = (WHEN, SHARE, WHAT)
 
 
 class HistoryModel(QAbstractTableModel):
@@ -80,7 +81,10 @@ class HistoryModel(QAbstractTableModel):
     def _tip(self, row: Row, column: int) -> str:
         if column == READ and row.read_cached:
             return self.tr("The client's cache had a part in it: this is not the server's speed.")
-        lines = [row.share, row.options] if column == SHARE else [self._text(row, column)]
+        lines = [self._text(row, column)]
+        if column in {WHEN, SHARE}:
+            # What a narrow window has no column for is with the time.
+            lines = [row.share, row.options] if column == SHARE else [self._text(row, c) for c in _PLACED]
         if column == REMARKS and row.origin:
             lines.append(self.tr("Imported from {file}.").format(file=row.origin))
         return plain_tip("\n".join(line for line in lines if line))

@@ -10,7 +10,7 @@ from ui.models.timeline import Curve, Incident, Timeline
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.agent.protocol import StatsSample
+    from app.stats.model import StatsSample
 
 #: What the plot shows, seconds.
 SPAN_S = 120.0

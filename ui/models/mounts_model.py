@@ -16,8 +16,8 @@ from ui.widgets.labels import plain_tip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from app.agent.protocol import SpeedsSample
     from app.mounts.model import Mount, MountTable
+    from app.stats.model import SpeedsSample
     from ui.models.speeds import Trend
 
     AnyIndex = QModelIndex | QPersistentModelIndex
@@ -104,8 +104,10 @@ class MountsModel(QAbstractListModel):
                 self.dataChanged.emit(index, index, [TrendRole])
 
     def forget_speeds(self) -> None:
-        """Another host is shown now."""
+        """Another host is shown now, or nobody tells how busy its mounts are."""
         self._speeds.clear()
+        if self._rows:
+            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1), [TrendRole])
 
     def apply(self, table: MountTable) -> None:
         """Show this snapshot: what is alike at both ends stays, what is between is exchanged."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.bench.result import TestEvent
+from app.history.model import option_string
 from ui.models.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ui.widgets.swatch import Meaning
 
 #: Fields of ui.theme.Colours by place: as many tests can be told apart.
-SERIES: tuple[Meaning, ...] = ("write", "read", "trip", "ok", "warn", "error")
+SERIES: tuple[Meaning, ...] = ("write", "read", "trip", "ok", "text")
 _WAYS: tuple[Way, ...] = ("write", "read")
 
 
@@ -33,6 +34,16 @@ class Line(NamedTuple):
     way: Way
     times_s: list[float]
     speeds: list[float]
+
+
+def options_of(results: Sequence[TestResult]) -> list[str]:
+    """Return the options in use in each test, of several only those that are not the same in all."""
+    names = list(dict.fromkeys(name for result in results for name in result.effective))
+    if len(results) > 1:
+        names = [name for name in names if len({result.effective.get(name) for result in results}) > 1]
+    shown = [{name: each.effective[name] for name in names if name in each.effective} for each in results]
+    # With blanks, so that the line can be broken.
+    return [option_string(values).replace(",", ", ") for values in shown]
 
 
 def lines_of(results: Sequence[TestResult]) -> list[Line]:

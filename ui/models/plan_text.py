@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
+from app.bench.plan import plan_test
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
-    from app.bench.result import TestPlan, TestSpec
+    from advisor.facts import LinkFacts
+    from app.bench.result import TestPlan, TestPlanArgs, TestSpec
 
 
 def what_text(spec: TestSpec, path: str) -> str:
@@ -70,6 +72,17 @@ def plan_text(plan: TestPlan, path: str) -> str:
         )
     free = _tr("{size} are free there.").format(size=format_size(plan.free)) if plan.free is not None else ""
     return " ".join(part for part in (what_text(plan.spec, path), cost, free, plan.note) if part)
+
+
+def private_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
+    """Return what a test of a share that is not mounted will do; the link is None while it is not known."""
+    how = _tr(
+        "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
+        "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
+    ).format(share=share)
+    if args.spec.workload == "own":  # how much that is, the agent finds out
+        return f"{how} {what_text(args.spec, share)}"
+    return f"{how} {plan_text(plan_test(args, None, link), share)}"
 
 
 def _tr(text: str) -> str:

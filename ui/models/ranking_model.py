@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from app.bench.experiment.factors import label, level_label
-from ui.models.figure_words import written
+from ui.models.figure_words import between, written
 
 if TYPE_CHECKING:
     from advisor.experiment_analysis import Ranking, Standing
 
     AnyIndex = QModelIndex | QPersistentModelIndex
 
-#: The Standing of a line.
-StandingRole = Qt.ItemDataRole.UserRole + 1
+#: Columns that may have nothing to tell.
+INTERVAL, TIMEOUTS = 2, 3
 
 _NO_INDEX = QModelIndex()
-_PLACE, _MEDIAN, _INTERVAL, _TIMEOUTS = range(4)
+_PLACE, _MEDIAN = range(INTERVAL)
+#: Letters of a title that stand in one line.
+_TITLE = 13
 
 
 class RankingModel(QAbstractTableModel):
@@ -46,6 +49,13 @@ class RankingModel(QAbstractTableModel):
         standings = self._ranking.standings if self._ranking is not None else []
         return standings[place] if 0 <= place < len(standings) else None
 
+    def empty_columns(self) -> list[int]:
+        """Return the columns of intervals and time-outs that have nothing to tell."""
+        standings = self._ranking.standings if self._ranking is not None else []
+        told = {INTERVAL: any(len(one.values) > 1 for one in standings),
+                TIMEOUTS: any(one.timeouts for one in standings)}  # fmt: skip
+        return [column for column, tells in told.items() if not tells]
+
     def _first_like(self, standing: Standing) -> int:
         """Return the place of the first that it cannot be told apart from, 0 if that is none before it."""
         group = self._ranking.group(standing.group) if self._ranking is not None and standing.group else []
@@ -59,13 +69,13 @@ class RankingModel(QAbstractTableModel):
             return f"{standing.place}{like}"
         if column == _MEDIAN:
             return written(figure, standing.median)
-        if column == _INTERVAL and len(standing.values) < 2:
+        if column == INTERVAL and len(standing.values) < 2:
             return "—"
-        if column == _INTERVAL:
-            return f"{written(figure, standing.low)} – {written(figure, standing.high)}"  # noqa: RUF001
-        if column == _TIMEOUTS:
+        if column == INTERVAL:
+            return between(figure, standing.low, standing.high)
+        if column == TIMEOUTS:
             return f"{standing.timeouts:.3g}"
-        name = self._factors[column - 4]
+        name = self._factors[column - TIMEOUTS - 1]
         level = standing.levels.get(name)
         return "—" if level is None else level_label(name, level)
 
@@ -77,7 +87,7 @@ class RankingModel(QAbstractTableModel):
 
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
         """Qt: four, and the factors."""
-        return 0 if parent.isValid() else 4 + len(self._factors)
+        return 0 if parent.isValid() else TIMEOUTS + 1 + len(self._factors)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -86,10 +96,10 @@ class RankingModel(QAbstractTableModel):
         if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
-        return [*titles, *map(label, self._factors)][section]
+        return [*titles, *(in_lines(label(name)) for name in self._factors)][section]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Qt: texts, where they stand, and the Standing itself."""
+        """Qt: texts, and where they stand."""
         standing = self.standing(index.row()) if index.isValid() else None
         if standing is None:
             return None
@@ -99,6 +109,11 @@ class RankingModel(QAbstractTableModel):
             return self.tr("Cannot be told apart from place {place}.").format(
                 place=self._first_like(standing)
             )
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in {_MEDIAN, _INTERVAL, _TIMEOUTS}:
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in {_MEDIAN, INTERVAL, TIMEOUTS}:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return standing if role == StandingRole else None
+        return None
+
+
+def in_lines(title: str) -> str:
+    """Return a long title in several lines: a column is as wide as its title."""
+    return "\n".join(textwrap.wrap(title, _TITLE))

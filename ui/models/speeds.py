@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from app.agent.protocol import SpeedsSample
+    from app.stats.model import SpeedsSample
 
 #: Samples that a curve shows: one minute, one a second.
 KEPT = 60

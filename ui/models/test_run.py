@@ -25,6 +25,7 @@ class TestRun:
         spec: what is done.
         timeline: what has been seen of it.
         share: server:/export.
+        link: name of the lab's link, "" on a real one, None until that is known.
         best: the best speeds of earlier tests that did the same, bytes a second.
         call: while it runs.
         result: once it is done.
@@ -37,6 +38,7 @@ class TestRun:
     spec: TestSpec
     timeline: Timeline
     share: str = ""
+    link: str | None = ""
     best: dict[Way, float] = field(default_factory=dict["Way", float])
     call: BridgeCall | None = None
     result: TestResult | None = None

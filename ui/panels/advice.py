@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.errors import AppError
 from app.history import desk
@@ -15,6 +15,7 @@ from ui.panels.advice_answer import AdviceAnswer
 from ui.panels.advice_question import AdviceQuestion
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.facts_card import FactsCard
+from ui.widgets.page_scroll import PageScroll
 from ui.widgets.trial_box import TrialBox
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from advisor.recommend import Measured
     from app.advice import AdviceArgs, AdviceResult
     from app.mounts.model import Mount
-    from ui.bridge import BridgeCall
+    from ui.bridge import BridgeCall, RunInThread
     from ui.mounting import Wish
 
 #: A share, and the name of the lab's link or "".
@@ -54,7 +55,7 @@ class AdvicePanel(QWidget):
     def __init__(
         self,
         submit: Callable[[str, Any], BridgeCall],
-        run: Callable[[str, Callable[[], Any]], BridgeCall],
+        run: RunInThread,
     ) -> None:
         super().__init__()
         self._submit = submit
@@ -93,14 +94,9 @@ class AdvicePanel(QWidget):
         layout.addWidget(self.trial)
         layout.addWidget(self._answer)
         layout.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.addWidget(PageScroll(page, self.tr("Advice")))
 
     # What the window tells
 
@@ -119,6 +115,13 @@ class AdvicePanel(QWidget):
         self._measured.clear()
         self.trial.hide()
         self._forget_answer()
+
+    def take_link(self, name: str) -> None:
+        """Ask again: the lab's link is this one now, and what was advised rests on another."""
+        self._forget_answer()
+        self._link = name
+        if self._mount is not None or self.isVisible():
+            self._ask()
 
     def remember(self, share: str, link: str, findings: Sequence[Measured]) -> None:
         """Take what tests on a share over a link of the lab (else "") have found into account from now on.
@@ -140,10 +143,21 @@ class AdvicePanel(QWidget):
             self._measured[place] = {}
             call = self._run("history", lambda: desk.learned(*place))
             call.succeeded.connect(partial(self._take, place))
-            call.failed.connect(self.failed)
+            call.failed.connect(partial(self._on_not_recalled, place))
+
+    def _on_not_recalled(self, place: _Place, error: AppError) -> None:
+        if self._wish is not None and place == (self._wish.share, self._link):
+            self.failed.emit(error)
+        elif not self._measured.get(place):
+            self._measured.pop(place, None)  # it is looked up, and told of, when it is shown again
 
     def _take(self, place: _Place, findings: Sequence[Measured]) -> None:
-        self._measured.setdefault(place, {}).update({item.option: item for item in findings})
+        known = self._measured.setdefault(place, {})
+        for item in findings:
+            # As the history does it: what was not decided takes nothing back that was.
+            before = known.get(item.option)
+            if item.status != "untested" or before is None or before.status == "untested":
+                known[item.option] = item
         if findings:
             self._ask()
 

@@ -10,6 +10,7 @@ from advisor.servers import server_kinds
 from app.advice import AdviceArgs
 from app.lab.links import load_links
 from ui.advice_text import workload_names
+from ui.dialogs.buttons import show_outline
 
 #: A field is at least so wide, letters.
 _BOX_LETTERS = 12
@@ -30,7 +31,8 @@ class AdviceQuestion(QWidget):
         self._workload.setObjectName("workload")
         for name, text in workload_names().items():
             self._workload.addItem(text, name)
-        self._elsewhere = QCheckBox(self.tr("for &another machine"))
+        self._elsewhere = QCheckBox(self.tr("for another &machine"))
+        show_outline(self._elsewhere)
         self._elsewhere.setObjectName("elsewhere")
         self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
         self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
@@ -51,6 +53,7 @@ class AdviceQuestion(QWidget):
             self._link.addItem(f"{name}: {link.title}", name)
         line = self._link.lineEdit()
         if isinstance(line, QLineEdit):
+            line.setAccessibleName(self.tr("Link"))
             line.setPlaceholderText(self.tr("for example rate=10gbit,delay=0.1ms"))
             line.editingFinished.connect(self.changed)
         boxes = (
@@ -78,7 +81,7 @@ class AdviceQuestion(QWidget):
         grid.setHorizontalSpacing(10)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        grid.addWidget(_label(self.tr("Used &for"), self._workload), 0, 0)
+        grid.addWidget(_label(self.tr("Use&d for"), self._workload), 0, 0)
         grid.addWidget(self._workload, 0, 1)
         grid.addWidget(self._elsewhere, 0, 2, 1, 2)
         rows = [

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ui.hosts import LabLink
 
 
+#: Of the name of a link that have room in a narrow window, too.
+_LETTERS = 20
+
+
 class EmptyPanel(QWidget):
     """Offers a first mount, and the lab.
 
@@ -33,6 +37,8 @@ class EmptyPanel(QWidget):
         self._links.setAccessibleName(self.tr("Link of the lab"))
         for link in links:
             self._links.addItem(link.title, link.key)
+        self._links.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._links.setMinimumContentsLength(_LETTERS)
         gigabit = self._links.findData("gigabit")
         self._links.setCurrentIndex(max(0, gigabit))
         mount_button = QPushButton(self.tr("&Mount a share…"))

@@ -6,13 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from advisor.options import MountOptions, to_mount
 from app.bench.experiment import keeping
-from app.bench.experiment.cookbook import delete_recipe, recipe_source, recipes
+from app.bench.experiment.cookbook import Cookbook, delete_recipe, read_cookbook, recipe_source
 from app.bench.experiment.model import SEARCH
 from app.bench.experiment.recipe import Recipe, RecipeWork
+from app.errors import AppError, ErrorKind
 from ui.dialogs.confirm import confirm
 from ui.dialogs.recipe import Draft, RecipeDialog
 from ui.estimating import Estimating
@@ -22,7 +23,8 @@ from ui.panels.experiment_progress import ExperimentProgress
 from ui.panels.experiment_results import ExperimentResults
 from ui.panels.experiment_setup import ExperimentSetup
 from ui.widgets.experiment_plan import ExperimentPlanView
-from ui.widgets.labels import Line, MutedLabel, plain_label
+from ui.widgets.labels import Line, MutedLabel, plain_label, plain_tip
+from ui.widgets.page_scroll import PageScroll
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +35,7 @@ if TYPE_CHECKING:
     from app.bench.experiment.model import Struck
     from app.bench.experiment.recipe import Size, Study
     from app.history.export import Format
-    from ui.bridge import BridgeCall
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import BridgeCall, RunInThread
 
 
 class ExperimentPanel(QWidget):
@@ -48,23 +49,27 @@ class ExperimentPanel(QWidget):
         failed: something did not work (AppError).
         running_changed: whether an experiment is planned or runs.
         use_chosen: the PlannedSet whose options are wanted for the mount, what was Measured of them,
-            and the lab's link.
+            and the share and the lab's link that it was measured on.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
-    use_chosen = Signal(object, object, str)
+    use_chosen = Signal(object, object, str, str)
 
-    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
         self._submit = submit
         self._run = run
         self._share = self._options = ""
+        self._source: BridgeCall | None = None
+        #: Why nothing may begin now, "" if it may.
+        self._blocked = ""
         self._was_busy = False
         self._was_settled = True
         self._recipes: list[Recipe] = []
-        #: What was written to a file, until something else begins.
+        #: What was written to a file, until something else begins, and the experiment that it was of.
         self._written = ""
+        self._exported = 0
         self._experimenting = Experimenting(submit, run, self)
         self._experimenting.changed.connect(self._refresh)
         self._experimenting.failed.connect(self.failed)
@@ -119,13 +124,9 @@ class ExperimentPanel(QWidget):
         layout.addWidget(self._progress)
         layout.addWidget(self._results)
         layout.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.addWidget(PageScroll(page, self.tr("Experiment")))
 
     # What the window tells
 
@@ -134,12 +135,20 @@ class ExperimentPanel(QWidget):
         """Whether something runs on the host."""
         return self._experimenting.busy
 
+    def set_blocked(self, why: str) -> None:
+        """Let nothing begin while something else is measured or changed, and say why; "" lets it again."""
+        if why != self._blocked:
+            self._blocked = why
+            self._refresh()
+
     def set_share(self, share: str, options: str) -> None:
         """Experiment on this share from now on, whose settings are these; one that runs goes on."""
         self._options = options
         if share == self._share:
             return
         self._share = share
+        self._results.set_share(share)
+        self._setup.show_earlier([])  # those of the share before are not to be gone on with here
         if not self._experimenting.busy:
             self._experimenting.forget()
         if self.isVisible():
@@ -155,12 +164,16 @@ class ExperimentPanel(QWidget):
     def _read(self) -> None:
         """Read the recipes and what the history has of the share."""
         share = self._share
-        found = self._run("recipes", recipes)
+        found = self._run("recipes", read_cookbook)
         found.succeeded.connect(partial(self._on_recipes, ""))
         found.failed.connect(self.failed)
         earlier = self._run("history", lambda: keeping.of_share(share))
         earlier.succeeded.connect(partial(self._on_earlier, share))
-        earlier.failed.connect(self.failed)
+        earlier.failed.connect(partial(self._on_no_earlier, share))
+
+    def _on_no_earlier(self, share: str, error: AppError) -> None:
+        if share == self._share:
+            self.failed.emit(error)
 
     def _on_earlier(self, share: str, lines: list[ExperimentLine]) -> None:
         if share == self._share:
@@ -186,16 +199,20 @@ class ExperimentPanel(QWidget):
         self._setup.set_state(
             planning=now.state == "planning", busy=now.busy, shown=now.plan is not None,
             possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
+            blocked=self._blocked,
         )  # fmt: skip
         self._about.setVisible(now.plan is None and not now.busy)
         self._plan.show_plan(now.plan, ahead=not now.busy and not now.outcomes)
         self._progress.refresh()
         self._results.show_study(self._study())
         self._results.refresh()
-        new = not now.number and now.best is None
+        new = not now.number and now.best is None  # what was imported has a number, and is not resumable
         self._start.setVisible(now.plan is not None and not now.busy and (new or now.resumable))
+        self._start.setEnabled(not self._blocked)
+        self._start.setToolTip(plain_tip(self._blocked))
         self._start.setText(self.tr("&Go on with it") if now.number else self.tr("&Start"))
-        self._ended.setText(f"{self._ending()} {self._written}".strip())
+        written = self._written if now.number == self._exported else ""
+        self._ended.setText(f"{self._ending()} {written}".strip())
         self._ended.setVisible(bool(self._ended.text()))
 
     def _ending(self) -> str:
@@ -206,11 +223,29 @@ class ExperimentPanel(QWidget):
         if now.plan.experiment.recipe == SEARCH:
             text = self.tr("Search {number} of the history: {done} trials on {share}.")
             text = text.format(number=now.number, done=done, share=now.share)
-            return f"{text} {now.best.stopped}".strip() if now.best is not None else text
+            return self._with_end(text, now.best.stopped if now.best is not None else "")
         text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
             number=now.number, done=done, planned=now.plan.trials, share=now.share
         )
-        return f"{text} {now.result.stopped}".strip() if now.result is not None else text
+        return self._with_end(text, now.result.stopped if now.result is not None else "")
+
+    def _with_end(self, text: str, stopped: str) -> str:
+        """Add why it ended, and what a person should know of it."""
+        now = self._experimenting
+        parts = [text, stopped]
+        if now.origin:
+            origin = self.tr(
+                "It was imported from {file}: here it is only looked at. Plan its recipe to measure on this "
+                "computer."
+            )
+            parts.append(origin.format(file=now.origin))
+        if now.settled and now.lost:
+            lost = self.tr(
+                "The history could not be written: {count} of the trials are not in it. Go on with it from "
+                "“Earlier” to measure them again."
+            )
+            parts.append(lost.format(count=now.lost))
+        return " ".join(part for part in parts if part)
 
     # What the person does
 
@@ -232,7 +267,8 @@ class ExperimentPanel(QWidget):
         self._experimenting.go_on(number, self._setup.budget_s)
 
     def _on_export(self, kind: Format) -> None:
-        self._keeping.ask_export_experiment(self._experimenting.number, kind)
+        self._exported = self._experimenting.number
+        self._keeping.ask_export_experiment(self._exported, kind)
 
     def _on_written(self, text: str, _gone: object) -> None:
         self._written = text
@@ -242,11 +278,13 @@ class ExperimentPanel(QWidget):
         recipe = self._setup.recipe
         if recipe is not None:
             call = self._run("recipe", lambda: recipe_source(recipe))
-            call.succeeded.connect(partial(self._on_source, recipe))
+            self._source = call
+            call.succeeded.connect(partial(self._on_source, call, recipe))
             call.failed.connect(self.failed)
 
-    def _on_source(self, recipe: Recipe, text: str) -> None:
-        self._edit(recipe, text, recipe.name if recipe.own else f"my-{recipe.name}"[:48])
+    def _on_source(self, call: BridgeCall, recipe: Recipe, text: str) -> None:
+        if call is self._source:  # else it was asked for twice
+            self._edit(recipe, text, recipe.name if recipe.own else f"my-{recipe.name}"[:48])
 
     def _on_new(self) -> None:
         """Begin with what the share is mounted with, and nothing varied yet."""
@@ -260,14 +298,18 @@ class ExperimentPanel(QWidget):
         draft = Draft(recipe=recipe, text=text, name=name, size=self._setup.extent)
         dialog = RecipeDialog(self.window(), draft, estimating, self._run)
         dialog.saved.connect(self._on_saved)
-        dialog.run_wanted.connect(self._on_run)
+        dialog.run_wanted.connect(partial(self._on_run, estimating.share))
         dialog.open()
 
-    def _on_run(self, recipe: Recipe, size: Size, seen: list[Struck]) -> None:
-        self._experimenting.make_plan(recipe, self._share, size, self._setup.budget_s, seen=seen)
+    def _on_run(self, share: str, recipe: Recipe, size: Size, seen: list[Struck]) -> None:
+        # On the share that it was tried on: the list may show another since that one was unmounted.
+        if self._blocked:
+            self.failed.emit(AppError(ErrorKind.UNAVAILABLE, self._blocked))
+        else:
+            self._experimenting.make_plan(recipe, share, size, self._setup.budget_s, seen=seen)
 
     def _on_saved(self, recipe: Recipe) -> None:
-        found = self._run("recipes", recipes)
+        found = self._run("recipes", read_cookbook)
         found.succeeded.connect(partial(self._on_recipes, recipe.name))
         found.failed.connect(self.failed)
 
@@ -288,9 +330,11 @@ class ExperimentPanel(QWidget):
         call.succeeded.connect(self._on_removed)
         call.failed.connect(self.failed)
 
-    def _on_recipes(self, name: str, known: list[Recipe]) -> None:
-        self._recipes = known
-        self._setup.show_recipes(known, name)
+    def _on_recipes(self, name: str, book: Cookbook) -> None:
+        self._recipes = book.recipes
+        self._setup.show_recipes(book.recipes, name)
+        if book.unreadable:
+            self.failed.emit(book.unreadable[0])
 
     def _on_removed(self, _none: object) -> None:
         self._read()

@@ -45,7 +45,7 @@ class ExperimentProgress(QWidget):
         self._trial = MutedLabel(wrap=True)
         self._box = QFrame()
         self._box.setFrameShape(QFrame.Shape.StyledPanel)
-        self._box.setFixedHeight(self.fontMetrics().lineSpacing() * 10)
+        self._box.setFixedHeight(self.fontMetrics().lineSpacing() * 11)
         self._box_layout = QVBoxLayout(self._box)
         self._box_layout.setContentsMargins(1, 1, 1, 1)
         self._timer = QTimer(self)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from app.units import format_size
 from ui.models.history_model import when
-from ui.widgets.labels import plain_label
+from ui.widgets.labels import plain_label, plain_tip
 from ui.widgets.option_editor import CalmComboBox
 from ui.widgets.study_view import StudyView
 
@@ -83,11 +83,11 @@ class ExperimentSetup(QWidget):
         self._study.set_title(self.tr("The study that it repeats"))
         self._plan = QPushButton(self.tr("&Plan it"))
         self._plan.setObjectName("experiment-plan")
-        self._plan.setToolTip(
-            self.tr("Mounts every option set once, where only the test sees it, and measures nothing.")
+        self._about_planning = self.tr(
+            "Mounts every option set once, where only the test sees it, and measures nothing."
         )
         self._plan.clicked.connect(self._on_plan)
-        self._new = QPushButton(self.tr("&New experiment…"))
+        self._new = QPushButton(self.tr("New e&xperiment…"))
         self._new.setObjectName("experiment-new")
         self._new.clicked.connect(self.new_clicked)
         self._change = QPushButton(self.tr("&Change…"))
@@ -104,7 +104,7 @@ class ExperimentSetup(QWidget):
         self._going_on = 0
         self._unfinished = plain_label(wrap=True)
         self._unfinished.setObjectName("experiment-unfinished")
-        self._continue = QPushButton(self.tr("&Continue"))
+        self._continue = QPushButton(self.tr("Con&tinue"))
         self._continue.setObjectName("experiment-continue")
         self._continue.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._continue.clicked.connect(self._on_continue)
@@ -131,7 +131,7 @@ class ExperimentSetup(QWidget):
         what, extent, earlier = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
         fields: list[tuple[QHBoxLayout, str, CalmComboBox]] = [
             (what, self.tr("&Experiment"), self._recipe),
-            (extent, self.tr("&Size"), self._size),
+            (extent, self.tr("Si&ze"), self._size),
             (extent, self.tr("&Within"), self._budget),
             (earlier, self.tr("Ea&rlier"), self._earlier),
         ]
@@ -203,7 +203,9 @@ class ExperimentSetup(QWidget):
             return self.tr("{done} trials").format(done=line.done)
         return self.tr("{done} of {planned} trials").format(done=line.done, planned=line.planned)
 
-    def set_state(self, *, planning: bool, busy: bool, possible: bool, shown: bool) -> None:
+    def set_state(
+        self, *, planning: bool, busy: bool, possible: bool, shown: bool, blocked: str = ""
+    ) -> None:
         """Offer what can be done now.
 
         Args:
@@ -211,6 +213,7 @@ class ExperimentSetup(QWidget):
             busy: whether anything runs.
             possible: whether there is a share to plan for.
             shown: whether a plan is shown below, which says what it is.
+            blocked: why nothing may begin now, "" if it may.
         """
         self._planning = planning
         self._shown = shown or busy
@@ -220,7 +223,10 @@ class ExperimentSetup(QWidget):
         self._show_about()
         idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
         self._plan.setText(self.tr("&Stop") if planning else idle)
-        self._plan.setEnabled(planning or (possible and not busy))
+        self._plan.setEnabled(planning or (possible and not busy and not blocked))
+        self._plan.setToolTip(plain_tip(blocked) if blocked else self._about_planning)
+        self._continue.setEnabled(not blocked)
+        self._continue.setToolTip(plain_tip(blocked))
         for widget in (self._recipe, self._size, self._budget, self._new):
             widget.setEnabled(not busy)
         recipe = self.recipe

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QHeaderView,
     QLineEdit,
     QMenu,
     QPushButton,
     QScrollArea,
     QSplitter,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -25,20 +22,21 @@ from PySide6.QtWidgets import (
 from app.history import desk
 from ui import theme
 from ui.history_keeping import HistoryKeeping
-from ui.models.history_model import REMARKS, SHARE, HistoryModel
+from ui.models.history_model import HistoryModel
 from ui.widgets.history_answer import HistoryAnswer
+from ui.widgets.history_table import HistoryTable
 from ui.widgets.labels import MutedLabel, plain_label
-from ui.widgets.plain_table import name_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from PySide6.QtGui import QShowEvent
 
+    from app.errors import AppError
     from app.history.desk import Laid, Looked
     from app.history.export import Format
     from app.history.model import Row, Run
-    from ui.bridge import BridgeCall
+    from ui.bridge import BridgeCall, RunInThread
 
 #: After a key, the rest of the word is waited for.
 _TYPING_MS = 150
@@ -53,7 +51,7 @@ class HistoryPanel(QWidget):
 
     failed = Signal(object)
 
-    def __init__(self, run: Callable[[str, Callable[[], Any]], BridgeCall]) -> None:
+    def __init__(self, run: RunInThread) -> None:
         super().__init__()
         self._run = run
         self._share = ""
@@ -81,8 +79,8 @@ class HistoryPanel(QWidget):
         self._scope.addItem(self.tr("All shares"))
         self._scope.currentIndexChanged.connect(self._on_scope)
         self._model = HistoryModel(self)
-        self._view = QTableView()
-        self._set_up_view()
+        self._view = HistoryTable(self._model)
+        self._view.selectionModel().selectionChanged.connect(self._on_selection)
         self._told = plain_label(wrap=True)
         self._told.setObjectName("history-told")
         self._undo = self._button(self.tr("Bring &back"), "history-undo", self._on_undo)
@@ -91,10 +89,11 @@ class HistoryPanel(QWidget):
         self._answer = HistoryAnswer()
         self._baseline = self._button(self.tr("&Baseline"), "history-baseline", self._on_baseline)
         self._baseline.setToolTip(
-            self.tr("Compare later tests of the same share with it, and warn when they are slower.")
-        )
+            self.tr("Compare later tests like it with it, and warn when they are slower:\n"
+                    "of the same share, direction and way to copy, and of about the same size.")
+        )  # fmt: skip
         self._tags = self._button(self.tr("&Tags…"), "history-tags", self._on_tags)
-        self._note = self._button(self.tr("&Note…"), "history-note", self._on_note)
+        self._note = self._button(self.tr("Not&e…"), "history-note", self._on_note)
         self._delete = self._button(self.tr("&Delete"), "history-delete", self._on_delete)
         self._more = QPushButton(self.tr("&More"))
         self._set_up_more()
@@ -102,31 +101,6 @@ class HistoryPanel(QWidget):
         self._show_undo("", ())
         self._show_buttons()
         self._answer.show_laid(None)
-
-    def _set_up_view(self) -> None:
-        self._view.setObjectName("history")
-        self._view.setAccessibleName(self.tr("Tests"))
-        name_parts(self._view)
-        self._view.setModel(self._model)
-        self._view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self._view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self._view.setFrameShape(QFrame.Shape.NoFrame)
-        self._view.setShowGrid(False)
-        self._view.setAlternatingRowColors(True)
-        self._view.setCornerButtonEnabled(False)
-        self._view.setTabKeyNavigation(False)
-        self._view.setWordWrap(False)
-        self._view.verticalHeader().hide()
-        self._view.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.5))
-        header = self._view.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        unit = self.fontMetrics().averageCharWidth()
-        for column, letters in enumerate((19, 26, 20, 16, 17)):
-            self._view.setColumnWidth(column, letters * unit)
-        header.setSectionResizeMode(SHARE, QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(REMARKS, QHeaderView.ResizeMode.Stretch)
-        self._view.selectionModel().selectionChanged.connect(self._on_selection)
 
     def _set_up_more(self) -> None:
         menu = QMenu(self)
@@ -164,6 +138,7 @@ class HistoryPanel(QWidget):
         below.setContentsMargins(0, 6, 8, 0)
         below.addWidget(self._answer)
         scroll = QScrollArea()
+        scroll.setAccessibleName(self.tr("What the tests say"))
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -201,17 +176,19 @@ class HistoryPanel(QWidget):
         if not self.isVisible():
             return
         share = self._share if self._scope.currentIndex() == 0 else ""
+        self._view.show_scope(one_share=bool(share))
         text = self._words.text()
         call = self._run("history", lambda: desk.look(text, share))
         self._looking = call
         call.succeeded.connect(partial(self._on_looked, call))
-        call.failed.connect(self.failed)
+        call.failed.connect(partial(self._on_not_looked, call))
 
     # What happens
 
     def _on_looked(self, call: BridgeCall, looked: Looked) -> None:
         if call is not self._looking:
             return
+        self._keeping.take_list()
         chosen = [row.id for row in self._chosen()]
         self._model.show_rows(looked.rows)
         self._changeable = not looked.read_only
@@ -227,6 +204,10 @@ class HistoryPanel(QWidget):
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self._view.selectionModel().select(selection, flags)
         self._on_selection()
+
+    def _on_not_looked(self, call: BridgeCall, error: AppError) -> None:
+        if call is self._looking:
+            self.failed.emit(error)
 
     def _count_text(self, looked: Looked) -> str:
         if not looked.total:
@@ -253,11 +234,16 @@ class HistoryPanel(QWidget):
         call = self._run("history", lambda: desk.lay(numbers))
         self._laying = call
         call.succeeded.connect(partial(self._on_laid, call))
-        call.failed.connect(self.failed)
+        call.failed.connect(partial(self._on_not_laid, call, numbers))
 
     def _on_laid(self, call: BridgeCall, laid: Laid) -> None:
         if call is self._laying:
             self._answer.show_laid(laid)
+
+    def _on_not_laid(self, call: BridgeCall, numbers: Sequence[int], error: AppError) -> None:
+        # What was deleted while it was read is missing, as was asked.
+        if call is self._laying and not self._keeping.takes_out(numbers):
+            self.failed.emit(error)
 
     def _on_changed(self, text: str, gone: Sequence[Run]) -> None:
         self._show_undo(text, gone)
@@ -318,4 +304,4 @@ class HistoryPanel(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_told"):
-            theme.tint(self._told, theme.colours_of(self).muted)
+            theme.tint(self._told, theme.colours().muted)

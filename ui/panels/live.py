@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from app.agent.protocol import WatchArgs
 from app.errors import AppError, ErrorKind
+from app.stats.model import WatchArgs
 from app.units import format_duration, format_size
 from ui.models.live_window import SPAN_S, LiveWindow
 from ui.speed_units import SPEED_UNITS, speed_text
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QHideEvent, QShowEvent
 
-    from app.agent.protocol import StatsSample
     from app.mounts.model import Mount
+    from app.stats.model import StatsSample
     from ui.bridge import BridgeCall
     from ui.models.live_window import Trouble
+
+
+#: When a mount is looked at again that was not there for a moment, milliseconds.
+_AGAIN_MS = 1000
 
 
 class LivePanel(QWidget):
@@ -41,8 +45,11 @@ class LivePanel(QWidget):
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
         self._submit = submit
-        self._point = ""
+        self._share = self._point = ""
         self._call: BridgeCall | None = None
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.timeout.connect(self._start)
         self._window = LiveWindow()
         self._plot: Any = None
         self._values: dict[str, QLabel] = {}
@@ -76,6 +83,7 @@ class LivePanel(QWidget):
         layout.addWidget(self._operations)
         layout.addWidget(self._connections)
         scroll = QScrollArea()
+        scroll.setAccessibleName(self.tr("What the mount does now"))
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -133,13 +141,14 @@ class LivePanel(QWidget):
 
     def set_mount(self, mount: Mount | None) -> None:
         """Watch this mount, if it is mounted."""
-        point = mount.mount_point if mount is not None and mount.active is not None else ""
-        if point == self._point:
+        watched: tuple[str, str] = ("", "")
+        if mount is not None and mount.active is not None:
+            watched = (mount.share, mount.mount_point)
+        if watched == (self._share, self._point):
             return
         self._stop()
-        self._point = point
-        self._window.clear()
-        self._show()
+        self._share, self._point = watched
+        self._show_nothing()
         if self.isVisible():
             self._start()
 
@@ -150,8 +159,10 @@ class LivePanel(QWidget):
     # Watching
 
     def _start(self) -> None:
-        if self._call is not None or not self._point:
+        if self._call is not None or not self._point or not self.isVisible():
             return
+        # Each watch counts its seconds from its own beginning, and nobody watched before it.
+        self._show_nothing()
         try:
             call = self._submit("stats.watch", WatchArgs(mount_point=self._point))
         except AppError as error:
@@ -163,6 +174,7 @@ class LivePanel(QWidget):
         call.failed.connect(partial(self._on_failed, call))
 
     def _stop(self) -> None:
+        self._again.stop()
         call, self._call = self._call, None
         if call is not None:
             call.cancel()
@@ -176,11 +188,20 @@ class LivePanel(QWidget):
         if call is not self._call:
             return
         self._call = None
-        # A mount that has gone is told by the list already.
-        if error.kind not in {ErrorKind.CANCELLED, ErrorKind.NOT_MOUNTED}:
+        self._show_nothing()
+        if error.kind is ErrorKind.NOT_MOUNTED:
+            # The list says if it has gone; it may also be away only while its options are changed.
+            self._said.setText(self.tr("it is not mounted at the moment"))
+            self._again.start(_AGAIN_MS)
+        elif error.kind is not ErrorKind.CANCELLED:
             self.failed.emit(error)
 
     # What is shown
+
+    def _show_nothing(self) -> None:
+        """Show no figures of before as those of now."""
+        self._window.clear()
+        self._show()
 
     def _show(self) -> None:
         sample = self._window.latest

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
 
 from app.mounts.model import MountTable
+from app.mounts.utab import plain_share
 from ui.models.mounts_model import MountRole, MountsModel
 from ui.widgets.labels import MutedLabel
 from ui.widgets.mount_delegate import MountDelegate
@@ -71,7 +72,7 @@ class MountsPanel(QWidget):
         layout.addWidget(self._count)
         layout.addWidget(self._view, 1)
         layout.addWidget(self._warnings)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 32)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 26)
         self._view.selectionModel().selectionChanged.connect(self._on_selection)
 
     @property
@@ -132,12 +133,18 @@ class MountsPanel(QWidget):
 
     def choose(self, share: str, mount_point: str) -> bool:
         """Select a mount, which ends a filter that hides it; return whether it is in the list."""
-        if not self._model.find(share, mount_point).isValid():
-            self._filter.clear()
-        return self._select(self._model.find(share, mount_point))
+        plain = plain_share(share)  # the kernel prints a share without the slash that was typed at its end
+        for mount in self._table.mounts:
+            if mount.mount_point == mount_point and plain_share(mount.share) == plain:
+                if not self._model.find(mount.share, mount_point).isValid():
+                    self._filter.clear()
+                return self._select(self._model.find(mount.share, mount_point))
+        return False
 
     def choose_first(self) -> bool:
-        """Select the first mount; return whether there is one."""
+        """Select the first mount, which ends a filter that hides all; return whether there is one."""
+        if not self._model.first().isValid():
+            self._filter.clear()
         return self._select(self._model.first())
 
     def clear_choice(self) -> None:

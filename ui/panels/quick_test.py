@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from app.bench.plan import plan_test
 from app.errors import AppError, ErrorKind
 from app.history.best import best_speeds
 from app.history.remember import remember_test
-from ui.models.plan_text import plan_text, what_text
+from ui.models.plan_text import plan_text, private_text, what_text
 from ui.models.test_run import TestRun
 from ui.models.test_target import target_of
 from ui.models.timeline import Timeline
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from app.bench.result import TestEvent, TestPlanArgs, TestResult, TestSpec
     from app.history.remember import Remembered
     from app.mounts.model import Mount
-    from ui.bridge import BridgeCall
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import BridgeCall, RunInThread
     from ui.models.test_target import TestTarget
     from ui.models.timeline import Way
     from ui.mounting import Wish
@@ -50,17 +48,17 @@ class QuickTestPanel(QWidget):
 
     Signals:
         failed: a test could not be done (AppError).
-        running_changed: whether a test runs.
+        busy_changed: whether a test runs, or begins once it is planned.
         ended: the TestResult of the test that ran, or None: there is none.
         kept: a result is in the history.
     """
 
     failed = Signal(object)
-    running_changed = Signal(bool)
+    busy_changed = Signal(bool)
     ended = Signal(object)
     kept = Signal()
 
-    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: Run) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
         self._submit = submit
         self._run_blocking = run
@@ -71,6 +69,9 @@ class QuickTestPanel(QWidget):
         self._active: tuple[Key, TestRun] | None = None
         #: Start was pressed before the plan was there.
         self._waiting = False
+        #: Why no test may begin now, "" if one may.
+        self._blocked = ""
+        self._told_busy = False
         self._planner = Planner(submit, self)
         self._planner.changed.connect(self._on_planned)
         self._facts_line = ElidedLabel()
@@ -89,6 +90,7 @@ class QuickTestPanel(QWidget):
     def _lay_out(self) -> None:
         page = QWidget()
         scroll = QScrollArea()
+        scroll.setAccessibleName(self.tr("Quick test"))
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -132,31 +134,65 @@ class QuickTestPanel(QWidget):
         emulated = facts is not None and facts.link is not None and facts.link.emulated
         mounted = self._mount is not None and self._mount.active is not None
         self._controls.offer_fresh_mount(offered=emulated and mounted)
+        run = self._run()
+        if run is not None and run.link is None and facts is not None:
+            run.link = self._link_name()
+            self._recall(run)
         self._show_run()
+
+    def forget_plan(self) -> None:
+        """Plan again: the link is another now."""
+        args = self._plan_args() if self._waiting else None
+        self._planner.start_over()
+        if args is not None:
+            self._planner.ask_again(args)
+        self._want_plan()
 
     def forget(self) -> None:
         """Drop every test: another host is shown now."""
         self._runs.clear()
         self._active = None
+        self._waiting = False
         self._planner.want(None)
         self._wish = None
         self.set_mount(None)
+
+    def set_blocked(self, why: str) -> None:
+        """Let no test begin while something else is measured or changed, and say why; "" lets it again."""
+        if why != self._blocked:
+            self._blocked = why
+            self._show_run()
 
     @property
     def running(self) -> bool:
         """Whether a test runs."""
         return self._active is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a test runs, or begins once it is planned."""
+        return self.running or self._waiting
+
+    @property
+    def free(self) -> bool:
+        """Whether a test could begin now."""
+        return not self.busy and not self._blocked
+
+    def shows(self, spec: TestSpec) -> bool:
+        """Return whether a test is one of what is shown."""
+        target = self._target()
+        return target is not None and _fits(spec, target)
+
     # What the person does
 
     def start(self, spec: TestSpec) -> bool:
         """Begin this test; return whether it has begun."""
         target = self._target()
-        if target is None or self._active is not None or not _fits(spec, target):
+        if target is None or self._active is not None or self._blocked or not _fits(spec, target):
             return False
         key = target.key
         timeline = Timeline(warm_up=spec.repeats > 1 and spec.grid is None)
-        run = TestRun(spec, timeline, target.share)
+        run = TestRun(spec, timeline, target.share, self._link_name())
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
@@ -169,17 +205,23 @@ class QuickTestPanel(QWidget):
         call.succeeded.connect(partial(self._on_result, run))
         call.failed.connect(partial(self._on_failed, key, run))
         self._show_run()
-        self.running_changed.emit(True)  # noqa: FBT003
         self._recall(run)
         return True
 
     def _recall(self, run: TestRun) -> None:
         """Look up in the history what the test is to be compared with."""
-        link = self._facts.link if self._facts is not None else None
-        name = link.name if link is not None and link.emulated else ""
-        spec, share = run.spec, run.share
-        call = self._run_blocking("history-best", lambda: best_speeds(spec, share, name))
+        spec, share, link = run.spec, run.share, run.link
+        if link is None:
+            return
+        call = self._run_blocking("history-best", lambda: best_speeds(spec, share, link))
         call.succeeded.connect(partial(self._on_recalled, run, spec))
+
+    def _link_name(self) -> str | None:
+        """Return the lab's link, "" for a real one, None if that is asked just now."""
+        if self._facts is None:
+            return "" if self._mount is None else None
+        link = self._facts.link
+        return link.name if link is not None and link.emulated else ""
 
     def _on_recalled(self, run: TestRun, spec: TestSpec, best: dict[Way, float]) -> None:
         if spec is run.spec:  # else it has become smaller meanwhile, and is looked up again
@@ -245,7 +287,7 @@ class QuickTestPanel(QWidget):
             del self._runs[key]
         if error.kind is ErrorKind.CANCELLED:
             run.stopping = True
-        else:
+        elif self._active is not None and self._active[1] is run:  # else its host was left
             self.failed.emit(error)
         self._end(run)
 
@@ -255,7 +297,6 @@ class QuickTestPanel(QWidget):
             self._active = None
             self._planner.want(None)  # what is free has changed
             self._show_run()
-            self.running_changed.emit(False)  # noqa: FBT003
             self.ended.emit(run.result)
 
     # Showing
@@ -270,7 +311,7 @@ class QuickTestPanel(QWidget):
     def _plan_args(self) -> TestPlanArgs | None:
         """Return what would be tested now, None if nothing can be."""
         target = self._target()
-        if self._active is not None or target is None:
+        if self._active is not None or self._blocked or target is None:
             return None
         return self._controls.plan_args(target)
 
@@ -296,7 +337,10 @@ class QuickTestPanel(QWidget):
         elif self._waiting:
             self._controls.set_running(mine=True, stopping=False)
         else:
-            self._controls.set_idle(can_start=self._plan_args() is not None)
+            self._controls.set_idle(can_start=self._plan_args() is not None, why_not=self._blocked)
+        if self.busy != self._told_busy:
+            self._told_busy = self.busy
+            self.busy_changed.emit(self.busy)
 
     def _show_kept(self) -> None:
         run = self._run()
@@ -309,16 +353,20 @@ class QuickTestPanel(QWidget):
 
     def _plan_text(self) -> str:
         if self._active is not None:
-            return self.tr("A test of {path} is running; one test runs at a time.").format(
-                path=self._active[0][1]
-            )
+            (_, mount_point), run = self._active
+            text = self.tr("A test of {path} is running; one test runs at a time.")
+            return text.format(path=mount_point or run.share)
         args, target = self._plan_args(), self._target()
+        if self._blocked:
+            return self._blocked
         if target is None:
             return self.tr("Name a share in the settings; it can be tested before it is mounted.")
         if args is None:
             return self.tr("Name a file or a folder to copy. It is only read.")
         if not target.mounted and self._planner.plan is None:
-            return self._private_text(args, target.place)
+            mounting = self.tr("Mounting {share} for the test alone…").format(share=target.place)
+            link = self._facts.link if self._facts is not None else None
+            return mounting if self._waiting else private_text(args, target.place, link)
         return self._planned_text(args, target.place)
 
     def _planned_text(self, args: TestPlanArgs, path: str) -> str:
@@ -331,20 +379,6 @@ class QuickTestPanel(QWidget):
         asking = self.tr("Asking how quick the link is and how much room there is…")
         return asking if args.preset is not None else f"{what_text(args.spec, path)} {asking}"
 
-    def _private_text(self, args: TestPlanArgs, share: str) -> str:
-        """Return what is done with a share that is not mounted."""
-        if self._waiting:
-            return self.tr("Mounting {share} for the test alone…").format(share=share)
-        link = self._facts.link if self._facts is not None else None
-        how = self.tr(
-            "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
-            "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
-        )
-        how = how.format(share=share)
-        if args.spec.workload == "own":  # how much that is, the agent finds out
-            return f"{how} {what_text(args.spec, share)}"
-        return f"{how} {plan_text(plan_test(args, None, link), share)}"
-
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -353,10 +387,10 @@ class QuickTestPanel(QWidget):
         self._want_plan()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Qt: nobody looks any more."""
+        """Qt: nobody looks any more; a test that Start was pressed for begins all the same."""
         super().hideEvent(event)
-        self._waiting = False
-        self._planner.want(None)
+        if not self._waiting:
+            self._planner.want(None)
 
 
 def _fits(spec: TestSpec, target: TestTarget) -> bool:

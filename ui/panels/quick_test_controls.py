@@ -13,7 +13,7 @@ from app.bench.result import DEFAULT_SIZE, TestPlanArgs, TestSpec
 from app.save import default_folder
 from app.units import format_size
 from ui import theme
-from ui.widgets.labels import enlarge
+from ui.widgets.labels import enlarge, plain_tip
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
@@ -70,7 +70,8 @@ class QuickTestControls(QWidget):
         ])  # fmt: skip
         self._duration.setToolTip(
             self.tr("How much is copied is chosen from the link and the free space,\n"
-                    "and how often, so that the figures say how sure they are.")
+                    "and how often, so that the figures say how sure they are.\n"
+                    "Of a grid it chooses the cells, and for how long each is measured.")
         )  # fmt: skip
         self._cache = _combo("cache", [
             (self.tr("Emptied before reading"), "fadvise"), (self.tr("Bypassed (direct I/O)"), "direct"),
@@ -110,8 +111,8 @@ class QuickTestControls(QWidget):
         self._grid.setVerticalSpacing(3)
         texts: list[tuple[str, QWidget]] = [
             (self.tr("Co&py"), self._workload), (self.tr("&Direction"), self._direction),
-            (self.tr("How &long"), self._duration), (self.tr("Client's cac&he"), self._cache),
-            (self.tr("Si&ze"), self._size), (self.tr("&Number of files"), self._count),
+            (self.tr("How &long"), self._duration), (self.tr("Client's &cache"), self._cache),
+            (self.tr("Si&ze"), self._size), (self.tr("Number of &files"), self._count),
             (self.tr("&Repeats"), self._repeats), (self.tr("F&ile or folder"), self._source),
         ]  # fmt: skip
         for text, field in texts:
@@ -179,8 +180,7 @@ class QuickTestControls(QWidget):
         if self._what() == "own" and not self._source.text().strip():
             return None
         preset = cast("Preset | None", self._duration.currentData() or None)
-        # A preset would repeat a grid, which takes its time once.
-        return TestPlanArgs(spec=self._spec(target), preset=None if self._what() == "grid" else preset)
+        return TestPlanArgs(spec=self._spec(target), preset=preset)
 
     def _what(self) -> Workload:
         chosen = self._workload.currentData()
@@ -196,9 +196,10 @@ class QuickTestControls(QWidget):
         elif not offered and place >= 0:
             self._cache.removeItem(place)
 
-    def set_idle(self, *, can_start: bool) -> None:
-        """Offer Start."""
+    def set_idle(self, *, can_start: bool, why_not: str = "") -> None:
+        """Offer Start, or say why not."""
         self._set(running=False, enabled=can_start, text=self.tr("&Start"))
+        self._button.setToolTip(plain_tip(why_not))
 
     def set_running(self, *, mine: bool, stopping: bool) -> None:
         """Offer Stop, if the test that runs is the one shown."""
@@ -209,6 +210,7 @@ class QuickTestControls(QWidget):
 
     def _set(self, *, running: bool, enabled: bool, text: str) -> None:
         self._running = running
+        self._button.setToolTip("")
         self._button.setText(text)
         self._button.setEnabled(enabled)
         for field in self._labels:
@@ -225,9 +227,9 @@ class QuickTestControls(QWidget):
     def _show_fields(self) -> None:
         """Show the fields that count for what is chosen."""
         what = self._what()
-        chosen = not self._duration.currentData() or what == "grid"
+        chosen = not self._duration.currentData()
         for field, shown in (
-            (self._duration, what != "grid"), (self._cache, what != "grid"),
+            (self._cache, what != "grid"),
             (self._size, chosen and what in ("file", "grid")), (self._count, chosen and what == "files"),
             (self._repeats, chosen), (self._source, what == "own"),
         ):  # fmt: skip
@@ -238,7 +240,7 @@ class QuickTestControls(QWidget):
         (self.stop_clicked if self._running else self.start_clicked).emit()
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         loud = not self._running and self._button.isEnabled()
         back, text = (colours.accent, colours.on_accent) if loud else (colours.raised, colours.text)
         theme.tint(self._button, back, QPalette.ColorRole.Button)

@@ -82,6 +82,11 @@ class Planner(QObject):
         if call is not None:
             call.cancel()
 
+    def start_over(self) -> None:
+        """Plan nothing, and show nothing that was planned: the link is another now."""
+        self._last = None
+        self.forget()
+
     def _ask(self) -> None:
         try:
             call = self._submit("test.plan", self._args)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts, LinkFacts
     from app.mounts.model import Mount
-    from ui.dialogs.copy_as import Run
+    from ui.bridge import RunInThread
     from ui.models.test_run import TestRun
     from ui.models.timeline import Way
 
@@ -39,7 +39,7 @@ class QuickTestPlot(QWidget):
         run: runs blocking work on a thread: for saving.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunInThread) -> None:
         super().__init__()
         self._run_blocking = run
         self._run: TestRun | None = None

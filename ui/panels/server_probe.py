@@ -151,7 +151,7 @@ class ServerProbe(QDialog):
         self._hint.setVisible(bool(self._hint.text()))
         self._said.setText(self._status())
         self._said.setToolTip(plain_tip(error.detail) if error is not None else "")
-        theme.tint(self._said, getattr(theme.colours_of(self), "error" if error is not None else "text"))
+        theme.tint(self._said, getattr(theme.colours(), "error" if error is not None else "text"))
         if result is not None:
             self._show_result(result)
 
@@ -171,7 +171,7 @@ class ServerProbe(QDialog):
         )
 
     def _show_result(self, result: ProbeResult) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         for cell in self._cells.values():
             cell.setText(self._offer_word(None))
             cell.setToolTip("")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from PySide6.QtCore import QObject
+    from PySide6.QtGui import QResizeEvent
 
     from advisor.dialects.entry import When
     from advisor.facts import Facts
@@ -96,6 +97,7 @@ class SettingsPanel(QWidget):
         self.show_draft("", "")
 
     def _lay_out(self) -> None:
+        self._area.setAccessibleName(self.tr("Options"))
         self._area.setWidget(self._grid)
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
@@ -169,6 +171,10 @@ class SettingsPanel(QWidget):
     def remember(self, wish: Wish, report: MountReport) -> None:
         """Keep what was asked for: the kernel does not tell it."""
         self._asked[report.mount.share, report.mount.mount_point] = wish.options
+
+    def forget(self) -> None:
+        """Another host is shown now: its mounts were asked for with something else."""
+        self._asked.clear()
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person edit, or not."""
@@ -366,6 +372,11 @@ class SettingsPanel(QWidget):
         self._grid.show_findings(found)
 
     # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: a narrow window has no room for every column."""
+        super().resizeEvent(event)
+        self._grid.set_room(self.width())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt: say what the row that gets the focus is about."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from ui.widgets.command_view import CommandView
 from ui.widgets.copy_as_button import CopyAsButton
 from ui.widgets.findings import FindingsPanel
 from ui.widgets.labels import MutedLabel, plain_tip
@@ -54,14 +55,9 @@ class SettingsFoot(QWidget):
                     "Nothing that is written here is lost or changed, also what has no row above.")
         )  # fmt: skip
         self.raw.textEdited.connect(self.raw_edited)
-        self._command = QLabel()
+        self._command = CommandView()
         self._command.setObjectName("command")
-        self._command.setTextFormat(Qt.TextFormat.PlainText)
-        self._command.setWordWrap(True)
         self._command.setFont(fixed)
-        self._command.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
         self._command.setAccessibleName(self.tr("Command"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 4, 16, 12)
@@ -76,7 +72,7 @@ class SettingsFoot(QWidget):
         copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
         copy_as = CopyAsButton()
         copy_as.dialect_chosen.connect(self.dialect_chosen)
-        label = MutedLabel(self.tr("&Options"))
+        label = MutedLabel(self.tr("O&ptions"))
         label.setBuddy(self.raw)
         box = QFrame()
         box.setFrameShape(QFrame.Shape.StyledPanel)
@@ -99,7 +95,7 @@ class SettingsFoot(QWidget):
 
     def show_command(self, text: str) -> None:
         """Show the command."""
-        self._command.setText(text)
+        self._command.show_text(text)
 
     def show_findings(self, findings: list[Finding]) -> None:
         """Show findings."""

@@ -12,7 +12,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from advisor.trials import QUANTITIES
+from advisor.trials import QUANTITIES, TIMEOUTS
 from app.bench.experiment.factors import label, level_label
 from app.units import speed_scale
 from ui import theme
@@ -20,7 +20,7 @@ from ui.plots.axes import colour_axes
 from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
-    from advisor.experiment_tables import Curve
+    from advisor.experiment_tables import Curve, CurvePoint
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -41,10 +41,13 @@ class CurvePlot(QWidget):
         # pyqtgraph makes its menu without a parent, and it would outlive the plot.
         self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
         self._item.hideButtons()
+        # The highest number stands half above its line.
+        self._item.layout.setContentsMargins(1, self.fontMetrics().lineSpacing() / 2, 1, 1)
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getAxis("left").enableAutoSIPrefix(enable=False)
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self._plot, self._plot.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._line: Any = pg.PlotCurveItem(antialias=True)
         self._bars: Any = pg.ErrorBarItem(x=[0], y=[0], top=[0], bottom=[0], beam=0.12)
         self._points: Any = pg.ScatterPlotItem(size=7)
@@ -71,15 +74,23 @@ class CurvePlot(QWidget):
         quantity = QUANTITIES[curve.figure]
         figure = quantity.label[:1].upper() + quantity.label[1:]
         self._item.setLabel("left", unit or self.tr("Number"))
-        self._item.setLabel("bottom", label(curve.factor))
-        ticks = [(place, level_label(curve.factor, point.level))
-                 for place, point in zip(places, curve.points, strict=True)]  # fmt: skip
-        self._item.getAxis("bottom").setTicks([ticks])
+        ticks = [(place, self._tick(curve, point)) for place, point in zip(places, curve.points, strict=True)]
+        bottom = self._item.getAxis("bottom")
+        bottom.setTicks([ticks])
+        lines = max(text.count("\n") for _place, text in ticks) + 1
+        bottom.setHeight(self.fontMetrics().lineSpacing() * lines + 10)
         top = max(point.high for point in curve.points) * factor
         self._item.setRange(xRange=(-0.3, len(places) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)
         text = self.tr("{figure} over {factor}").format(figure=figure, factor=label(curve.factor))
         self.setAccessibleName(text)
         self._colour()
+
+    def _tick(self, curve: Curve, point: CurvePoint) -> str:
+        """Return a level, and how many time-outs a repeat had if any level had some."""
+        text = level_label(curve.factor, point.level)
+        if not any(one.timeouts for one in curve.points) or curve.figure == TIMEOUTS:
+            return text
+        return self.tr("{level}\ntime-outs: {count}").format(level=text, count=f"{point.timeouts:.3g}")
 
     def _scale(self, curve: Curve) -> tuple[float, str]:
         unit = QUANTITIES[curve.figure].unit
@@ -88,7 +99,7 @@ class CurvePlot(QWidget):
         return speed_scale(max(point.high for point in curve.points), SPEED_UNITS.unit)
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         colour_axes(self._plot, pg, colours, self.font())
         line = colours.read if self._curve is not None and self._curve.figure == "read" else colours.write
         self._line.setPen(pg.mkPen(line, width=1))

@@ -46,7 +46,8 @@ class ExpectedPlot(QWidget):
         self._item.hideButtons()
         self._item.setMouseEnabled(x=False, y=False)
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self._plot, self._plot.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._low: Any = pg.PlotCurveItem()
         self._high: Any = pg.PlotCurveItem()
         self._band: Any = pg.FillBetweenItem(self._low, self._high)
@@ -111,7 +112,7 @@ class ExpectedPlot(QWidget):
         self._colour()
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         colour_axes(self._plot, pg, colours, self.font())
         line = colours.write if self._curve is not None and self._curve.over == "wsize" else colours.read
         self._line.setPen(pg.mkPen(line, width=2))

@@ -83,7 +83,8 @@ class LivePlot(QWidget):
     def _set_up(self) -> None:
         item = self._item
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self._plot, self._plot.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         # pyqtgraph makes its menu without a parent, and it would outlive the plot.
         item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
         item.hideButtons()
@@ -204,7 +205,7 @@ class LivePlot(QWidget):
         self._crosshair.refresh()
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         colour_axes(self._plot, pg, colours, self.font())
         for part in (*self._parts, self._crosshair):
             part.colour(colours)

@@ -41,7 +41,8 @@ class OverlayPlot(QWidget):
         self._item.setMouseEnabled(x=False, y=False)
         self._item.setLabel("bottom", self.tr("Time"), units="s")
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self._plot, self._plot.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._plot.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._lines: Sequence[Line] = ()
         self._curves: list[Any] = []
@@ -59,7 +60,7 @@ class OverlayPlot(QWidget):
     def _draw(self) -> None:
         top = max((speed for line in self._lines for speed in line.speeds), default=0.0)
         factor, unit = speed_scale(top, SPEED_UNITS.unit)
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         colour_axes(self._plot, pg, colours, self.font())
         for curve in self._curves:
             self._item.removeItem(curve)

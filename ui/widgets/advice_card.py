@@ -50,7 +50,7 @@ class AdviceCard(QFrame):
         layout.addLayout(grid)
         self._steps = _steps(first.how_to)
         layout.addWidget(self._steps)
-        layout.addLayout(self._foot(first))
+        self._add_foot(layout, first)
 
     def _changes(self, items: Sequence[Recommendation]) -> QGridLayout:
         grid = QGridLayout()
@@ -70,16 +70,21 @@ class AdviceCard(QFrame):
             grid.addWidget(proposed, row, 3)
         return grid
 
-    def _foot(self, item: Recommendation) -> QHBoxLayout:
+    def _add_foot(self, layout: QVBoxLayout, item: Recommendation) -> None:
         foot = QHBoxLayout()
         foot.setSpacing(12)
         facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
-        foot.addWidget(MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True), 1)
+        told = MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True)
         if item.how_to:
+            # Two buttons leave no room for it in a narrow window.
+            layout.addWidget(told)
+            foot.addStretch(1)
             words = self.tr("How to…") if item.scope == "host" else self.tr("Make it last…")
             foot.addWidget(_steps_button(words, self._steps))
+        else:
+            foot.addWidget(told, 1)
         foot.addWidget(source_button(item.source, item.link))
-        return foot
+        layout.addLayout(foot)
 
 
 class AttentionBox(QFrame):
@@ -106,7 +111,7 @@ class AttentionBox(QFrame):
         self._colour()
 
     def _colour(self) -> None:
-        theme.tint(self._word, theme.colours_of(self).warn)
+        theme.tint(self._word, theme.colours().warn)
 
     # Qt overrides
 

@@ -179,7 +179,7 @@ class Banner(QFrame):
         QGuiApplication.clipboard().setText(text)
 
     def _colour(self) -> None:
-        colour: str = getattr(theme.colours_of(self), self._meaning)
+        colour: str = getattr(theme.colours(), self._meaning)
         theme.tint(self._word, colour)
         theme.tint(self._bar, colour, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
 

@@ -21,7 +21,7 @@ class CopyAsButton(QPushButton):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setText(self.tr("Copy &as"))
+        self.setText(self.tr("Cop&y as"))
         self.setObjectName("copy-as")
         self.setAccessibleName(self.tr("Copy the mount as another program or system writes it"))
         menu = QMenu(self)

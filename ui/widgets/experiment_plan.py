@@ -1,4 +1,4 @@
-"""The plan of an experiment: its size, its levels, and those that are struck out, each with its reason."""
+"""The plan of an experiment: its share, its size, its levels, and those struck out, each with its reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
+from advisor.experiment_values import in_order
 from app.bench.experiment.factors import label, level_label
 from ui.models.experiment_words import size_sentence
 from ui.widgets.fold import Fold
@@ -64,7 +65,8 @@ class ExperimentPlanView(QWidget):
             return
         title = plan.experiment.title
         self._title.setText(self.tr("Plan: {title}").format(title=title) if title else self.tr("Plan"))
-        self._text.setText(size_sentence(plan))
+        share = self.tr("Share: {share}.").format(share=plan.experiment.share)
+        self._text.setText(f"{share} {size_sentence(plan)}")
         varied = self.tr("What is varied")
         struck = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
         self._fold.set_title(struck if plan.struck else varied)
@@ -79,7 +81,7 @@ class ExperimentPlanView(QWidget):
                 widget.deleteLater()
         for row, factor in enumerate(plan.experiment.factors):
             used = dict.fromkeys(one.levels[factor.name] for one in plan.sets if factor.name in one.levels)
-            text = ",  ".join(level_label(factor.name, level) for level in used)
+            text = ",  ".join(level_label(factor.name, level) for level in in_order(list(used)))
             self._grid.addWidget(plain_label(label(factor.name)), row, 0, _TOP)
             self._grid.addWidget(plain_label(text or "—", wrap=True), row, 1)
         self._struck.show_struck(plan.struck)

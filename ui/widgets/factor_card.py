@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QGridLayout,
@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 
 from app.bench.experiment.factors import normal
 from app.bench.experiment.recipe import RecipeFactor
-from ui import theme
 from ui.dialogs.buttons import show_outline
 from ui.models.factor_choices import choice_of
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 from ui.widgets.option_editor import CalmComboBox
+from ui.widgets.problem_label import ProblemLabel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,15 +72,13 @@ class FactorCard(QWidget):
         self._quick.setPlaceholderText(self.tr("all"))
         self._quick.setAccessibleName(self.tr("{label}: in the quick size").format(label=self._choice.label))
         self._quick.setToolTip(self.tr("Levels of the quick size, with commas between; empty for all."))
-        self._problem = plain_label(wrap=True)
+        self._problem = ProblemLabel()
         self._reasons = MutedLabel(wrap=True)
-        for label in (self._problem, self._reasons):
-            label.hide()
+        self._reasons.hide()
         self._lay_out(levels)
         self._offer_base(factor.base)
         self._base.activated.connect(self._on_changed)
         self._quick.textChanged.connect(self._on_changed)
-        self._colour()
 
     def _lay_out(self, levels: QWidget) -> None:
         top = QHBoxLayout()
@@ -90,7 +88,7 @@ class FactorCard(QWidget):
         top.addWidget(self._away)
         below = QHBoxLayout()
         for text, field in (
-            (self.tr("Compared with"), self._base), (self.tr("Quick size:"), self._quick),
+            (self.tr("Compared with"), self._base), (self.tr("Quick size"), self._quick),
         ):  # fmt: skip
             label = QLabel(text)
             label.setBuddy(field)
@@ -116,6 +114,7 @@ class FactorCard(QWidget):
             box.setObjectName(f"level-{self._choice.name}-{level}")
             box.setChecked(level in chosen)
             box.toggled.connect(partial(self._on_ticked, level))
+            show_outline(box)
             self._boxes[level] = box
             grid.addWidget(box, *divmod(place, _COLUMNS))
         grid.setColumnStretch(_COLUMNS, 1)
@@ -173,7 +172,7 @@ class FactorCard(QWidget):
         Args:
             reasons: of each, by level as it is kept.
         """
-        said: list[str] = []
+        said: dict[str, list[str]] = {}
         chosen = self._levels()
         for level in dict.fromkeys([*self._boxes, *chosen]):
             reason = "" if self._wrong(level) else reasons.get(normal(self.name, level), "")
@@ -185,8 +184,8 @@ class FactorCard(QWidget):
                 box.setToolTip(plain_tip(reason))
                 box.setAccessibleDescription(reason)
             if reason and level in chosen:
-                said.append(f"{self._choice.text_of(level)}: {reason}")
-        self._reasons.setText("\n".join(said))
+                said.setdefault(reason, []).append(self._choice.text_of(level))
+        self._reasons.setText("\n".join(f"{', '.join(levels)}: {reason}" for reason, levels in said.items()))
         self._reasons.setVisible(bool(said))
 
     def _levels(self) -> list[str]:
@@ -216,22 +215,8 @@ class FactorCard(QWidget):
     def _on_changed(self, *_value: object) -> None:
         if [self._base.itemData(place) for place in range(1, self._base.count())] != self._levels():
             self._offer_base(self._base.currentData() or "")
-        self._problem.setText(self.problem())
-        self._problem.setVisible(bool(self._problem.text()))
+        self._problem.show_problem(self.problem())
         self.changed.emit()
-
-    def _colour(self) -> None:
-        theme.tint(self._problem, theme.colours_of(self).error)
-        for box in self._boxes.values():
-            show_outline(box)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_problem"):
-            self._colour()
 
 
 def _split(text: str) -> list[str]:

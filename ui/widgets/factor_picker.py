@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QScrollArea,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
 
+from ui import theme
 from ui.models.factor_choices import factor_choices, find_factors
 from ui.widgets.labels import MutedLabel
 
@@ -44,6 +48,7 @@ class FactorPicker(QWidget):
         self._list.setObjectName("factor-list")
         self._list.setAccessibleName(self.tr("What can be varied"))
         self._list.setUniformItemSizes(True)
+        self._list.setItemDelegate(_SeenBoxes(self._list))
         for choice in factor_choices():
             item = QListWidgetItem(choice.label)
             item.setData(_NAME, choice.name)
@@ -113,6 +118,23 @@ class FactorPicker(QWidget):
         if item is not None:
             choice = next(one for one in factor_choices() if one.name == item.data(_NAME))
             self._help.setText(choice.help)
+
+
+class _SeenBoxes(QStyledItemDelegate):
+    """Lets the boxes be seen in the dark, where the style paints them in the colour of the list."""
+
+    # Qt overrides
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt: prepare a line."""
+        super().initStyleOption(option, index)
+        colours = theme.colours()
+        if colours is theme.DARK:
+            palette: QPalette = option.palette
+            palette.setColor(QPalette.ColorRole.Base, QColor(colours.border))
+            option.palette = palette
 
 
 def _turn(item: QListWidgetItem) -> None:

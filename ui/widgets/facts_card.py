@@ -11,11 +11,13 @@ from ui.facts_text import fact_rows
 from ui.widgets.labels import MutedLabel, heading, plain_label, plain_tip
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
     from advisor.facts import Facts
     from ui.facts_text import FactText
 
-#: Facts stand in so many columns.
-_COLUMNS = 3
+#: Facts stand in so many columns, one less if the card is not so many letters wide.
+_COLUMNS, _WIDE = 3, 84
 
 
 class FactsCard(QFrame):
@@ -30,6 +32,8 @@ class FactsCard(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("facts-card")
+        self._facts: Facts | None = None
+        self._columns = _COLUMNS
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self._refresh = QPushButton(self.tr("Re&fresh"))
         self._refresh.setObjectName("refresh-facts")
@@ -48,6 +52,11 @@ class FactsCard(QFrame):
 
     def show_facts(self, facts: Facts | None) -> None:
         """Show these facts, or nothing."""
+        self._facts = facts
+        self._show()
+
+    def _show(self) -> None:
+        facts = self._facts
         self._layout.removeWidget(self._cells)
         self._cells.setParent(None)
         self._cells.deleteLater()
@@ -59,13 +68,13 @@ class FactsCard(QFrame):
         grid.setVerticalSpacing(3)
         for place, row in enumerate(rows):
             self._add(grid, place, row)
-        for column in range(_COLUMNS):
+        for column in range(self._columns):
             grid.setColumnStretch(2 * column + 1, 1)
         self._layout.addWidget(self._cells)
         self.setVisible(bool(rows))
 
     def _add(self, grid: QGridLayout, place: int, row: FactText) -> None:
-        line, column = divmod(place, _COLUMNS)
+        line, column = divmod(place, self._columns)
         name = MutedLabel(row.label)
         value = plain_label(row.value, wrap=True) if row.value else MutedLabel(self.tr("not known"))
         value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -82,3 +91,13 @@ class FactsCard(QFrame):
             return self.tr("Nothing says how it was learned.") if row.value else self.tr("It was not told.")
         known = self.tr("Known from: {how}.") if row.value else self.tr("Not known: {how}.")
         return known.format(how=row.how.rstrip("."))
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: fewer facts beside each other in a narrow window."""
+        super().resizeEvent(event)
+        columns = _COLUMNS if self.width() >= self.fontMetrics().averageCharWidth() * _WIDE else _COLUMNS - 1
+        if columns != self._columns:
+            self._columns = columns
+            self._show()

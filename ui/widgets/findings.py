@@ -83,7 +83,7 @@ class FindingsPanel(QScrollArea):
             grid.addWidget(button, row, 2, 2, 1, Qt.AlignmentFlag.AlignTop)
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         for label, severity in self._words:
             theme.tint(label, getattr(colours, _MEANINGS[severity]))
 

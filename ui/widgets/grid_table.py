@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import (
     QHeaderView,
-    QSizePolicy,
     QTableWidgetItem,
 )
 
 from app.units import format_duration, format_size
 from ui.models.figure_text import kind_text
+from ui.models.ranking_model import in_lines
 from ui.speed_units import speed_text
-from ui.widgets.plain_table import PlainTable
+from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:
     from app.bench.grid_model import GridCell, GridRun
 
+_JOBS = 2
 
-class GridTable(PlainTable):
-    """As high as its rows; hidden while there are none."""
+
+class GridTable(WholeTable):
+    """Hidden while there are none."""
 
     def __init__(self) -> None:
         titles = [
             _tr("Pattern"), _tr("Request"), _tr("Jobs"), _tr("At once"),
             _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"), _tr("Held back by"),
         ]  # fmt: skip
-        super().__init__("grid", _tr("Result of the grid"), titles)
-        for words in (0, len(titles) - 1):
-            self.horizontalHeader().setSectionResizeMode(words, QHeaderView.ResizeMode.ResizeToContents)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))
+        super().__init__("grid", _tr("Result of the grid"), [in_lines(title) for title in titles])
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setStretchLastSection(True)
         self.hide()
 
     def show_cells(self, cells: list[GridCell]) -> None:
         """Show these; of several repeats the one with the median number of requests."""
         self.setVisible(bool(cells))
         self.setRowCount(len(cells))
+        self.setColumnHidden(_JOBS, all(cell.jobs == 1 for cell in cells))
         names = {
             "seqread": self.tr("Read in order"), "seqwrite": self.tr("Write in order"),
             "randread": self.tr("Read at random"), "randwrite": self.tr("Write at random"),
@@ -65,17 +65,6 @@ class GridTable(PlainTable):
         if found is None:
             return "—"
         return self.tr("not clear") if found.kind == "unclear" else kind_text(found)
-
-    # Qt overrides
-
-    def sizeHint(self) -> QSize:
-        """Qt: as high as all rows."""
-        rows = self.verticalHeader().length() + self.horizontalHeader().sizeHint().height()
-        return QSize(super().sizeHint().width(), rows + 4)
-
-    def minimumSizeHint(self) -> QSize:
-        """Qt: never less."""
-        return QSize(0, self.sizeHint().height())
 
 
 def _figures(run: GridRun | None) -> list[str]:

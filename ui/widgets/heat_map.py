@@ -19,7 +19,7 @@ from advisor.experiment_values import lower_is_better
 from app.bench.experiment.factors import label, level_label
 from ui import theme
 from ui.models.figure_words import written
-from ui.widgets.plain_table import name_parts
+from ui.widgets.plain_table import make_calm
 
 if TYPE_CHECKING:
     from advisor.experiment_tables import Matrix
@@ -35,10 +35,8 @@ class HeatMap(QTableWidget):
         super().__init__()
         self._matrix: Matrix | None = None
         self.setAccessibleName(self.tr("Heat map"))
-        name_parts(self)
+        make_calm(self)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
         self.setCornerButtonEnabled(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -46,7 +44,6 @@ class HeatMap(QTableWidget):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.horizontalHeader().setHighlightSections(False)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.6))
 
@@ -80,8 +77,8 @@ class HeatMap(QTableWidget):
         matrix = self._matrix
         if matrix is None:
             return
-        colours = theme.colours_of(self)
-        known = [cell for row in matrix.cells for cell in row if cell is not None and cell > 0]
+        colours = theme.colours()
+        known = [cell for row in matrix.cells for cell in row if cell is not None]
         low, high = min(known, default=0.0), max(known, default=0.0)
         for row, cells in enumerate(matrix.cells):
             for column, cell in enumerate(cells):

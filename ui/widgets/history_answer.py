@@ -9,10 +9,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.bench.verdict import beyond_the_figures
 from app.history.comparing import settings_of
-from app.history.model import option_string
 from ui.models.figure_text import bottleneck_title
 from ui.models.history_model import when
-from ui.models.overlay import SERIES, lines_of
+from ui.models.overlay import SERIES, lines_of, options_of
 from ui.widgets.grid_table import GridTable
 from ui.widgets.labels import MutedLabel, heading, plain_label
 from ui.widgets.result_table import ResultTable
@@ -113,12 +112,11 @@ class HistoryAnswer(QWidget):
     def _show_keys(self, runs: list[Run], *, drawn: bool) -> None:
         """Say which colour is whose if something is drawn; solid is to the server, dashed from it."""
         _clear(self._keys_layout)
+        options = options_of([run.result for run in runs])
         for row, run in enumerate(runs):
             if drawn:
-                self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0)
-            # With blanks, so that the line can be broken.
-            options = option_string(run.result.effective).replace(",", ", ")
-            text = f"{when(run.result.started_at)}   {options}"
+                self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0, Qt.AlignmentFlag.AlignTop)
+            text = f"{when(run.result.started_at)}   {options[row] or self.tr('the same options')}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._keys_layout.addWidget(label, row, 1)

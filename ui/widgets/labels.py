@@ -19,6 +19,11 @@ def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = F
     return label
 
 
+def breakable(text: str) -> str:
+    """Return options that a label can break after a comma; not for what is copied: it has invisible signs."""
+    return text.replace(",", ",\u200b")
+
+
 def plain_tip(text: str) -> str:
     """Return a tool tip that shows the text as it is: Qt guesses markup, and servers choose their names."""
     if "<" not in text:
@@ -139,7 +144,7 @@ class StateLabel(QWidget):
         """Qt: paint them."""
         del event
         painter = QPainter(self)
-        colour = getattr(theme.colours_of(self), self._meaning)
+        colour = getattr(theme.colours(), self._meaning)
         draw_dot(painter, self.rect().left(), self.rect().center().y(), self.fontMetrics().height(), colour,
                  filled=self._meaning != "muted")  # fmt: skip
         painter.setPen(colour)

@@ -64,6 +64,12 @@ def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, co
     painter.drawText(area, bottom | Qt.AlignmentFlag.AlignRight, count)
 
 
+def _trend_width(option: QStyleOptionViewItem) -> int:
+    """Return the room of a speed and its curve: the same for every speed, so that the curve does not jump."""
+    metrics = QFontMetrics(option.font)
+    return metrics.horizontalAdvance(speed_text(888e6)) + 10 * metrics.averageCharWidth()
+
+
 def _paint_trend(
     painter: QPainter, option: QStyleOptionViewItem, colours: theme.Colours, trend: Trend, top: int
 ) -> int:
@@ -72,7 +78,6 @@ def _paint_trend(
     line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
     rect: QRect = option.rect
     text = speed_text(trend.now) if trend.now else ""
-    # As wide for every speed, so that the curve does not jump.
     room = metrics.horizontalAdvance(speed_text(888e6))
     right = rect.right() - unit
     painter.setPen(QColor(colours.muted))
@@ -80,7 +85,7 @@ def _paint_trend(
     width = 7 * unit
     area = QRect(right - room - unit - width, top + 2, width, line - 4)
     draw_sparkline(painter, area, trend.values, colours.warn if trend.timeouts else colours.accent)
-    return room + width + 3 * unit
+    return _trend_width(option)
 
 
 def _paint_mount(
@@ -108,9 +113,12 @@ def _paint_mount(
     draw_dot(
         painter, rect.left() + 2 * unit, top + line // 2, line, colour, filled=mount.state != "not-mounted"
     )
-    taken = _paint_trend(painter, option, colours, trend, top) if trend is not None else 0
     strong = QFont(font)
     strong.setWeight(QFont.Weight.Medium)
+    # In a narrow list the curve makes room: which mount it is counts more.
+    needed = min(QFontMetrics(strong).horizontalAdvance(mount.mount_point), width // 2)
+    roomy = width - _trend_width(option) >= needed
+    taken = _paint_trend(painter, option, colours, trend, top) if trend is not None and roomy else 0
     painter.setFont(strong)
     painter.setPen(QColor(colours.text))
     name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width - taken)

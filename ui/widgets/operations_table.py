@@ -12,7 +12,7 @@ from ui.speed_units import speed_text
 from ui.widgets.plain_table import PlainTable
 
 if TYPE_CHECKING:
-    from app.agent.protocol import OperationRate
+    from app.stats.model import OperationRate
 
 #: More are seen by scrolling.
 _ROWS = 6
@@ -30,7 +30,11 @@ class OperationsTable(PlainTable):
 
     def show_operations(self, operations: list[OperationRate]) -> None:
         """Show these instead of those before."""
-        self.setRowCount(len(operations))
+        self.clearSpans()
+        self.setRowCount(max(len(operations), 1))
+        if not operations:
+            self.setItem(0, 0, QTableWidgetItem(self.tr("None was called in the last second.")))
+            self.setSpan(0, 0, 1, self.columnCount())
         for row, operation in enumerate(operations):
             texts = [
                 operation.name, f"{operation.ops_per_s:.0f}", speed_text(operation.bytes_per_s),

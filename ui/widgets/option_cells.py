@@ -21,6 +21,9 @@ COLUMN_MARK, COLUMN_LABEL, COLUMN_DEFAULT, COLUMN_ASKED, COLUMN_BUTTONS, COLUMN_
 #: Each row has its note in a grid row of its own below it.
 GRID_ROWS = 2
 
+#: What has room in the column of values in use, in a wide window and in a narrow one.
+_WIDE, _NARROW = "262144 (256 KiB)", "262144 (…"
+
 Tone = Literal["muted", "warn", "error"]
 _SIGNS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
 _COLOURS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
@@ -65,7 +68,7 @@ class OptionCells(QObject):
         self._tone: Tone = "muted"
         self._reason = ""
         self._severity: Severity | None = None
-        self._visible = False
+        self._visible = self._narrow = False
         self._change: tuple[str | None, bool] | None = None
         self._finding = plain_label()
         self._changed = plain_label("●")
@@ -82,7 +85,7 @@ class OptionCells(QObject):
         self._leave_out.setAccessibleName(self.tr("{label}: leave it out").format(label=texts.label))
         self._leave_out.clicked.connect(self.left_out)
         self._used = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance("262144 (256 KiB)") + 2)
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(_WIDE) + 2)
         self._advised = QToolButton()
         self._advised.setAutoRaise(True)
         self._advised.setVisible(False)
@@ -114,9 +117,18 @@ class OptionCells(QObject):
             return
         self._visible = visible
         for cell in self._cells.values():
-            cell.setVisible(visible)
+            cell.setVisible(visible and not (cell is self._default and self._narrow))
         self._advised.setVisible(visible and bool(self._advised.text()))
         self._note.setVisible(visible and bool(self._note.text()))
+
+    def set_narrow(self, *, narrow: bool) -> None:
+        """Do without the default, which the tool tip of the label has, and without room for long values."""
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        self._default.setVisible(self._visible and not narrow)
+        letters = _NARROW if narrow else _WIDE
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(letters) + 2)
 
     def show_default(self, text: str) -> None:
         """Show the default."""
@@ -182,7 +194,7 @@ class OptionCells(QObject):
 
     def colour_again(self) -> None:
         """Follow a change of what is shown, or between light and dark."""
-        colours = theme.colours_of(self._title)
+        colours = theme.colours()
         theme.tint(self._changed, colours.accent)
         theme.tint(self._note, getattr(colours, self._tone))
         theme.tint(self._used, colours.text if self._tone == "muted" else getattr(colours, self._tone))

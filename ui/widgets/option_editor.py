@@ -113,6 +113,9 @@ class OptionEditor(QWidget):
         """Take the field that is edited; for the editors below."""
         field.setObjectName(f"option-{self.option.name}")
         field.setAccessibleName(self.option.label)
+        line = field.lineEdit() if isinstance(field, QComboBox) else None
+        if isinstance(line, QLineEdit):
+            line.setAccessibleName(self.option.label)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.field = field
         self._layout.addWidget(field)

@@ -39,6 +39,12 @@ _FIRST = frozenset({_IDLE, "proto", "nconnect", "sec", "xprtsec"})
 _TOLD = frozenset({"nofail", "_netdev"})
 
 
+#: Letters of the whole form that have room with every column.
+_WIDE = 100
+#: Letters of the column of editors.
+_ASKED, _ASKED_NARROW = 26, 20
+
+
 class OptionGrid(QWidget):
     """Shows and edits options; what they are is kept by whoever listens.
 
@@ -71,6 +77,8 @@ class OptionGrid(QWidget):
         self._lines: dict[str, int] = {}
         self._chain: list[QWidget | str] = []
         self._grid = QGridLayout(self)
+        self._narrow = False
+        self._default_heading = MutedLabel(self.tr("Default"))
         self._used_heading = MutedLabel(self.tr("In use"))
         self._advised_heading = MutedLabel(self.tr("Advised"))
         self._advised_heading.hide()
@@ -95,7 +103,7 @@ class OptionGrid(QWidget):
             section.toggled.connect(self._on_toggled)
             self._sections.append(section)
             row = self._add_section(row, section, place if group == "general" else ())
-        grid.setColumnMinimumWidth(COLUMN_ASKED, self.fontMetrics().averageCharWidth() * 26)
+        grid.setColumnMinimumWidth(COLUMN_ASKED, self._asked_width())
         grid.setColumnStretch(COLUMN_DEFAULT, 2)
         grid.setColumnStretch(COLUMN_USED, 3)
         grid.setRowStretch(row, 1)
@@ -130,7 +138,7 @@ class OptionGrid(QWidget):
         self._chain.append(field)
 
     def _add_headings(self, row: int) -> int:
-        self._grid.addWidget(MutedLabel(self.tr("Default")), row, COLUMN_DEFAULT)
+        self._grid.addWidget(self._default_heading, row, COLUMN_DEFAULT)
         self._grid.addWidget(MutedLabel(self.tr("Asked for")), row, COLUMN_ASKED)
         self._grid.addWidget(self._used_heading, row, COLUMN_USED)
         self._grid.addWidget(self._advised_heading, row, COLUMN_ADVISED)
@@ -148,6 +156,7 @@ class OptionGrid(QWidget):
         row = OptionRow(option, self._grid, self._lines[option.name], self)
         row.edited.connect(self.edited)
         self.rows[option.name] = row
+        row.cells.set_narrow(narrow=self._narrow)
         self._show_row(row)
         self.row_made.emit(row.editor.field, help_line(option))
         return row
@@ -168,6 +177,20 @@ class OptionGrid(QWidget):
         return cells.focus_chain() if cells is not None else []
 
     # What the panel tells
+
+    def set_room(self, width: int) -> None:
+        """Do with so many pixels if that is possible: without the column of defaults, and narrower ones."""
+        narrow = width < self.fontMetrics().averageCharWidth() * _WIDE
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        self._default_heading.setVisible(not narrow)
+        self._grid.setColumnMinimumWidth(COLUMN_ASKED, self._asked_width())
+        for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
+            cells.set_narrow(narrow=narrow)
+
+    def _asked_width(self) -> int:
+        return self.fontMetrics().averageCharWidth() * (_ASKED_NARROW if self._narrow else _ASKED)
 
     def show_place(self, *, visible: bool) -> None:
         """Show the fields above the options, or not."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 #: The room that a label gets at least, in letters; longer ones are elided where there is no more.
-_LETTERS = 20
+_LETTERS = 17
 
 
 class OptionTitle(QWidget):

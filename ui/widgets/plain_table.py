@@ -34,20 +34,31 @@ class PlainTable(QTableWidget):
         self.setColumnCount(len(titles))
         self.setHorizontalHeaderLabels(titles)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
         self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        name_parts(self)
+        make_calm(self)
         self.verticalHeader().hide()
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setHighlightSections(False)
 
 
-def name_parts(table: QTableView) -> None:
-    """Name the titles and the corner of a table, for people who do not see them."""
+def show_as_list(table: QTableView) -> None:
+    """Let whole lines be chosen, one under the other without a frame, titles of lines or broken texts."""
+    make_calm(table)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setFrameShape(QFrame.Shape.NoFrame)
+    table.setAlternatingRowColors(True)
+    table.setWordWrap(False)
+    table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(int(table.fontMetrics().lineSpacing() * 1.5))
+
+
+def make_calm(table: QTableView) -> None:
+    """Draw no grid, light up no titles, let Tab go on; name the parts for people who do not see them."""
+    table.setShowGrid(False)
+    table.setTabKeyNavigation(False)
+    table.horizontalHeader().setHighlightSections(False)
     table.horizontalHeader().setAccessibleName(QCoreApplication.translate("PlainTable", "Column titles"))
     table.verticalHeader().setAccessibleName(QCoreApplication.translate("PlainTable", "Row titles"))
     corner = table.findChild(QAbstractButton)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -29,6 +27,7 @@ from ui.widgets.factor_card import FactorCard
 from ui.widgets.factor_picker import FactorPicker
 from ui.widgets.labels import MutedLabel, heading
 from ui.widgets.option_editor import CalmComboBox
+from ui.widgets.page_scroll import PageScroll
 from ui.widgets.work_card import WorkCard
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class RecipeForm(QWidget):
         self._empty = MutedLabel(
             self.tr("Tick what is to be varied in the list. Every other setting stays the same."), wrap=True
         )
-        self._add_work = QPushButton(self.tr("&Add something to copy"))
+        self._add_work = QPushButton(self.tr("A&dd something to copy"))
         self._add_work.setObjectName("work-add")
         self._add_work.setAutoDefault(False)
         self._add_work.clicked.connect(self._on_add_work)
@@ -117,19 +116,14 @@ class RecipeForm(QWidget):
             self.tr("Within each repeat the order is random, so that a server that slows down hits all "
                     "alike; the base comes again and again to show it."), wrap=True))  # fmt: skip
         layout.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setObjectName("recipe-scroll")
-        scroll.setWidget(page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll = scroll
+        self._scroll = PageScroll(page, self.tr("Recipe"))
+        self._scroll.setObjectName("recipe-scroll")
         outer = QHBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(10)
         self._picker.setFixedWidth(self.fontMetrics().averageCharWidth() * 36)
         outer.addWidget(self._picker)
-        outer.addWidget(scroll, 1)
+        outer.addWidget(self._scroll, 1)
 
     def _field(self, grid: QGridLayout, row: int, name: str, text: str, field: QWidget) -> None:
         label = QLabel(text)
@@ -147,6 +141,7 @@ class RecipeForm(QWidget):
         self._recipe = recipe
         self._title.setText(recipe.title)
         self._text.setText(recipe.text)
+        self._text.setCursorPosition(0)
         self._options.setText(recipe.options)
         place = self._strategy.findData("rows")
         if recipe.row and place < 0:

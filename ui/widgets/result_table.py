@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from ui import theme
 from ui.models.result_model import ResultModel, WarnRole
-from ui.widgets.plain_table import name_parts
+from ui.widgets.plain_table import make_calm
 
 if TYPE_CHECKING:
     from app.bench.result import TestResult
@@ -49,21 +49,18 @@ class ResultTable(QTableView):
         self._model = ResultModel(self)
         self.setObjectName("results")
         self.setAccessibleName(self.tr("Result of the test"))
-        name_parts(self)
+        make_calm(self)
         self.setModel(self._model)
         self.setItemDelegate(_WarnDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setCornerButtonEnabled(False)
-        self.setTabKeyNavigation(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         columns = self.horizontalHeader()
         columns.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         columns.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        columns.setHighlightSections(False)
         rows = self.verticalHeader()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         rows.setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))
@@ -75,7 +72,7 @@ class ResultTable(QTableView):
         unit = self.fontMetrics().averageCharWidth()
         for column in range(self._model.columnCount()):
             needed = max(self.sizeHintForColumn(column), self.horizontalHeader().sectionSizeHint(column))
-            self.setColumnWidth(column, max(needed + 3 * unit, 22 * unit))
+            self.setColumnWidth(column, max(needed + 3 * unit, 20 * unit))
         self.updateGeometry()
 
     # Qt overrides

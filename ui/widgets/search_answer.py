@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableWidgetItem
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidgetItem
 
 from advisor.trials import WRITE
 from app.bench.experiment.findings import set_of
 from ui.models.experiment_words import setting_text
-from ui.models.figure_words import written
-from ui.widgets.plain_table import PlainTable
+from ui.models.figure_words import between, written
+from ui.speed_units import SPEED_UNITS
+from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
-class SearchAnswer(PlainTable):
+class SearchAnswer(WholeTable):
     """A row for each; hidden without an answer.
 
     Signals:
@@ -39,12 +40,11 @@ class SearchAnswer(PlainTable):
         ])  # fmt: skip
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
         self._answer: Answer | None = None
+        self._unit = SPEED_UNITS.unit
         self._rows: list[dict[str, str]] = []
         self._sets: Sequence[PlannedSet] = ()
         self.itemSelectionChanged.connect(self._on_selection)
@@ -58,9 +58,12 @@ class SearchAnswer(PlainTable):
             sets: its candidates.
         """
         self.setVisible(answer is not None)
-        if answer is None or answer is self._answer:
+        if answer is None or (answer is self._answer and SPEED_UNITS.unit is self._unit):
             return
+        # In another unit it is still the same answer: the row that was chosen stays so.
+        chosen = max(self.currentRow(), 0) if answer is self._answer else 0
         self._answer = answer
+        self._unit = SPEED_UNITS.unit
         self._sets = sets
         rows = [
             (self.tr("Best"), answer.winner), (self.tr("Next"), answer.runner_up),
@@ -74,13 +77,18 @@ class SearchAnswer(PlainTable):
             self._fill(row, name, found)
         self.blockSignals(False)  # noqa: FBT003
         self.updateGeometry()
-        self.selectRow(0)
+        self.selectRow(chosen)
 
     def _fill(self, row: int, name: str, found: Found) -> None:
-        between = f"{written(WRITE, found.low)} – {written(WRITE, found.high)}"  # noqa: RUF001
         one = set_of(found.levels, self._sets)
         setting = setting_text(one) if one is not None else ""
-        texts = [name, written(WRITE, found.median), between, str(len(found.values)), setting]
+        texts = [
+            name,
+            written(WRITE, found.median),
+            between(WRITE, found.low, found.high),
+            str(len(found.values)),
+            setting,
+        ]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)
             item.setToolTip(text)
@@ -96,14 +104,3 @@ class SearchAnswer(PlainTable):
         rows = self.selectionModel().selectedRows()
         if rows:
             self.chosen.emit(self._rows[rows[0].row()])
-
-    # Qt overrides
-
-    def sizeHint(self) -> QSize:
-        """Qt: as high as all rows."""
-        rows = self.verticalHeader().length() + self.horizontalHeader().sizeHint().height()
-        return QSize(super().sizeHint().width(), rows + 4)
-
-    def minimumSizeHint(self) -> QSize:
-        """Qt: never lower."""
-        return QSize(0, self.sizeHint().height())

@@ -66,7 +66,7 @@ class Sentences(QWidget):
         self.setVisible(bool(sentences))
 
     def _colour(self) -> None:
-        colour: str = getattr(theme.colours_of(self), self._meaning)
+        colour: str = getattr(theme.colours(), self._meaning)
         for sign in self._signs:
             theme.tint(sign, colour)
 

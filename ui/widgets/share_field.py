@@ -285,7 +285,7 @@ class ShareField(QWidget):
         if asking.state == "failed" and asking.error is not None:
             self._said.setText(_short(asking.error))
             self._said.setToolTip(plain_tip(_more(asking.error)))
-            theme.tint(self._said, theme.colours_of(self).warn)
+            theme.tint(self._said, theme.colours().warn)
         elif asking.state == "answered":
             asking.forget()
             self._servers.forget()
@@ -315,7 +315,7 @@ class ShareField(QWidget):
             text = self.tr("The server's name, a colon, and the directory that it exports.")
         self._said.setText(text)
         self._said.setToolTip(plain_tip(tip or text))
-        theme.tint(self._said, getattr(theme.colours_of(self), meaning))
+        theme.tint(self._said, getattr(theme.colours(), meaning))
 
     def _answer_text(self, result: ExportsResult) -> tuple[str, str]:
         problems = [one for one in (result.exports_problem, result.root_problem) if one is not None]

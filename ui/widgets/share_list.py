@@ -92,7 +92,7 @@ class ShareList(QListView):
         height = max(self.sizeHintForRow(0), min(wanted, window.height() - corner.y() - 8))
         # As wide as the line and its buttons: who may mount an export can be a long list.
         width = self._span.width()
-        theme.tint(self, theme.colours_of(self).border, QPalette.ColorRole.WindowText)
+        theme.tint(self, theme.colours().border, QPalette.ColorRole.WindowText)
         self.setGeometry(corner.x(), corner.y() + 2, width, height)
         self.raise_()
 
@@ -125,8 +125,7 @@ class SuggestionDelegate(QStyledItemDelegate):
         painter.setPen(palette.color(role))
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, label)
         if not selected:
-            view = option.widget
-            painter.setPen(QColor(theme.colours_of(view).muted))
+            painter.setPen(QColor(theme.colours().muted))
         rest = inner.adjusted(metrics.horizontalAdvance(label) + metrics.averageCharWidth() * 2, 0, 0, 0)
         note = metrics.elidedText(str(index.data(NoteRole)), Qt.TextElideMode.ElideRight, rest.width())
         painter.drawText(rest, middle | Qt.AlignmentFlag.AlignRight, note)

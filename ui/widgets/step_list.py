@@ -107,7 +107,7 @@ class StepList(QWidget):
         self._notes.append(note)
 
     def _colour(self) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         for number, state in self._states.items():
             theme.tint(self._signs[number], getattr(colours, _MEANINGS[state]))
             if state == "failed":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.bench.experiment.factors import label, level_label
 from ui.models.experiment_words import levels_words
 from ui.widgets.labels import MutedLabel, plain_label
 
@@ -40,8 +41,7 @@ class StruckList(QWidget):
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        for row, one in enumerate(struck):
-            text = levels_words(one.levels)
+        for row, (text, reason) in enumerate(_together(struck)):
             out = plain_label(text, wrap=True)
             font = out.font()
             font.setStrikeOut(True)
@@ -50,4 +50,19 @@ class StruckList(QWidget):
             out.setMinimumWidth(min(out.fontMetrics().horizontalAdvance(text) + 2,
                                     out.fontMetrics().averageCharWidth() * 30))  # fmt: skip
             self._grid.addWidget(out, row, 0, Qt.AlignmentFlag.AlignTop)
-            self._grid.addWidget(MutedLabel(one.reason, wrap=True), row, 1, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(MutedLabel(reason, wrap=True), row, 1, Qt.AlignmentFlag.AlignTop)
+
+
+def _together(struck: Sequence[Struck]) -> list[tuple[str, str]]:
+    """Return what is struck out in words, with its reason; levels of one factor for one reason together."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in struck:
+        words = [levels_words(one.levels)]
+        if len(one.levels) == 1:
+            ((factor, level),) = one.levels.items()
+            words = [label(factor), level_label(factor, level)]
+        rows.setdefault((words[0], one.reason), []).extend(words[1:])
+    return [
+        (f"{name}: {', '.join(levels)}" if levels else name, reason)
+        for (name, reason), levels in rows.items()
+    ]

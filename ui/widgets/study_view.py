@@ -23,7 +23,6 @@ class StudyView(Fold):
     def __init__(self, name: str) -> None:
         self._by, self._measured = plain_label(wrap=True), plain_label(wrap=True)
         self._concluded, self._today = plain_label(wrap=True), plain_label(wrap=True)
-        self._measured.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         titles = [heading("", scale=1.0) for _ in range(3)]
         super().__init__(
             name,
@@ -40,7 +39,11 @@ class StudyView(Fold):
         if study is None:
             return
         self._by.setText(f"{study.name}. {study.by}.")
-        self._measured.setText(study.measured.strip())
+        measured = study.measured.strip()
+        # Only what stands in columns needs letters of one width.
+        fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        self._measured.setFont(fixed if "  " in measured else self.font())
+        self._measured.setText(measured)
         self._concluded.setText(study.concluded.strip())
         self._today.setText(study.today.strip())
         for widget in (self._today, self._today_title):

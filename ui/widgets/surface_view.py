@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.bench.experiment.factors import label, level_label
+from app.bench.experiment.factors import level_label
 from ui import theme
 from ui.models.figure_words import written
 
@@ -61,9 +61,10 @@ class SurfaceView(QWidget):
         return (column - 0.5) * math.sin(self._turn) + (row - 0.5) * math.cos(self._turn)
 
     def _draw(self, painter: QPainter, matrix: Matrix) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         cells = matrix.cells
-        top = max((cell for row in cells for cell in row if cell is not None), default=0.0) or 1.0
+        highest = max((cell for row in cells for cell in row if cell is not None), default=0.0)
+        top = highest or 1.0
         rows, columns = (_unit(axis) for axis in matrix.axes())
         floor = QPolygonF([self._place(*corner, 0.0) for corner in ((0, 0), (0, 1), (1, 1), (1, 0))])
         painter.setPen(QPen(QColor(colours.border), 1))
@@ -88,12 +89,12 @@ class SurfaceView(QWidget):
             painter.setPen(QPen(QColor(colours.base), 1))
             painter.setBrush(QColor(theme.blend(colours.ok, colours.info, height)))
             painter.drawPolygon(polygon)
-        self._label(painter, matrix, (rows, columns), top)
+        self._label(painter, matrix, (rows, columns), highest)
 
     def _label(
-        self, painter: QPainter, matrix: Matrix, axes: tuple[list[float], list[float]], top: float
+        self, painter: QPainter, matrix: Matrix, axes: tuple[list[float], list[float]], highest: float
     ) -> None:
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         painter.setPen(QColor(colours.muted))
         metrics = self.fontMetrics()
         front_row = 1.0 if self._depth(1, 0.5) > self._depth(0, 0.5) else 0.0
@@ -111,11 +112,7 @@ class SurfaceView(QWidget):
             for text, point in places:
                 shift = -metrics.horizontalAdvance(text) if left else 0
                 painter.drawText(point + QPointF(shift, metrics.ascent()), text)
-        text = self.tr("{rows} × {columns}; highest point {top}").format(  # noqa: RUF001 - the sign
-            rows=label(matrix.row_factor),
-            columns=label(matrix.column_factor),
-            top=written(matrix.figure, top),
-        )
+        text = self.tr("Highest point: {top}").format(top=written(matrix.figure, highest))
         painter.drawText(QPointF(8, metrics.height()), text)
 
     # Qt overrides

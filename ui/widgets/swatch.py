@@ -12,7 +12,7 @@ from ui import theme
 
 if TYPE_CHECKING:
     Shape = Literal["line", "area", "triangle", "cross"]
-    Meaning = Literal["write", "read", "trip", "ok", "warn", "error"]
+    Meaning = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
 
 #: Part of the colour in an area, as on the plot.
 _SHADE = 0.3
@@ -42,7 +42,7 @@ class Swatch(QWidget):
         """Qt: paint it."""
         del event
         painter = QPainter(self)
-        colours = theme.colours_of(self)
+        colours = theme.colours()
         colour = QColor(getattr(colours, self._meaning))
         middle, high = self.height() / 2, self.height() / 3
         if self._shape == "line":

@@ -40,7 +40,7 @@ class TextView(QPlainTextEdit):
 
     def _colour(self) -> None:
         if self._colours is not None:
-            self._colours.set_colours(theme.colours_of(self))
+            self._colours.set_colours(theme.colours())
 
     # Qt overrides
 

@@ -26,7 +26,11 @@ class TrialBox(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self._text = SpokenLabel()
         self._text.setObjectName("trial-text")
-        self._running = False
+        self._title = heading("", scale=1.0)
+        self._title.setObjectName("trial-title")
+        self._running = self._offered = False
+        #: The mount point that it is about, and the one that is shown.
+        self._place = self._shown = ""
         self._button = QPushButton()
         self._button.setObjectName("trial-stop")
         self._button.clicked.connect(self._on_clicked)
@@ -35,7 +39,7 @@ class TrialBox(QFrame):
         self._back.clicked.connect(self.back_clicked)
         self._back.hide()
         texts = QVBoxLayout()
-        texts.addWidget(heading(self.tr("Test before and after"), scale=1.0))
+        texts.addWidget(self._title)
         texts.addWidget(self._text)
         texts.addWidget(self._back, 0, Qt.AlignmentFlag.AlignLeft)
         layout = QHBoxLayout(self)
@@ -44,17 +48,25 @@ class TrialBox(QFrame):
         layout.addWidget(self._button, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
-    def say(self, text: str, *, running: bool) -> None:
-        """Say where it is, and whether it goes on."""
+    def say(self, place: str, text: str, *, running: bool) -> None:
+        """Say where the test of a mount point is, and whether it goes on."""
         self._running = running
+        self._place = place
+        self._title.setText(self.tr("Test before and after: {path}").format(path=place))
         self._text.say(text)
-        self._back.hide()
+        self.offer_way_back(offered=False)
         self._button.setText(self.tr("&Stop") if running else self.tr("&Close"))
         self.show()
 
     def offer_way_back(self, *, offered: bool) -> None:
         """Offer to apply again what was before: the change made it slower."""
-        self._back.setVisible(offered)
+        self._offered = offered
+        self._back.setVisible(offered and self._place == self._shown)
+
+    def look_at(self, place: str) -> None:
+        """Another mount is shown: what was before is put back only where it was."""
+        self._shown = place
+        self.offer_way_back(offered=self._offered)
 
     def _on_clicked(self) -> None:
         if self._running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QGridLayout,
     QLabel,
@@ -16,10 +16,9 @@ from PySide6.QtWidgets import (
 
 from app.bench.experiment.recipe import RecipeWork
 from app.units import format_size, parse_size
-from ui import theme
 from ui.widgets.calm_spin_box import CalmSpinBox
-from ui.widgets.labels import plain_label
 from ui.widgets.option_editor import CalmComboBox
+from ui.widgets.problem_label import ProblemLabel
 
 if TYPE_CHECKING:
     from app.bench.result import Direction, Workload
@@ -59,8 +58,7 @@ class WorkCard(QWidget):
         self._count, self._quick_count = _spin(1, work.count), _spin(0, work.quick_count)
         self._quick_size.setPlaceholderText(self.tr("the same"))
         self._quick_count.setSpecialValueText(self.tr("the same"))
-        self._problem = plain_label(wrap=True)
-        self._problem.hide()
+        self._problem = ProblemLabel()
         self._away = QToolButton()
         self._away.setText("✕")
         self._away.setAutoRaise(True)
@@ -78,7 +76,6 @@ class WorkCard(QWidget):
         for spin in (self._count, self._quick_count):
             spin.valueChanged.connect(self._on_changed)
         self._show()
-        self._colour()
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -164,19 +161,7 @@ class WorkCard(QWidget):
             field.setVisible(several)
             self._labels[field].setVisible(several)
         self._name.setPlaceholderText(self._usual_name())
-        self._problem.setText(self.problem())
-        self._problem.setVisible(bool(self._problem.text()))
-
-    def _colour(self) -> None:
-        theme.tint(self._problem, theme.colours_of(self).error)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_labels"):
-            self._colour()
+        self._problem.show_problem(self.problem())
 
 
 def _combo(items: list[tuple[str, str]], chosen: str) -> CalmComboBox:

@@ -1,0 +1,77 @@
+"""The window without a mouse or without eyes: a key means one thing, and what takes the focus has a name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QKeySequence
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QWidget
+
+if TYPE_CHECKING:
+    from driver import Driver
+    from fake_host import FakeHost
+
+
+def shared_keys(window: QWidget) -> dict[str, list[str]]:
+    """The keys of more than one button or field that can be seen."""
+    keys: dict[str, list[str]] = defaultdict(list)
+    for widget in window.findChildren(QWidget):
+        named = isinstance(widget, QAbstractButton) or (isinstance(widget, QLabel) and widget.buddy())
+        if named and widget.isVisible():
+            text = widget.text()  # type: ignore[attr-defined]
+            key = QKeySequence.mnemonic(text).toString()
+            if key:
+                keys[key].append(text)
+    return {key: texts for key, texts in keys.items() if len(texts) > 1}
+
+
+def nameless(window: QWidget) -> list[str]:
+    """What Tab leads to and a screen reader has no word for."""
+    found: list[str] = []
+    for widget in window.findChildren(QWidget):
+        reached = widget.isVisible() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if reached and not widget.objectName().startswith("qt_"):
+            spoken = QAccessible.queryAccessibleInterface(widget)
+            if not spoken.text(QAccessible.Text.Name):
+                found.append(f"{type(widget).__name__} {widget.objectName()} in {widget.parent()}")
+    return found
+
+
+def reads_well(window: QWidget) -> None:
+    assert shared_keys(window) == {}
+    assert nameless(window) == []
+
+
+@pytest.mark.parametrize("tab", ["Settings", "Advice", "Quick test", "Live", "History"])
+def test_pages(driver: Driver, tab: str) -> None:
+    driver.open()
+    driver.tab(tab)
+    driver.wait(lambda: driver.window._detail.advice._result is not None or tab != "Advice")
+    reads_well(driver.window)
+
+
+def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Experiment")
+    recipe = driver.find(QComboBox, "experiment-recipe")
+    assert isinstance(recipe, QComboBox)
+    driver.wait(lambda: recipe.count() >= 5)
+    reads_well(driver.window)
+    driver.click("experiment-plan")
+    driver.wait(lambda: driver.sees("experiment-start"))
+    reads_well(driver.window)
+    fake.hold.clear()
+    fake.over = 2
+    driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-ranking"))
+    reads_well(driver.window)
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("experiment-effects"))
+    reads_well(driver.window)
+    driver.click("experiment-change")
+    driver.wait(lambda: driver.sees("recipe"))
+    reads_well(driver.find(QDialog, "recipe"))
+    driver.find(QDialog, "recipe").close()

@@ -1,0 +1,180 @@
+"""The header of a mount, or of a new one: what it is, how it is, and the buttons of what can be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Signal, SignalInstance
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from advisor.dialects.linux_fstab import FILE as FSTAB
+from advisor.options import MountOptions
+from ui import theme
+from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
+from ui.widgets.mount_delegate import STATE_MEANING
+
+if TYPE_CHECKING:
+    from app.mounts.change import Keeper
+    from app.mounts.model import Configured, Mount
+
+
+class DetailHeader(QWidget):
+    """Shows a mount or a draft in two lines, and offers what can be done with it.
+
+    Signals:
+        mount_clicked: mount it as the form says.
+        apply_clicked: preview a change, or a mount that is kept.
+        forget_clicked: take it out of what keeps it.
+        import_clicked: draft it for fstab.
+        unmount_clicked: unmount it.
+        cancel_clicked: end what is under way.
+    """
+
+    mount_clicked = Signal()
+    apply_clicked = Signal()
+    forget_clicked = Signal()
+    import_clicked = Signal()
+    unmount_clicked = Signal()
+    cancel_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title = ElidedLabel()
+        enlarge(self._title, 1.4, bold=True)
+        self._state = StateLabel()
+        self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
+        self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
+        self._forget_button = _button(self.tr("&Forget…"), "forget", self.forget_clicked)
+        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
+        self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
+        self._unmount_button = _button(self.tr("Unm&ount…"), "unmount", self.unmount_clicked)
+        #: Of each of the two buttons that may be the one to press, whether it is.
+        self._loud = {self._mount_button: False, self._apply_button: False}
+        self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
+        self._busy_bar.setTextVisible(False)
+        self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
+        self._cancel = _button(self.tr("&Cancel"), "cancel", self.cancel_clicked)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self._title)
+        texts.addWidget(self._state)
+        top = QHBoxLayout()
+        top.setSpacing(10)
+        top.addLayout(texts, 1)
+        for button in (
+            self._import_button,
+            self._forget_button,
+            self._unmount_button,
+            self._apply_button,
+            self._mount_button,
+        ):
+            top.addWidget(button)
+        busy = QHBoxLayout(self._busy_row)
+        busy.setContentsMargins(0, 0, 0, 0)
+        busy.addWidget(self._busy_bar)
+        busy.addWidget(self._busy_text, 1)
+        busy.addWidget(self._cancel)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 14, 16, 8)
+        layout.addLayout(top)
+        layout.addWidget(self._busy_row)
+
+    @property
+    def can_mount(self) -> bool:
+        """Whether the button that mounts is offered."""
+        return self._mount_button.isVisible() and self._mount_button.isEnabled()
+
+    def show_draft(self) -> None:
+        """Head a form for a new mount."""
+        self._title.setText(self.tr("New mount"))
+        self._state.set_state(self.tr("not mounted"), "muted")
+
+    def show_mount(self, mount: Mount) -> None:
+        """Say what this mount is and how it is."""
+        self._title.setText(f"{mount.share}  →  {mount.mount_point}")
+        self._state.set_state(self.state_text(mount), STATE_MEANING[mount.state])
+
+    def show_busy(self, text: str) -> None:
+        """Say what is under way and offer to end it; "" for nothing."""
+        self._busy_row.setVisible(bool(text))
+        # A hidden bar must not go on moving.
+        self._busy_bar.setRange(0, 0 if text else 1)
+        self._busy_bar.setAccessibleName(text)
+        self._busy_text.setText(text)
+
+    def show_buttons(self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool) -> None:
+        """Offer what can be done now.
+
+        Args:
+            mount: shown, None for a draft.
+            busy: something is under way.
+            complete: the form says what to mount, and where.
+            dirty: it says something else than what is.
+        """
+        active = mount is not None and mount.active is not None
+        configured = mount.configured if mount is not None else None
+        self._unmount_button.setVisible(active)
+        self._unmount_button.setEnabled(not busy)
+        on_demand = configured is not None and configured.keeper == "autofs"
+        self._mount_button.setVisible(not active and not on_demand)
+        self._mount_button.setEnabled(not busy and complete)
+        self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
+        self._apply_button.setEnabled(not busy and complete)
+        self._forget_button.setVisible(keeper_of(configured) != "nowhere")
+        self._forget_button.setEnabled(not busy)
+        self._import_button.setVisible(configured is not None and not configured.ours)
+        self._import_button.setEnabled(not busy)
+        self._loud = {self._mount_button: not active, self._apply_button: active and dirty}
+        self._colour()
+
+    def state_text(self, mount: Mount) -> str:
+        """Return how a mount is, in words."""
+        words = {
+            "mounted": self.tr("mounted"),
+            "not-mounted": self.tr("not mounted, set up in {file}"),
+            "not-responding": self.tr("not responding"),
+            "differs": self.tr("mounted, differs from what is configured"),
+        }
+        word = words[mount.state].format(file=mount.configured.origin if mount.configured else "fstab")
+        if mount.configured is not None and not mount.configured.ours:
+            word = self.tr("{state} (read only: {file})").format(
+                state=self.tr("not mounted") if mount.active is None else word, file=mount.configured.origin
+            )
+        if mount.active is None:
+            return word
+        version = MountOptions.parse(mount.active.options).get("vers")
+        return f"{word}, NFS {version}" if version else word
+
+    def _colour(self) -> None:
+        colours = theme.colours()
+        for button, wanted in self._loud.items():
+            chosen = wanted and button.isEnabled()
+            theme.tint(button, colours.accent if chosen else colours.raised, QPalette.ColorRole.Button)
+            text = colours.text if button.isEnabled() else colours.muted
+            theme.tint(button, colours.on_accent if chosen else text, QPalette.ColorRole.ButtonText)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_loud"):
+            self._colour()
+
+
+def keeper_of(configured: Configured | None) -> Keeper:
+    """Return where a mount is kept now, as far as this program may change it there."""
+    if configured is None or not configured.ours:
+        return "nowhere"
+    return "fstab" if configured.origin == FSTAB else "systemd"
+
+
+def _button(text: str, name: str, clicked: SignalInstance) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(name)
+    button.clicked.connect(clicked)
+    return button

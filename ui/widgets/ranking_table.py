@@ -1,0 +1,77 @@
+"""The option sets of an experiment, the best first; one of them is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from ui.models.ranking_model import INTERVAL, TIMEOUTS, RankingModel
+from ui.widgets.plain_table import show_as_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.experiment_analysis import Ranking
+
+#: Lines that are seen without scrolling.
+_LINES = 10
+
+
+class RankingTable(QTableView):
+    """Shows a ranking.
+
+    Signals:
+        chosen: the levels of the line that was chosen, None for none.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("experiment-ranking")
+        self.setAccessibleName(self.tr("Ranking"))
+        show_as_list(self)
+        self._model = RankingModel(self)
+        self.setModel(self._model)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        self.selectionModel().selectionChanged.connect(self._on_selection)
+
+    def show_ranking(self, ranking: Ranking | None) -> None:
+        """Show this one; the same place stays chosen."""
+        place = self._place()
+        self._model.show_ranking(ranking)
+        for column in (INTERVAL, TIMEOUTS):
+            self.setColumnHidden(column, column in self._model.empty_columns())
+        line = self.verticalHeader().defaultSectionSize()
+        lines = min(max(self._model.rowCount(), 2), _LINES)
+        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
+        self.setFixedHeight(header.sizeHint().height() + bar.sizeHint().height() + line * lines + 8)
+        if self._model.rowCount():
+            self.selectRow(min(place, self._model.rowCount() - 1))
+
+    def choose(self, levels: Mapping[str, str]) -> bool:
+        """Choose the line of an option set; return whether it has one."""
+        standings = [self._model.standing(row) for row in range(self._model.rowCount())]
+        place = next((row for row, one in enumerate(standings) if one and one.levels == levels), None)
+        if place is None:
+            self.clearSelection()
+            return False
+        self.selectRow(place)
+        return True
+
+    def levels(self) -> dict[str, str] | None:
+        """Return the levels of the line chosen, None for none."""
+        standing = self._model.standing(self._place()) if self.selectionModel().hasSelection() else None
+        return standing.levels if standing is not None else None
+
+    def _place(self) -> int:
+        rows = self.selectionModel().selectedRows()
+        return rows[0].row() if rows else 0
+
+    def _on_selection(self, *_changes: object) -> None:
+        self.chosen.emit(self.levels())
