@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 #: How long what a test has ended may take to be gone, in seconds.
-_GRACE_S = 3.0
+_GRACE_S = 30.0
 #: Programs that a unit test must not start for real: they would change the machine, or ask the person.
 _FORBIDDEN = {
     "mount",

@@ -15,7 +15,8 @@ median and the spread (quarter to three quarters) of the milliseconds of each pa
     first       the whole first trial, in which helper and worker are started
 
 The guest has one processor and starts programs slowly: on a computer each part takes less. Other work on this
-machine shows: the load before and after is printed.
+machine shows: the load before and after is printed. On a long way the round trips count, some fifty of a
+trial: with 40 ms each way it takes five seconds.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve()
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 PARTS = ("mount", "checks", "workload", "sync", "unmount", "rest", "beyond")
+#: Round trips of a trial at most, and what it takes beside them on a busy machine: for the time limit alone.
+TRIPS, BUSY_S, BOOT_S = 80, 3.0, 60.0
 COPYING = (trials.WRITE_S, trials.WRITE_SYNC_S, trials.READ_S)
 
 
@@ -107,6 +110,15 @@ def inside(name: str, count: int, size: int) -> None:
     syscalls.power_off()
 
 
+def limit_s(link: str, count: int, size: int) -> float:
+    """Return the seconds after which a guest with this link is given up."""
+    facts = parse_link(link).facts()
+    rates = (facts.rate_of("write"), facts.rate_of("read"))
+    copying_s = sum(2 * 8 * size / rate for rate in rates if rate)
+    trial_s = BUSY_S + TRIPS * (facts.rtt_s or 0.0) + copying_s
+    return BOOT_S + (count + 1) * len(VERSIONS) * trial_s
+
+
 def main() -> None:
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
@@ -122,8 +134,10 @@ def main() -> None:
         launcher.write_text(f"#!/bin/sh\nPYTHONPATH={home} exec {shlex.join(words)}\n")
         launcher.chmod(0o700)
         done = subprocess.run(
-            supervisor._command(Path(name), launcher, "1G"), env={"HOME": name, "PATH": os.environ["PATH"]},
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False,
+            supervisor._command(Path(name), launcher, "1G"),
+            env={"HOME": name, "PATH": os.environ["PATH"]},
+            stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            timeout=limit_s(args.link, args.trials, args.size),
         )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(b"[")]
     if not lines:

@@ -51,7 +51,7 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
     }
     if answer["line"]:
         syscalls.unmount(point)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while len(Path("/proc/fs/nfsfs/servers").read_text().splitlines()) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     return answer
@@ -199,7 +199,7 @@ def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any
     for path, text in maps.items():
         Path(path).write_text(text)
     daemon = start([automount, "--foreground", "--dont-check-daemon", "--verbose"])
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     try:
         while f" {point} " not in Path("/proc/self/mounts").read_text() and time.monotonic() < deadline:
             time.sleep(0.05)

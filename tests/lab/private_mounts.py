@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from app.bench.files import PREFIX, new_run_id
 from app.bench.private_mount import PrivateMount
 from app.bench.result import TestEvent, TestSpec
 from app.bench.run import wait_for_cleanups
@@ -179,6 +180,7 @@ def killed_worker(_host: ServerHost) -> dict[str, Any]:
     """Kill the process of a test, then the one that it is a copy of; test in the same mount each time."""
     with open_mount("vers=4.2") as mount:
         kinds = [kill_in_test(mount, "app.bench.standing", youngest=True)]
+        wait_for_cleanups(30)  # what clears up is a copy of the standing worker, too
         standing = sorted(processes("app.bench.standing"))
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
         kept = sorted(processes("app.bench.standing"))
@@ -196,9 +198,9 @@ def several(_host: ServerHost) -> dict[str, Any]:
             mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
             standing.append(sorted(processes("app.bench.standing")))
             if stays:
-                holding = mount.session.launch(["/usr/bin/env", "-C", mount.path, "/bin/sleep", "60"])
+                holding = mount.session.launch(["/usr/bin/env", "-C", mount.path, "/bin/sleep", "300"])
             closings.append(list(mount.close())[2])
-    ended = holding.wait(5) == 0
+    ended = holding.wait(40) == 0  # it would sleep for longer
     holding.close()
     session.close()
     return {"standing": standing, "closings": closings, "ended": ended}
@@ -280,10 +282,12 @@ def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
 
     with contextlib.suppress(AppError):
         mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
-    closing = mount.close(3.0)  # it waits for the cleaner first, in vain
+    closing = mount.close(10.0)  # half of it for the cleaner, in vain
     apply_fault(host, "link-up", 0)
     settled = wait_for_cleanups(90)
     with open_mount("vers=4.2") as mount:
+        # As of a test that was cut off before its marker was there.
+        told(mount, "/bin/mkdir", f"{mount.path}/{PREFIX}{new_run_id()}")
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
     return {"closing": list(closing), "settled": settled, "notes": notes}
 
@@ -362,8 +366,8 @@ def still_there(patience_s: float) -> list[str]:
 
 def left() -> dict[str, Any]:
     """Return what is left of a job: processes, mounts, clients of the kernel."""
-    names = still_there(10.0)
-    end = time.monotonic() + 5
+    names = still_there(30.0)
+    end = time.monotonic() + 30
     while (
         len(clients := Path("/proc/fs/nfsfs/servers").read_text().splitlines()[1:]) and time.monotonic() < end
     ):

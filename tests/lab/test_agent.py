@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import (
-    FactsArgs,
-    ListArgs,
-    MountArgs,
-    StatsSample,
-    UnmountArgs,
-    WatchArgs,
-)
+from app.agent.protocol import FactsArgs, ListArgs, MountArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Mount, MountReport, MountTable
+from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:
     from app.lab.guest import Guest

@@ -67,9 +67,9 @@ def test_facts_of_the_lab() -> None:
 
 
 def test_watch_shows_the_lab_at_work() -> None:
-    done = run("--lab", "rate=50mbit,delay=5ms", "watch", "--count", "2", "--json")
+    done = run("--lab", "rate=50mbit,delay=5ms", "watch", "--count", "4", "--json")
     samples = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(samples) == 2
+    assert len(samples) == 4
     assert max(sample["write_bytes_per_s"] + sample["read_bytes_per_s"] for sample in samples) > 1e6
     assert all(sample["read_ahead_kb"] for sample in samples)
     assert max(sample["rtt_s"] or 0 for sample in samples) > 0.01

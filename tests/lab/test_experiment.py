@@ -232,13 +232,14 @@ def test_small_reads_lose_on_a_long_link(
     """A session has 64 slots: of 1 KiB each that is 64 KiB a round trip, however far is read ahead."""
     lab_link(link)
     factors = [Factor(name="rsize", levels=["1024", "262144"]), Factor(name="read_ahead_kb", levels=["8192"])]
-    made = plan(lab, sweep(lab, factors=factors, repeats=1))
+    made = plan(lab, sweep(lab, factors=factors))
     _, outcomes = run(lab, made)
+    # The best of each: where the machine stalls, a trial is slower than the link, and none is quicker.
     speeds = {
-        size: [each.figures[READ] for each in outcomes if each.levels["rsize"] == size]
+        size: max(each.figures[READ] for each in outcomes if each.levels["rsize"] == size)
         for size in ("1024", "262144")
     }
-    ratio = min(speeds["262144"]) / max(speeds["1024"])
+    ratio = speeds["262144"] / speeds["1024"]
     assert ratio > 1.3 if size_matters else ratio < 2
     assert all(each.state == "ok" for each in outcomes)  # the readahead is in use
 

@@ -61,12 +61,15 @@ LINKS = {
 
 
 @pytest.mark.parametrize("name", list(LINKS))
-def test_the_figures_are_those_of_the_link(lab: "Guest", lab_link: Callable[[str], Any], name: str) -> None:
+def test_the_figures_are_those_of_the_link(
+    lab: "Guest", lab_link: Callable[[str], Any], undisturbed: Callable[..., TestResult], name: str
+) -> None:
     emulated: LinkFacts = lab_link(name)
     assert emulated.rate_bps is not None
     assert emulated.rtt_s is not None
+    line = payload_rate_bps(emulated.rate_bps) / 8
     with mounted(lab, "vers=4.2"):
-        result = copy(lab, size=LINKS[name])
+        result = undisturbed(lambda: copy(lab, size=LINKS[name]), line, 0.8)
     for transfer in (result.write, result.read):
         assert transfer is not None
         assert 0.8 <= transfer.bytes_per_s * 8 / payload_rate_bps(emulated.rate_bps) <= 1
@@ -81,7 +84,8 @@ def test_the_figures_are_those_of_the_link(lab: "Guest", lab_link: Callable[[str
 def test_a_server_that_comes_back_lets_the_test_end_well(
     lab: "Guest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None]
 ) -> None:
-    lab_link("fast-ethernet")
+    # The write takes so long that a server which is slow to stop, stops in it.
+    lab_link("rate=100mbit,up=4mbit")
     waiting = threading.Event()
 
     def seen(event: TestEvent) -> None:
@@ -90,24 +94,26 @@ def test_a_server_that_comes_back_lets_the_test_end_well(
 
     # Version 3: a restarted server of version 4 has clients wait 15 s for those that had files open.
     with mounted(lab, "vers=3"):
-        call = lab.client.submit("test.run", TestSpec(path=POINT, size=12 * MIB), seen)
+        call = lab.client.submit("test.run", TestSpec(path=POINT, size=3 * MIB), seen)
         assert waiting.wait(60)
         lab_fault("server-stop")
         with pytest.raises(TimeoutError):
             call.result(1.5)  # it waits, and says nothing wrong
         lab_fault("server-start")
         result = call.result(60)
-    assert result.write.server_bytes >= result.write.bytes == 12 * MIB
+    assert result.write.server_bytes >= result.write.bytes == 3 * MIB
     assert result.write.fsync_s > 1.5
     assert result.read.bytes_per_s > result.write.bytes_per_s
     assert result.notes == []
 
 
 HELD_BACK: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "network, lossy": ("lossy", "vers=4.2", {"size": 6 * MIB}),
-    "round-trips": ("rate=1gbit,delay=10ms", "vers=4.2", SMALL),
+    # Each takes some seconds by its round trips, beside which a stall of the machine is little.
+    "network, lossy": ("rate=100mbit,delay=5ms,loss=1%", "vers=4.2", {"size": 6 * MIB}),
+    "round-trips": ("rate=1gbit,delay=50ms", "vers=4.2", SMALL),
+    # Of less, TCP has hardly opened its window: a request takes two round trips, which is at the edge.
     "round-trips, tiny requests": (
-        "rate=1gbit,delay=10ms", "vers=3,wsize=4096", {"size": MIB, "direction": "write", "sync": True},
+        "rate=1gbit,delay=100ms", "vers=3,wsize=4096", {"size": 6 * MIB, "direction": "write", "sync": True},
     ),
     "client": ("10-gigabit", "vers=4.2", {"size": 160 * MIB}),
 }  # fmt: skip
@@ -124,13 +130,16 @@ def test_what_held_a_copy_back(lab: "Guest", lab_link: Callable[[str], Any], kin
 def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
     lab_link("rate=100mbit,delay=5ms")
     cells = Grid(patterns=("randread",), records=(4096,), depths=(1, 8), cell_s=0.4)
-    stream = Grid(patterns=("seqwrite",), records=(MIB // 4,), depths=(4,), cell_s=0.4)
+    stream = Grid(patterns=("seqwrite",), records=(MIB // 16,), depths=(4,), cell_s=0.8)
     with mounted(lab, "vers=4.2"):
-        result = copy(lab, workload="grid", size=MIB, grid=cells)
+        # Of three runs the one in the middle counts: a stall of the machine spoils one of them.
+        result = copy(lab, workload="grid", size=MIB, grid=cells, repeats=3)
         lab_link("rate=20mbit,delay=5ms")  # slow enough for any machine to fill
-        full = copy(lab, workload="grid", size=MIB, grid=stream)
+        full = copy(lab, workload="grid", size=MIB, grid=stream, repeats=3)
     assert result.notes == []
-    one, eight = (cell.runs[0] for cell in result.grid)
+    one, eight = (cell.middle for cell in result.grid)
+    assert one is not None
+    assert eight is not None
     # One request at a time waits for the way there and back; eight wait for it together.
     assert 0.0095 < one.latency_s < 0.02
     assert eight.iops > 4 * one.iops
@@ -151,7 +160,7 @@ def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any
 
 
 def test_a_folder_of_ones_own_is_copied_there_and_back(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
-    lab_link("fast-ethernet")
+    lab_link("rate=4mbit")  # slow enough that reading the files takes no part worth a note
     folder = Path(resources.__file__).parent
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     with mounted(lab, "vers=4.2"):

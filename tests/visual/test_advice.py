@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtWidgets import QMessageBox, QTabWidget
 
 from app.bench.compare import REPEATS
+from ui import trial
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.keep import KeepDialog
 from ui.widgets.trial_box import TrialBox
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
     from person import Person
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(480)]
 
 
 @pytest.fixture
-def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]]) -> Iterator[Person]:
+def person(
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Person]:
+    # Each copy takes so long that a stall of the machine makes no quick one slower than the slow ones.
+    monkeypatch.setattr(trial, "_COPY_S", 6.0)
     with at_the_lab("wan", 1240, 860) as made:
         yield made
 
@@ -39,7 +44,7 @@ def test_readahead_over_a_long_way(person: Person) -> None:
     person.press(question, "confirm-action")
 
     # Some tests as it is, then the change, with its questions.
-    person.wait(lambda: person.window.findChild(ApplyDialog) is not None, 90)
+    person.wait(lambda: person.window.findChild(ApplyDialog) is not None, 180)
     # By the round trip measured now, which a busy machine makes longer; 128 KiB is what it has.
     wanted = detail.settings.wish().read_ahead_kb
     assert wanted is not None
@@ -48,21 +53,25 @@ def test_readahead_over_a_long_way(person: Person) -> None:
     person.press(dialog, "apply-do")
     person.press(person.sees(KeepDialog), "keep-keep")
     person.gone(ApplyDialog)
-    active = person.mount().active
-    assert active is not None
     person.wait(lambda: (found := person.mount().active) is not None and found.read_ahead_kb == wanted)
 
     # As many more, and what came out.
     box = person.sees(TrialBox)
-    person.wait(lambda: f"median of {REPEATS}" in box._text.text(), 90)
+    person.wait(lambda: f"median of {REPEATS}" in box._text.text(), 180)
     assert "From the server" in box._text.text()
     lines = box._text.text().splitlines()
     assert any(line.startswith("From the server") and "faster" in line for line in lines), lines
-    person.wait(
-        lambda: (
-            (found := detail.advice._result) is not None
-            and found.agreed.get("read_ahead_kb", "").startswith("Your test: ")
-        )
-    )
+    # A computer that got busier meanwhile may have written slower: then the change is refuted.
+    refuted = any("slower" in line for line in lines)
+
+    def told() -> bool:
+        found = detail.advice._result
+        if found is None:
+            return False
+        if refuted:
+            return any("Your test: " in each.reason for each in found.not_recommended)
+        return found.agreed.get("read_ahead_kb", "").startswith("Your test: ")
+
+    person.wait(told)
     person.wait(lambda: box.height() > 4 * box.fontMetrics().lineSpacing())
     person.look(person.window, "compared")

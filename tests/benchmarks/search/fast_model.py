@@ -57,7 +57,8 @@ class FastSurface(search_model.Surface):
         noise, drift = weights[-2:]
         when = np.array([trial.when for trial in self._trials])
         common = self._common(weights, self._tried(), self._tried())
-        common += drift * np.exp(-abs(when[:, None] - when) / search_model._MOOD)
+        apart = abs(when[:, None] - when)
+        common += 0.5 * drift * (np.exp(-apart / search_model._MOOD) + np.exp(-apart / search_model._TREND))
         common[np.diag_indices(len(when))] += noise * np.array([trial.doubt for trial in self._trials])
         triangle = np.linalg.cholesky(common)
         right = np.array([[trial.logarithm, 1.0] for trial in self._trials])

@@ -8,7 +8,7 @@ part is a budget of its own.
 The runs are those of the program with its arithmetic done by numpy (fast_model.py), which is looked at first:
 one race both ways must ask for the same trials.
 
-    --runs      seeded runs on each surface, in twenties; parts above the target have 20 at most
+    --runs      seeded runs on each surface, in twenties; busy ones have 20 at most above the target
     --tuned     runs with seeds that the constants were chosen with, for comparison
     --parts     of the full factorial's trials, in per cent
     --surfaces  names; all if not given
@@ -36,7 +36,7 @@ import fast_model
 import msgspec
 from baselines import random_search, successive_halving
 from report import FRESH, REPEATED, TARGET, Run, Runs, near_text, page
-from surfaces import SURFACES
+from surfaces import BUSY, SURFACES
 from sweeps import RECORDED
 
 from advisor import search
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 TUNED = 1_000
 #: Runs on a surface before it is the next one's turn.
 TURN = 20
-#: Runs of each surface with more trials than the target's; they take long.
+#: Runs of each busy surface with more trials than the target's; they take long.
 LONG_RUNS = 20
 
 
@@ -124,11 +124,11 @@ def turns(names: Sequence[str], runs: int, tuned: int) -> Iterator[tuple[int, st
         yield from ((first, name) for name in names if not name.startswith(RECORDED))
 
 
-def parts_of(first: int, parts: Sequence[float]) -> list[float]:
+def parts_of(name: str, first: int, parts: Sequence[float]) -> list[float]:
     """Return what is measured in a turn: with the tuning's seeds the target alone."""
     if first < FRESH:
         return [TARGET]
-    return [part for part in parts if part <= TARGET or first < FRESH + LONG_RUNS]
+    return [part for part in parts if part <= TARGET or first < FRESH + LONG_RUNS or BUSY not in name]
 
 
 def main() -> int:
@@ -152,7 +152,7 @@ def main() -> int:
             known = runs.setdefault(name, [])
             seen = {one.seed for one in known}
             seeds = [seed for seed in range(first, first + TURN) if seed not in seen]
-            known += pool.map(partial(run, name, parts_of(first, parts)), seeds)
+            known += pool.map(partial(run, name, parts_of(name, first, parts)), seeds)
             data.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=0))
             args.out.with_suffix(".md").write_text(page(runs), encoding="utf-8")
             print(near_text(name, known), file=sys.stderr, flush=True)
