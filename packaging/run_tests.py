@@ -1,7 +1,7 @@
 """Set up what the tests need, then run every check and every test: what ``./test`` does.
 
     ./test                    everything
-    ./test --long             everything, with the long versions
+    ./test --long             everything, with the long versions, on each Python that is here
     ./test -k mountinfo -x    pytest's options reach every group of tests
     ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
 
@@ -21,6 +21,10 @@ import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).absolute().parents[1]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -149,7 +153,7 @@ def read_report(path: Path) -> Counts:
     return counts
 
 
-def side_by_side(options: list[str], newer: dict[str, str], *, lab: bool) -> list[Step]:
+def side_by_side(options: list[str], newer: Sequence[str], *, lab: bool) -> list[Step]:
     """Return the steps that may share the machine, the long ones first."""
     python = python_of("test")
     steps: list[Step] = []
@@ -161,14 +165,18 @@ def side_by_side(options: list[str], newer: dict[str, str], *, lab: bool) -> lis
         )
         steps.append(pytest_step("lab", python, others, options))
     for version in newer:
-        name, both = f"unit and window, Python {version}", ["tests/unit", "tests/ui"]
-        steps.append(pytest_step(name, python_of("test", version), both, options))
+        paths = ["tests/unit", "tests/ui"]
+        steps.append(
+            pytest_step(f"unit and window, Python {version}", python_of("test", version), paths, options)
+        )
     if lab:
         steps.append(pytest_step("visual", python, ["tests/visual"], options))
+    steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options))
+    if not newer or "--long" in options:
+        # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
+        steps.append(pytest_step("window", python, ["tests/ui"], options))
     return [
         *steps,
-        pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options),
-        pytest_step("window", python, ["tests/ui"], options),
         *checks(),
         without_qt(),
         pytest_step("packaging", python, ["tests/packaging"], options),
@@ -185,14 +193,20 @@ def alone(options: list[str]) -> tuple[list[Step], Counts]:
     return [pytest_step(f"lab, {name}", python, paths, options) for name, paths in _SPEEDS.items()], Counts()
 
 
-def set_up_newer() -> dict[str, str]:
-    """Have an environment for each newer Python of this machine; return them by version."""
+def set_up_newer(*, all_: bool) -> list[str]:
+    """Have an environment for the newest Python of this machine, or for all newer ones; return them.
+
+    The oldest and the newest tell of those between.
+    """
     newer = newer_pythons()
+    if not all_:
+        newest = max(newer, key=lambda version: [int(part) for part in version.split(".")], default=None)
+        newer = {version: python for version, python in newer.items() if version == newest}
     for version, python in newer.items():
         if not is_ready("test", version):
             with setup_lock():
                 make("test", python, version)
-    return newer
+    return list(newer)
 
 
 def main(arguments: list[str]) -> int:
@@ -203,7 +217,7 @@ def main(arguments: list[str]) -> int:
         if any(Path(argument.split("::")[0]).exists() for argument in arguments):
             python = str(python_of("test"))
             os.execv(python, [python, "-P", "-m", "pytest", *arguments])
-        newer = set_up_newer()
+        newer = set_up_newer(all_="--long" in arguments)
     except SetupError as error:
         say(f"test: {error}")
         return 1
