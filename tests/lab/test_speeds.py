@@ -1,5 +1,6 @@
 """Figures that can be trusted, over several links: what held a copy back, and what it met on the way."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import resources
 from advisor.facts import payload_rate_bps
 from app.agent.protocol import MountArgs, UnmountArgs
 from app.bench.grid_model import Grid
@@ -159,17 +159,23 @@ def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any
     assert cell.bottleneck.kind == "network", cell.bottleneck.evidence
 
 
-def test_a_folder_of_ones_own_is_copied_there_and_back(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
-    lab_link("rate=4mbit")  # slow enough that reading the files takes no part worth a note
-    folder = Path(resources.__file__).parent
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+def test_a_folder_of_ones_own_is_copied_there_and_back(
+    lab: "Guest", lab_link: Callable[[str], Any], tmp_path: Path
+) -> None:
+    # Some seconds of round trips, beside which reading a few small files takes no part worth a note.
+    lab_link("rate=100mbit,delay=20ms")
+    sizes = [1, 4096, 70_000, 0, 12_345, 300_000, *range(1000, 1004)]
+    for number, size in enumerate(sizes):
+        file = tmp_path / f"folder {number % 3}" / f"file-{number}"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(os.urandom(size))
     with mounted(lab, "vers=4.2"):
-        result = copy(lab, workload="own", source=str(folder))
+        result = copy(lab, workload="own", source=str(tmp_path))
         with pytest.raises(AppError) as caught:
             copy(lab, workload="own", source=POINT)
         assert caught.value.kind is ErrorKind.USAGE
         with pytest.raises(AppError) as caught:
-            copy(lab, workload="own", source=str(folder / "nothing"))
+            copy(lab, workload="own", source=str(tmp_path / "nothing"))
         assert caught.value.kind is ErrorKind.PATH_MISSING
     assert (result.count, result.notes) == (len(sizes), [])
     for transfer in (result.write, result.read):
