@@ -47,15 +47,26 @@ WINDOW = Purpose(
         libwayland-cursor0 libwayland-egl1 fonts-dejavu-core""".split()  # noqa: SIM905 - reads better
     ),
 )
+
+
+def _has_amx() -> bool:
+    """Whether user-mode Linux needs what is compiled for it here; app/lab/xstate.py tells why."""
+    try:
+        return " amx_tile " in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
 NFS = Purpose("mounting NFS shares", ("nfs-common",), programs=("mount.nfs",))
 RIGHTS = Purpose(
     "mounting as an ordinary user", ("pkexec|policykit-1",), essential=False, programs=("pkexec",)
 )
+_COMPILER = ("gcc",) if _has_amx() else ()
 LAB = Purpose(
     "the lab (--lab)",
-    ("user-mode-linux", "iproute2", "kmod", "rpcbind", "netbase", "libsqlite3-0"),
+    ("user-mode-linux", "iproute2", "kmod", "rpcbind", "netbase", "libsqlite3-0", *_COMPILER),
     essential=False,
-    programs=("linux.uml", "ip", "modprobe", "rpcbind"),
+    programs=("linux.uml", "ip", "modprobe", "rpcbind", *(["cc"] if _COMPILER else [])),
 )
 TESTS = Purpose(
     "the tests",

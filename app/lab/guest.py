@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from app.agent.client import AgentClient
 from app.errors import AppError, ErrorKind
+from app.lab import xstate
 from app.lab.line import GREETING, READY
 from app.lab.pacing import PacedWriter
 from app.lab.server_programs import find_server_program
@@ -146,9 +147,8 @@ def check_installed() -> None:
     Raises:
         AppError: LAB_MISSING naming the Debian packages.
     """
-    missing = sorted(
-        {package for program, package in _PACKAGES.items() if find_server_program(program) is None}
-    )
+    needed = _PACKAGES | ({"cc": "gcc"} if xstate.is_needed() else {})
+    missing = sorted({package for program, package in needed.items() if find_server_program(program) is None})
     if not missing and not _UML_MODULES.is_dir():
         missing = ["user-mode-linux"]
     if missing:

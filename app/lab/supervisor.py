@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.lab import xstate
 from app.process import find_program, kill_group, start, wait
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def main() -> int:
 
 
 def _temporary() -> str:
-    """Return where the directory goes; the kernel's command line cannot carry a path with a space."""
+    """Return where the directory goes: a path that a kernel's command line and LD_PRELOAD can carry."""
     folder = tempfile.gettempdir()
-    unfit = any(character.isspace() for character in folder) or f"{folder}/".startswith(
+    unfit = any(character.isspace() or character == ":" for character in folder) or f"{folder}/".startswith(
         tuple(f"{covered}/" for covered in _COVERED)
     )
     return "/tmp" if unfit else folder  # noqa: S108 - mkdtemp makes a private directory in it
@@ -58,7 +59,7 @@ def _run(folder: Path, link: str, memory: str, stop: int) -> int:
     launcher.chmod(0o700)
     child = start(
         _command(folder, launcher, memory),
-        env={"HOME": str(folder)},
+        env={"HOME": str(folder), **xstate.environment(folder)},
         cwd=str(folder),
         stdin=0,
         stdout=1,

@@ -41,7 +41,7 @@ from app.bench.experiment.model import PlannedSet, Work
 from app.bench.experiment.trial import Surroundings, run_trial
 from app.bench.private_mount import PrivateMount
 from app.bench.session import BenchSession
-from app.lab import init, supervisor, syscalls
+from app.lab import init, supervisor, syscalls, xstate
 from app.lab.line import SerialLine
 from app.lab.links import parse_link
 from app.lab.server import SHARE
@@ -135,7 +135,7 @@ def main() -> None:
         launcher.chmod(0o700)
         done = subprocess.run(
             supervisor._command(Path(name), launcher, "1G"),
-            env={"HOME": name, "PATH": os.environ["PATH"]},
+            env={"HOME": name, "PATH": os.environ["PATH"], **xstate.environment(Path(name))},
             stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=limit_s(args.link, args.trials, args.size),
         )  # fmt: skip

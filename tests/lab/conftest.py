@@ -16,7 +16,7 @@ from advisor.facts import LinkFacts
 from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, UnmountArgs
 from app.bench.result import TestResult
 from app.errors import AppError, ErrorKind
-from app.lab import supervisor
+from app.lab import supervisor, xstate
 from app.lab.guest import Guest, check_installed
 from app.lab.links import parse_link
 from app.process import kill_group
@@ -118,7 +118,7 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         launcher.chmod(0o700)
         guest = subprocess.Popen(
             supervisor._command(folder, launcher, "512M"),
-            env={"HOME": str(folder), "PATH": os.environ["PATH"]},
+            env={"HOME": str(folder), "PATH": os.environ["PATH"], **xstate.environment(folder)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         try:

@@ -1,0 +1,55 @@
+"""Lets the guest run on a processor with AMX, whose registers user-mode Linux 6.1 cannot give back.
+
+There it panics as soon as it starts its init (``ptrace set fp regs failed``). It is linked dynamically, so a
+``ptrace`` of our own, which ``xstate.c`` tells of, can be put before the C library's. It is compiled anew
+for each guest, which takes less than a tenth of a second, so that nothing of it is ever left or out of date.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.errors import AppError, ErrorKind
+from app.process import find_program, run
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_TIMEOUT_S = 60.0
+
+
+def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this computer's processor has AMX."""
+    with cpuinfo.open(encoding="utf-8", errors="replace") as lines:
+        return any(line.startswith("flags") and "amx_tile" in line.split() for line in lines)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return what the guest's kernel needs in its environment on this computer, mostly nothing.
+
+    Args:
+        folder: private, and there as long as the guest; without a space or a colon in its path.
+
+    Raises:
+        AppError: LAB_FAILED if the compiler fails.
+    """
+    return {"LD_PRELOAD": str(build(folder))} if is_needed() else {}
+
+
+def build(folder: Path) -> Path:
+    """Compile the library into a folder and return its path.
+
+    Raises:
+        AppError: LAB_FAILED if that fails.
+    """
+    library = folder / "xstate.so"
+    compiler = find_program("cc") or "cc"
+    made = run(
+        [compiler, "-O2", "-shared", "-fPIC", "-nostdlib", "-o", str(library), str(_SOURCE)],
+        timeout=_TIMEOUT_S,
+    )
+    if not made.ok:
+        raise AppError(
+            ErrorKind.LAB_FAILED,
+            "What user-mode Linux needs on this processor could not be compiled.",
+            detail=made.stderr,
+        )
+    return library
