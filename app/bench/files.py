@@ -32,8 +32,10 @@ _BLOCK = 4096
 #: A directory with more entries than this is not searched for leftovers to the end.
 _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
-#: Index of the start time after the process name; its state is 0.
-_STAT_START = 19
+#: Indices of the flags and the start time after the process name; its state is 0.
+_STAT_FLAGS, _STAT_START = 6, 19
+#: PF_EXITING of the kernel's include/linux/sched.h.
+_EXITING = 0x4
 #: A run's name: what makes it its own, the machine, and the process that made it with the time it began.
 _RUN = re.compile(r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))")
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -346,12 +348,20 @@ def _read_line(path: str) -> str:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Return when a process began (field 22 of /proc/PID/stat, proc(5)), or None if there is none."""
+    """Return when a process began, or None if there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()  # the name before it may hold anything
-    if len(fields) <= _STAT_START or fields[0] in "ZX":
+    return _began(text)
+
+
+def _began(stat: str) -> int | None:
+    """Return field 22 of /proc/PID/stat (proc(5)): when the process began; None of one that makes no more.
+
+    A killed worker whose server is away stays for a while, as what it wrote is sent when its file is closed.
+    """
+    fields = stat.rpartition(")")[2].split()  # the name before it may hold anything
+    if len(fields) <= _STAT_START or fields[0] in "ZX" or int(fields[_STAT_FLAGS]) & _EXITING:
         return None
     return int(fields[_STAT_START])

@@ -16,6 +16,7 @@ from app.bench.files import (
     PREFIX,
     Marker,
     TestDirectory,
+    _began,
     abandoned,
     check_space,
     new_run_id,
@@ -206,6 +207,19 @@ def test_one_run_is_removed_by_name(tmp_path: Path) -> None:
 def test_own_process_is_not_abandoned() -> None:
     assert not abandoned(own_marker(RUN))
     assert new_run_id() != new_run_id()
+
+
+@pytest.mark.parametrize(
+    ("state", "began"),
+    [
+        # A worker: as it writes, while it ends beside a server that is away, and when it has ended.
+        ("D 779 802 802 0 -1 4194624", 782),
+        ("D 779 802 802 0 -1 4195660", None),
+        ("Z 779 802 802 0 -1 4194624", None),
+    ],
+)
+def test_a_process_that_ends_makes_no_more(state: str, began: int | None) -> None:
+    assert _began(f"802 (py) thon) {state} 0 0 0 0 1 2 0 0 20 0 1 0 782 0 0\n") == began
 
 
 def test_free_space_is_looked_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
