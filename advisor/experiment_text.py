@@ -85,8 +85,8 @@ def winner_text(ranking: Ranking, written: Format, names: Names = AS_WRITTEN) ->
             f"chance gives. {_shown(ranking)}"
         )
     return (
-        f"These {_count(len(together))} of {len(ranking.standings)} sets cannot be told apart; first among "
-        f"them is {best} with {figure}."
+        f"{_count(len(together)).capitalize()} of the {_count(len(ranking.standings))} sets cannot be told "
+        f"apart; first among them is {best} with {figure}."
     )
 
 

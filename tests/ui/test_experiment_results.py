@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiment_hand import planned
 from fake_experiments import SETS
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
 
 from advisor.experiment_tables import Curve, CurvePoint, Matrix
@@ -44,6 +45,13 @@ def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
     ranking = driver.find(QTableView, "experiment-ranking")
     assert isinstance(ranking, QTableView)
     assert ranking.isColumnHidden(TIMEOUTS)
+    for shown in (table, ranking):
+        model = shown.model()
+        for column in range(model.columnCount()):
+            title = model.headerData(column, Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole)
+            text = model.index(0, column).data(Qt.ItemDataRole.TextAlignmentRole)
+            right = Qt.AlignmentFlag.AlignRight
+            assert bool(int(title) & right) == bool(int(text or 0) & right), "a title stands over its texts"
 
 
 def test_pictures_are_not_those_of_the_run_before(driver: Driver, fake: FakeHost) -> None:

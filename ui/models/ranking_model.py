@@ -20,6 +20,7 @@ INTERVAL, TIMEOUTS = 2, 3
 
 _NO_INDEX = QModelIndex()
 _PLACE, _MEDIAN = range(INTERVAL)
+_NUMBERS = {_MEDIAN, INTERVAL, TIMEOUTS}
 #: Letters of a title that stand in one line.
 _TITLE = 13
 
@@ -92,8 +93,12 @@ class RankingModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Qt: titles."""
-        if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+        """Qt: titles, which stand where their columns' texts do."""
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        if role != Qt.ItemDataRole.DisplayRole:
             return None
         titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
         return [*titles, *(in_lines(label(name)) for name in self._factors)][section]
@@ -109,9 +114,14 @@ class RankingModel(QAbstractTableModel):
             return self.tr("Cannot be told apart from place {place}.").format(
                 place=self._first_like(standing)
             )
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in {_MEDIAN, INTERVAL, TIMEOUTS}:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
         return None
+
+
+def _alignment(column: int) -> int:
+    side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
+    return int(side | Qt.AlignmentFlag.AlignVCenter)
 
 
 def in_lines(title: str) -> str:

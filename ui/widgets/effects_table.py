@@ -15,6 +15,7 @@ from ui.widgets.whole_table import WholeTable
 if TYPE_CHECKING:
     from app.bench.experiment.findings import Findings, LevelRow
 
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -43,10 +44,11 @@ class EffectsTable(WholeTable):
             2: self.tr("Beside the average of the setting's levels, everything else being equal."),
             3: self.tr("All trials sorted, the best in place 1: the lower the sum, the better."),
         }
-        for column, tip in tips.items():
+        for column in range(self.columnCount()):
             title = self.horizontalHeaderItem(column)
             if title is not None:
-                title.setToolTip(tip)
+                title.setTextAlignment(_RIGHT if column > 1 else _LEFT)
+                title.setToolTip(tips.get(column, ""))
         self.setRowCount(len(rows))
         for number, row in enumerate(rows):
             self._fill(number, row, first=not number or rows[number - 1].factor != row.factor)

@@ -41,7 +41,7 @@ def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
     assert all(each.low < each.median < each.high and each.method == "bootstrap" for each in ranked.standings)
     assert ranked.scatter == pytest.approx(0.06, abs=0.03)
     assert winner_text(ranked, mb).startswith(
-        "These four of 12 sets cannot be told apart; first among them is "
+        "Four of the twelve sets cannot be told apart; first among them is "
     )
     first, last = ranked.standings[0], ranked.standings[-1]
     assert "cannot be told apart from the best" in against_text(ranked, ranked.standings[3].levels, "It", mb)
