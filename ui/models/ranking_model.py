@@ -20,7 +20,8 @@ INTERVAL, TIMEOUTS = 2, 3
 
 _NO_INDEX = QModelIndex()
 _PLACE, _MEDIAN = range(INTERVAL)
-_NUMBERS = {_MEDIAN, INTERVAL, TIMEOUTS}
+#: Columns of numbers, which end where their titles end.
+NUMBERS = (_MEDIAN, INTERVAL, TIMEOUTS)
 #: Letters of a title that stand in one line.
 _TITLE = 13
 
@@ -120,7 +121,7 @@ class RankingModel(QAbstractTableModel):
 
 
 def _alignment(column: int) -> int:
-    side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
+    side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
     return int(side | Qt.AlignmentFlag.AlignVCenter)
 
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QTableView
 
-from ui.models.ranking_model import INTERVAL, TIMEOUTS, RankingModel
+from ui.models.ranking_model import INTERVAL, NUMBERS, TIMEOUTS, RankingModel
 from ui.widgets.plain_table import show_as_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from PySide6.QtCore import QLocale
+
     from advisor.experiment_analysis import Ranking
 
 #: Lines that are seen without scrolling.
 _LINES = 10
+
+
+class _Number(QStyledItemDelegate):
+    """Keeps a number from the text in the next column, which begins where the number ends."""
+
+    def displayText(self, value: Any, locale: QLocale | QLocale.Language) -> str:
+        """Qt: the text, and a space of half its height."""
+        return f"{super().displayText(value, locale)}\N{EN SPACE}"
 
 
 class RankingTable(QTableView):
@@ -35,6 +45,9 @@ class RankingTable(QTableView):
         show_as_list(self)
         self._model = RankingModel(self)
         self.setModel(self._model)
+        number = _Number(self)
+        for column in NUMBERS:
+            self.setItemDelegateForColumn(column, number)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
