@@ -168,7 +168,7 @@ class Racer:
             candidate: the option set, which need not be the one that was asked for.
             value: its figure; None if it failed: the set is not tried again.
             cost: of the trial.
-            partial: it was given up on the way; the value is what it had reached.
+            partial: it was given up on the way; the value is what it would have come to.
 
         Raises:
             KeyError: if it is no candidate.

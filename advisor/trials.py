@@ -20,7 +20,7 @@ WRITE_S, READ_S = "write_s", "read_s"
 WRITE_SYNC_S = "write_sync_s"
 #: Seconds of the whole trial: mount, test, sync, unmount, and what lies between.
 TRIAL_S = "trial_s"
-#: Bytes a second at most of a trial that was given up, by what it had reached until then.
+#: Bytes a second that a trial would have come to that was given up, by what it had reached until then.
 REACHED = "reached"
 #: Seconds to mount; to sync the file system when all is done; to unmount.
 MOUNT_S, SYNC_S, UNMOUNT_S = "mount_s", "sync_s", "unmount_s"
@@ -67,7 +67,7 @@ QUANTITIES: dict[str, Quantity] = {
     STAT: Quantity("files looked at a second", "1/s", lower_is_better=False),
     DELETE: Quantity("files deleted a second", "1/s", lower_is_better=False),
     TRIAL_S: Quantity("time of the whole trial", "s", lower_is_better=True),
-    REACHED: Quantity("speed until it was given up", "bytes/s", lower_is_better=False),
+    REACHED: Quantity("speed that it would have come to", "bytes/s", lower_is_better=False),
     MOUNT_S: Quantity("time to mount", "s", lower_is_better=True),
     SYNC_S: Quantity("time to sync", "s", lower_is_better=True),
     UNMOUNT_S: Quantity("time to unmount", "s", lower_is_better=True),

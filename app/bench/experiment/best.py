@@ -175,6 +175,8 @@ class _Search:
         begun = Outcome(levels=one.levels, workload=self._work.name, block=0, order=number)
         around = self._around._replace(tell=tell, give_up=give_up)
         outcome = run_trial(one, self._work, begun, around)
+        if outcome.state == "ok":
+            self._race.learn(running, outcome)
         if outcome.state != "skipped":
             return outcome
         reached = {REACHED: self._race.reached(running)}

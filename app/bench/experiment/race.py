@@ -13,6 +13,7 @@ from advisor.trials import MOUNT_S, REACHED, READ, TRIAL_S, WRITE
 from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import Struck
+from app.bench.experiment.pace import Pace, Running
 from app.bench.experiment.probe import Tried, same_text, signature
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from advisor.search import Answer
     from advisor.trials import Outcome
     from app.bench.experiment.model import ExperimentPlan, PlannedSet
-    from app.bench.result import TestEvent
 
 #: A set that was measured is given up after so many failures in a row: fewer are the server's, not its own.
 _FAILURES = 3
@@ -59,7 +59,8 @@ class Race:
         #: Of the time, what each trial costs at least where bytes are limited, too.
         self._least_s = max(budget_s, 1.0) * largest_crossing(plan) / plan.bytes if plan.bytes else 0.0
         self._trials = 0
-        self._fastest: dict[str, float] = {}
+        #: Of each figure, the best trial that was followed.
+        self._best: dict[str, Pace] = {}
         #: What is in use to the candidate that was the first to have it.
         self._first: dict[object, PlannedSet] = {}
         #: Of the sets that gave a figure, how often each has failed since.
@@ -96,8 +97,6 @@ class Race:
         if outcome.state == "skipped" and reached > 0:
             self._racer.tell(one.levels, reached, cost, partial=True)
             return
-        for name in self._names:
-            self._fastest[name] = max(self._fastest.get(name, 0.0), outcome.figures.get(name, 0.0))
         value = self._value(outcome)
         if value is not None:
             self._failures[key_of(one.levels)] = 0
@@ -105,16 +104,23 @@ class Race:
 
     def hopeless(self, one: PlannedSet, running: Running) -> bool:
         """Return whether a running trial cannot win any more."""
-        value, fraction = running.at_most(self._fastest)
+        value, fraction = running.at_most(self._best)
         return value is not None and self._racer.hopeless(one.levels, value, fraction)
 
     def running(self, one: PlannedSet) -> Running:
         """Return what follows a trial that begins."""
         return Running(self._names, spec_of(self._work, one.levels).total)
 
+    def learn(self, running: Running, outcome: Outcome) -> None:
+        """See from a trial that has come to its end how a good one goes."""
+        for name in self._names:
+            speed = outcome.figures.get(name)
+            if speed and (name not in self._best or speed > self._best[name].speed):
+                self._best[name] = running.pace(name, speed)
+
     def reached(self, running: Running) -> float:
-        """Return what a trial that is given up may have come to at most, 0.0 if nothing is known."""
-        return running.at_most(self._fastest)[0] or 0.0
+        """Return what a trial that is given up would have come to, 0.0 if nothing is known."""
+        return running.reached(self._best)
 
     def answer(self) -> Answer:
         """Return what was found.
@@ -157,7 +163,7 @@ class Race:
         known = [speed for name in self._names if (speed := outcome.figures.get(name))]
         if outcome.state != "ok" or len(known) < len(self._names):
             return None
-        return _both(known)
+        return len(known) / sum(1 / speed for speed in known)  # the bytes over the time of all together
 
 
 def raced(
@@ -181,44 +187,3 @@ def raced(
         race.next()  # so that it draws from chance as if it had chosen it
         race.take(outcome)
     return race
-
-
-class Running:
-    """What a running trial has reached, each direction for itself."""
-
-    def __init__(self, names: list[str], total: int) -> None:
-        """Begin.
-
-        Args:
-            names: of the figures that count, in the order in which they are measured.
-            total: bytes of each direction.
-        """
-        self._names = names
-        self._total = total
-        self._speeds: dict[str, float] = {}
-        self._bytes: dict[str, int] = {}
-
-    def take(self, test: TestEvent) -> None:
-        """Take what the test says."""
-        sample = test.sample
-        if sample is not None and sample.t_s > 0:
-            self._speeds[test.direction] = sample.server_bytes / sample.t_s
-            self._bytes[test.direction] = min(sample.server_bytes, self._total)
-
-    def at_most(self, fastest: dict[str, float]) -> tuple[float | None, float]:
-        """Return the figure that it may come to, and the part of it that is measured.
-
-        Args:
-            fastest: of each figure, the best that was seen: what is not measured yet may be as good. None
-                is the answer where that is not known either.
-        """
-        fraction = sum(self._bytes.get(name, 0) for name in self._names) / (self._total * len(self._names))
-        speeds = [self._speeds.get(name) or fastest.get(name) or 0.0 for name in self._names]
-        if not any(self._speeds.get(name) for name in self._names) or not all(speeds):
-            return None, fraction
-        return _both(speeds), fraction
-
-
-def _both(speeds: list[float]) -> float:
-    """Return bytes over the time of all directions together."""
-    return len(speeds) / sum(1 / speed for speed in speeds)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from experiment_search import FACTORS, search, told, world
-from experiment_world import Mount
+from experiment_world import Mount, World
 
 from advisor.trials import REACHED
 from app.bench.experiment.best import find_best
@@ -219,27 +219,43 @@ def test_two_that_come_out_the_same_are_counted_once() -> None:
     assert result.answer.candidates == 36 - 9
 
 
-@pytest.mark.parametrize("direction", ["both", "read"])
-def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each copy tells ten samples; one that is dropped has not copied all."""
-    here = world()
-    here.speed = lambda values: 1e7 if values["nconnect"] == "8" else 1e5
-    copied: list[int] = []
+def followed(here: World, monkeypatch: pytest.MonkeyPatch, slow: float) -> list[int]:
+    """Have each copy tell ten samples, and return how many each has told.
 
-    def copy(mount: Mount, spec: object, token: CancelToken, emit: Callable[[TestEvent], None],
-             link: object = None, **round_trip: bool) -> object:  # fmt: skip
+    Args:
+        here: where it copies.
+        monkeypatch: undoes it.
+        slow: part of the time that the first half of the bytes takes.
+    """
+    copied: list[int] = []
+    run_whole = Mount.run_test
+
+    def copy(mount: Mount, spec: Any, token: CancelToken, emit: Callable[[TestEvent], None],
+             link: Any = None, **round_trip: bool) -> object:  # fmt: skip
         copied.append(0)
-        speed = here.speed(mount.effective)
-        for way in ("write", "read") if direction != "write" else ("write",):
+        whole_s = spec.total / here.speed(mount.effective)
+        for way in ("write", "read") if spec.direction == "both" else (spec.direction,):
             for part in range(1, 11):
-                sample = Sample(t_s=part * 2**20 / speed, bytes=0, server_bytes=part * 2**20)
-                emit(TestEvent(direction=way, phase=way, sample=sample))  # type: ignore[arg-type]
+                time = part / 5 * slow if part <= 5 else slow + (part / 5 - 1) * (1 - slow)
+                sample = Sample(t_s=time * whole_s, bytes=0, server_bytes=part * spec.total // 10)
+                emit(TestEvent(direction=way, phase=way, sample=sample))
                 token.check()
                 copied[-1] += 1
-        return run_whole(mount, spec, token, emit, link, **round_trip)  # type: ignore[arg-type]
+        return run_whole(mount, spec, token, emit, link, **round_trip)
 
-    run_whole = Mount.run_test
     monkeypatch.setattr(Mount, "run_test", copy)
+    return copied
+
+
+@pytest.mark.parametrize("slow", [0.5, 0.8])
+@pytest.mark.parametrize("direction", ["both", "read"])
+def test_a_clear_loser_is_dropped_on_the_way(
+    direction: str, slow: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is dropped has not copied all."""
+    here = world()
+    here.speed = lambda values: 1e7 if values["nconnect"] == "8" else 1e5
+    copied = followed(here, monkeypatch, slow)
     result, events = search(here, direction=direction, size=10 * 2**20, budget_s=60.0)
     dropped = [one for one in told(events)[1] if one.state == "skipped"]
     assert dropped
@@ -249,3 +265,15 @@ def test_a_clear_loser_is_dropped_on_the_way(direction: str, monkeypatch: pytest
     assert min(copied) < max(copied)
     assert result.answer.winner.levels["nconnect"] == "8"
     assert here.closed == len(here.opened)
+
+
+@pytest.mark.parametrize("direction", ["both", "read"])
+def test_a_trial_that_begins_slowly_as_all_do_is_no_loser(
+    direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As TCP does on a long way, which opens its window step by step."""
+    here = world()
+    here.speed = lambda values: 1e7 if values["nconnect"] == "8" else 0.95e7
+    followed(here, monkeypatch, slow=0.8)
+    _, events = search(here, direction=direction, size=10 * 2**20, budget_s=60.0)
+    assert [one.levels for one in told(events)[1] if one.state == "skipped"] == []
