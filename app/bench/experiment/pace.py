@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from app.bench.result import TestEvent
 
 
+def of_all(speeds: Sequence[float]) -> float:
+    """Return bytes over the time of all directions together: their harmonic mean."""
+    return len(speeds) / sum(1 / speed for speed in speeds)
+
+
 class Pace(NamedTuple):
     """How one direction of a whole trial went.
 
@@ -76,7 +81,7 @@ class Running:
         fraction = sum(done for done, _seconds in self._now.values()) / (self._total * len(self._names))
         if not self._now or not all(name in best for name in self._names):
             return None, fraction
-        return _both([self._best_end(name, best[name]) for name in self._names]), fraction
+        return of_all([self._best_end(name, best[name]) for name in self._names]), fraction
 
     def _best_end(self, name: str, best: Pace) -> float:
         done, seconds = self._now.get(name, (0, 0.0))
@@ -94,9 +99,4 @@ class Running:
             done, seconds = self._now.get(name, (0, 0.0))
             there = best[name].seconds(done)
             speeds.append(best[name].speed * (there / seconds if there and seconds else 1.0))
-        return _both(speeds)
-
-
-def _both(speeds: Sequence[float]) -> float:
-    """Return bytes over the time of all directions together."""
-    return len(speeds) / sum(1 / speed for speed in speeds)
+        return of_all(speeds)

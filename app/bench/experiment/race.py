@@ -13,7 +13,7 @@ from advisor.trials import MOUNT_S, REACHED, READ, TRIAL_S, WRITE
 from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import Struck
-from app.bench.experiment.pace import Pace, Running
+from app.bench.experiment.pace import Pace, Running, of_all
 from app.bench.experiment.probe import Tried, same_text, signature
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Race:
         known = [speed for name in self._names if (speed := outcome.figures.get(name))]
         if outcome.state != "ok" or len(known) < len(self._names):
             return None
-        return len(known) / sum(1 / speed for speed in known)  # the bytes over the time of all together
+        return of_all(known)
 
 
 def raced(
