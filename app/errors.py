@@ -51,6 +51,7 @@ class ErrorKind(StrEnum):
     FSTAB_FAILED = "fstab-failed"  # the disk refused; the file is as it was
     LAB_MISSING = "lab-missing"  # user-mode-linux or a server tool is not installed
     LAB_FAILED = "lab-failed"
+    LAB_STOPPED = "lab-stopped"  # the guest ended or stopped answering
     LINK_INVALID = "link-invalid"  # a link profile that does not parse
     UNAVAILABLE = "unavailable"  # cannot be done here
 

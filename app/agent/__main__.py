@@ -17,10 +17,11 @@ def main() -> int:
     os.dup2(2, 1)
     from app.agent.server import AgentServer
     from app.agent.services import Services
+    from app.agent.transport import PipeTransport
 
     services = Services()
     try:
-        AgentServer(sys.stdin.buffer, out, services.handlers()).serve()
+        AgentServer(PipeTransport(sys.stdin.buffer, out), services.handlers()).serve()
     finally:
         services.close()
     return 0

@@ -1,7 +1,7 @@
 """The other side of the protocol: a thread that writes requests, and one that reads and completes futures.
 
-The same for every agent. Nobody who sends a request waits until it is written: the lab's line takes seconds
-for a long one.
+The same for every agent, over any transport. Nobody who sends a request waits until it is written: the lab's
+line takes seconds for a long one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -21,6 +21,8 @@ from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from app.agent.transport import Transport
 
 log = logging.getLogger("agent")
 
@@ -107,34 +109,16 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-class Writer(Protocol):
-    """Where a client writes its lines; a binary file is one."""
-
-    def write(self, data: memoryview, /) -> int | None:
-        """Write the beginning of some data; return how many bytes that was."""
-        ...
-
-    def flush(self) -> object:
-        """Send what was held back."""
-        ...
-
-    def close(self) -> object:
-        """End the connection."""
-        ...
-
-
 class AgentClient:
     """A connection to an agent.
 
     Args:
-        reader: lines from the agent.
-        writer: lines to it.
+        transport: carries lines to the agent and from it.
         on_close: runs once when the agent's output ends, on the reader thread.
     """
 
-    def __init__(self, reader: BinaryIO, writer: Writer, *, on_close: Callable[[], None] = _nothing) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, transport: Transport, *, on_close: Callable[[], None] = _nothing) -> None:
+        self._transport = transport
         self._on_close = on_close
         self._ids = itertools.count(1)
         self._calls: dict[int, Call] = {}
@@ -163,7 +147,7 @@ class AgentClient:
                 self._calls[call.id] = call
                 self._lines.put(line)
         if closed:
-            call.fail(_gone())
+            call.fail(self._end_reason())
         return call
 
     def close(self) -> None:
@@ -173,10 +157,7 @@ class AgentClient:
         """
         self._lines.put(None)
         self._sender.join(_LAST_WORDS_S)
-        try:
-            self._writer.close()
-        except OSError:
-            log.debug("the agent was gone before it was told")
+        self._transport.close()
         self._end()
 
     def join(self, timeout: float) -> bool:
@@ -191,10 +172,7 @@ class AgentClient:
     def _write(self) -> None:
         try:
             while line := self._lines.get():
-                view = memoryview(line)
-                while view:
-                    view = view[self._writer.write(view) or 0 :]
-                self._writer.flush()
+                self._transport.write(line)
         except (OSError, ValueError):
             log.debug("the agent's input broke off")
         finally:
@@ -202,7 +180,7 @@ class AgentClient:
 
     def _read(self) -> None:
         try:
-            while line := self._reader.readline():
+            while line := self._transport.readline():
                 self._take(line)
         except (OSError, ValueError):
             log.debug("the agent's output broke off")
@@ -250,7 +228,10 @@ class AgentClient:
             calls, self._calls = list(self._calls.values()), {}
         self._lines.put(None)
         for call in calls:
-            call.fail(_gone())
+            call.fail(self._end_reason())
+
+    def _end_reason(self) -> AppError:
+        return self._transport.failure or _gone()
 
 
 def _gone() -> AppError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from app.agent.client import AgentClient, Call
 from app.agent.protocol import VERBS, Empty
 from app.agent.server import Context
+from app.agent.transport import PipeTransport
 from app.errors import AppError, ErrorKind, internal_error
 from app.process import kill_group, start, wait
 from app.tasks import CancelToken, run_in_thread
@@ -35,7 +36,7 @@ class LocalAgent:
         self._child = start([sys.executable, "-P", "-m", "app.agent"])
         # The pipe is unbuffered, and a raw stream would read lines byte by byte.
         self._out = io.BufferedReader(cast("io.RawIOBase", self._child.stdout))
-        self.client = AgentClient(self._out, cast("BinaryIO", self._child.stdin))
+        self.client = AgentClient(PipeTransport(self._out, cast("BinaryIO", self._child.stdin)))
 
     def close(self) -> None:
         """End it: close its input, let it clean up, kill what is left."""

@@ -205,6 +205,12 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bytes: int = 0
 
 
+class EchoArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.echo``: a text that comes back as the answer, to try the line to the guest."""
+
+    text: str
+
+
 class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``lab.helper``: a verb of the guest's helper as it is, where root is nobody's."""
 
@@ -254,6 +260,7 @@ VERBS: dict[str, Verb] = {
     "lab.link": Verb(LinkArgs, LinkFacts),
     "lab.fault": Verb(FaultArgs, Empty),
     "lab.ping": Verb(Empty, LinkFacts),  # the link with its round trip as measured now
+    "lab.echo": Verb(EchoArgs, EchoArgs),
     "lab.helper": Verb(HelperArgs, dict[str, Any]),
     "lab.power-off": Verb(Empty, Empty),
 }

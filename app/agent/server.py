@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +25,8 @@ from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from app.agent.transport import Transport
 
     #: A handler takes the verb's arguments and a Context, and returns the verb's result.
     Handler = Callable[[Any, "Context"], Any]
@@ -55,9 +57,8 @@ class AgentServer:
     ``cancel`` is answered at once and never waits for the request that it ends.
     """
 
-    def __init__(self, reader: BinaryIO, writer: BinaryIO, handlers: Mapping[str, Handler]) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, transport: Transport, handlers: Mapping[str, Handler]) -> None:
+        self._transport = transport
         self._handlers = dict(handlers)
         self._write_lock = threading.Lock()
         self._running_lock = threading.Lock()
@@ -66,10 +67,10 @@ class AgentServer:
     def serve(self) -> None:
         """Answer requests until the input ends; then cancel what still runs and return."""
         try:
-            while line := self._reader.readline(MAX_LINE + 1):
+            while line := self._transport.readline(MAX_LINE + 1):
                 if len(line) > MAX_LINE:
                     self._fail(_id_of_beginning(line), _too_long())
-                    while not line.endswith(b"\n") and (line := self._reader.readline(MAX_LINE)):
+                    while not line.endswith(b"\n") and (line := self._transport.readline(MAX_LINE)):
                         pass
                 elif line.strip():
                     self._accept(line)
@@ -160,10 +161,7 @@ class AgentServer:
         line = msgspec.json.encode(answer) + b"\n"
         try:
             with self._write_lock:
-                view = memoryview(line)
-                while view:  # a raw stream may take only a part
-                    view = view[self._writer.write(view) or 0 :]
-                self._writer.flush()
+                self._transport.write(line)
         except (OSError, ValueError):
             # The other side is gone; the reading side notices the same and ends.
             log.debug("an answer had no reader")

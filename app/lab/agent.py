@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import Empty, FaultArgs, HelperArgs, LinkArgs
+from app.agent.protocol import EchoArgs, Empty, FaultArgs, HelperArgs, LinkArgs
 from app.agent.server import AgentServer
 from app.agent.services import LabInfo, Services
 from app.lab import network
 from app.lab.faults import apply_fault
-from app.lab.line import READY, SerialLine
 from app.lab.links import Link, parse_link
+from app.lab.serial_line import READY
 from app.lab.server import SHARE
 from app.privileged import HelperClient
 
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
     from advisor.facts import LinkFacts
     from app.agent.server import Context, Handler
     from app.lab.hosts import ServerHost
+    from app.lab.serial_line import SerialLine
+
+#: How long the last answer may take to arrive before the guest is powered off.
+_LAST_ANSWER_S = 5.0
 
 
 class LabAgent:
@@ -40,9 +43,7 @@ class LabAgent:
     def serve(self, line: SerialLine) -> None:
         """Say that the guest is ready, answer, and return when it is over."""
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="agent: %(message)s")
-        reader = os.fdopen(line.fd, "rb", closefd=False)
-        writer = os.fdopen(line.fd, "wb", buffering=0, closefd=False)
-        server = AgentServer(reader, writer, self._handlers())
+        server = AgentServer(line, self._handlers())
 
         def answer() -> None:
             try:
@@ -51,13 +52,13 @@ class LabAgent:
                 self._over.set()
 
         threading.Thread(target=answer, name="agent-server", daemon=True).start()
-        line.say(READY)
+        line.write_boot_report(READY)
         self._over.wait()
         server.cancel_all()
         self._services.close()
         if self._last is not None:
             self._last.join()  # it has the answer still to write
-        line.drain()
+        line.drain(_LAST_ANSWER_S)
 
     def _current_facts(self) -> LinkFacts:
         return self._link.facts()
@@ -68,6 +69,7 @@ class LabAgent:
             "lab.link": self._set_link,
             "lab.fault": self._set_fault,
             "lab.ping": self._ping,
+            "lab.echo": self._echo,
             "lab.helper": self._ask_helper,
             "lab.power-off": self._power_off,
         }
@@ -91,6 +93,9 @@ class LabAgent:
         few = f"{len(times)} TCP connections are too few for it"
         sources = facts.sources | {"rtt_s": f"{measured}, median", "rtt_p95_s": few}
         return replace(facts, rtt_s=times[len(times) // 2], sources=sources)
+
+    def _echo(self, args: EchoArgs, _context: Context) -> EchoArgs:
+        return args
 
     def _ask_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
         helper = HelperClient(args.role)

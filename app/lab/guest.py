@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import select
 import signal
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, Self, cast
 
 from app.agent.client import AgentClient
 from app.errors import AppError, ErrorKind
 from app.lab import xstate
-from app.lab.line import GREETING, READY
-from app.lab.pacing import PacedWriter
+from app.lab.guest_monitor import GuestMonitor, GuestState
+from app.lab.guest_report import console_text
+from app.lab.serial_line import READY, SerialLine
 from app.lab.server_programs import find_server_program
 from app.process import kill_group, start, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from subprocess import Popen  # noqa: TID251 - for annotations
     from types import TracebackType
 
@@ -47,8 +47,9 @@ _PACKAGES = {
 }
 _UML_MODULES = Path("/usr/lib/uml/modules")
 _TAIL_BYTES = 8000
-_POWER_OFF_S = 15.0
-_TERMINATE_S = 10.0
+#: A guest that does not power itself off in this time is ended from outside.
+_POWER_OFF_S = 3.0
+_TERMINATE_S = 2.0
 
 
 class Guest:
@@ -60,12 +61,20 @@ class Guest:
         pid: of the supervisor, the only child of this process.
     """
 
-    def __init__(self, child: Popen[bytes], log: BinaryIO, client: AgentClient, hello: HelloResult) -> None:
+    def __init__(
+        self,
+        child: Popen[bytes],
+        log: BinaryIO,
+        monitor: GuestMonitor,
+        client: AgentClient,
+        hello: HelloResult,
+    ) -> None:
         self.client = client
         self.hello = hello
         self.pid = child.pid
         self._child = child
         self._log = log
+        self._monitor = monitor
         self._closing = threading.Lock()
         self._closed = False
 
@@ -87,23 +96,25 @@ class Guest:
         """
         check_installed()
         log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - nameless: nothing to leave behind
-        child: Popen[bytes] | None = None
-        client: AgentClient | None = None
         with contextlib.ExitStack() as undo:
             undo.callback(log.close)
             child = start(
                 [sys.executable, "-P", "-m", "app.lab.supervisor", link.name, memory], stderr=log.fileno()
             )
             undo.callback(_end, child)
+            monitor = GuestMonitor(child.pid, link.name, log)
+            line = SerialLine.open_host_end(_take_over(child.stdout), _take_over(child.stdin), monitor)
+            undo.callback(line.close)
             try:
-                _wait_ready(child, time.monotonic() + timeout_s, token)
-                client = AgentClient(_buffered(child), PacedWriter(cast("BinaryIO", child.stdin)))
+                _wait_ready(line, time.monotonic() + timeout_s, token)
+                client = AgentClient(line)
                 undo.callback(client.close)
                 hello = client.submit("hello").result(timeout_s)
             except (AppError, TimeoutError, OSError) as error:
                 raise _boot_failed(error, log) from error
             undo.pop_all()
-        return cls(child, log, client, hello)
+        monitor.start()
+        return cls(child, log, monitor, client, hello)
 
     @property
     def share(self) -> str:
@@ -113,18 +124,40 @@ class Guest:
     @property
     def log(self) -> str:
         """The end of what the guest's kernel and init printed."""
-        return _tail(self._log) if not self._closed else ""
+        return console_text(self._log, _TAIL_BYTES) if not self._closed else ""
+
+    @property
+    def state(self) -> GuestState:
+        """Whether it answers, is slow, or is dead."""
+        return self._monitor.state
+
+    def listen(self, listener: Callable[[GuestState], None]) -> None:
+        """Call this with each new state, on another thread; at once if the state is not ANSWERING."""
+        self._monitor.listen(listener)
+
+    def write_report(self, reason: str) -> Path:
+        """Write what a bug report needs about the guest to a file and return its path.
+
+        Raises:
+            AppError: if the file cannot be written.
+        """
+        return self._monitor.write_report(reason)
 
     def close(self) -> None:
-        """Power the guest off and wait until nothing of it is left. Later calls do nothing."""
+        """Power the guest off and wait until nothing of it is left. Later calls do nothing.
+
+        All of it is memory, so one that does not answer is killed, and nothing is lost.
+        """
         with self._closing:
             if self._closed:
                 return
-            with contextlib.suppress(AppError, TimeoutError):
-                self.client.submit("lab.power-off").result(_POWER_OFF_S)
-                wait(self._child, _POWER_OFF_S)
-            self.client.close()
+            self._monitor.stop()
+            if self.state is not GuestState.DEAD:
+                with contextlib.suppress(AppError, TimeoutError):
+                    self.client.submit("lab.power-off").result(_POWER_OFF_S)
+                    wait(self._child, _POWER_OFF_S)
             _end(self._child)
+            self.client.close()
             self.client.join(1)
             self._closed = True
             self._log.close()
@@ -172,22 +205,18 @@ def _install_hint(missing: list[str]) -> str:
     return " ".join(hints)
 
 
-def _wait_ready(child: Popen[bytes], deadline: float, token: CancelToken | None) -> None:
-    """Read the guest's first line, byte by byte: what follows is the agent client's."""
-    line = bytearray()
-    out = cast("BinaryIO", child.stdout)
-    while not line.endswith(b"\n"):
+def _wait_ready(line: SerialLine, deadline: float, token: CancelToken | None) -> None:
+    while True:
         if token is not None:
             token.check()
         if time.monotonic() > deadline:
             raise AppError(ErrorKind.LAB_FAILED, "The lab's guest did not start in time.")
-        if not select.select([out], [], [], 0.1)[0]:
-            continue
-        byte = os.read(out.fileno(), 1)
-        if not byte:
-            raise AppError(ErrorKind.LAB_FAILED, "The lab's guest ended while it started.")
-        line += byte
-    words = line.decode(errors="replace").strip().removeprefix(GREETING)
+        with contextlib.suppress(TimeoutError):
+            report = line.readline(timeout_s=0.1)
+            break
+    if not report:
+        raise AppError(ErrorKind.LAB_FAILED, "The lab's guest ended while it started.")
+    words = report.decode(errors="replace").strip()
     if words != READY:
         raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest could not start: {words}")
 
@@ -200,18 +229,15 @@ def _boot_failed(error: Exception, log: BinaryIO) -> AppError:
         ErrorKind.LAB_FAILED,
         message,
         hint="The details have what it printed. The lab needs ptrace and about 1 GB of memory in /dev/shm.",
-        detail=_tail(log),
+        detail=console_text(log, _TAIL_BYTES),
     )
 
 
-def _tail(log: BinaryIO) -> str:
-    size = os.fstat(log.fileno()).st_size
-    data = os.pread(log.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))
-    return data.decode(errors="replace").replace("\r\n", "\n")
-
-
-def _buffered(child: Popen[bytes]) -> BinaryIO:
-    return io.BufferedReader(cast("io.FileIO", child.stdout))
+def _take_over(stream: IO[bytes] | None) -> int:
+    """Return a descriptor of our own for a child's pipe, which is closed."""
+    assert stream is not None  # noqa: S101 - the child was started with pipes
+    with stream:
+        return os.dup(stream.fileno())
 
 
 def _end(child: Popen[bytes]) -> None:
@@ -221,7 +247,3 @@ def _end(child: Popen[bytes]) -> None:
         if wait(child, _TERMINATE_S) is None:
             kill_group(child)
             wait(child, 1)
-    for stream in (child.stdin, child.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()

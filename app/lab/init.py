@@ -17,9 +17,9 @@ from typing import NoReturn
 
 from app.lab import network, server, syscalls
 from app.lab.hosts import ServerHost
-from app.lab.line import SerialLine
 from app.lab.links import Link, parse_link
 from app.lab.programs import run_program
+from app.lab.serial_line import SerialLine
 from app.process import SYSTEM_PATH
 
 #: Where Debian's user-mode-linux keeps its modules; modprobe wants them under lib/modules.
@@ -35,26 +35,25 @@ _ETC = {
     "nfsmount.conf": "",
 }
 _ETC_FOLDERS = ("exports.d", "nfs.conf.d", "nfsmount.conf.d")
+#: How long the report of a failure may take to arrive.
+_LAST_REPORT_S = 10.0
 
 
 def main() -> NoReturn:
     """Boot, serve, power off. The one argument is the link."""
     os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")  # noqa: S108 - of the guest
     os.environ.pop("PYTHONPATH", None)  # it was for this process alone
-    line: SerialLine | None = None
     try:
-        line = SerialLine.open()
         link = parse_link(sys.argv[1])
         host, own_delay_s = _boot(link)
         agent = os.fork()
         if agent == 0:
-            _agent(line, host, link, own_delay_s)
+            _agent(host, link, own_delay_s)
         _reap_until(agent)
     except BaseException as error:  # noqa: BLE001 - PID 1 must not end, whatever it was
         traceback.print_exc()
         sys.stderr.flush()
-        if line is not None:
-            line.say(f"failed: {error}")
+        _report_failure(error)
     finally:
         # Nothing is synchronised or unmounted: all is memory, and a dead server would never let it end.
         syscalls.power_off()
@@ -114,17 +113,28 @@ def _configuration() -> None:
         syscalls.mount("tmpfs", str(path), "tmpfs", data="mode=755,size=1m")
 
 
-def _agent(line: SerialLine, host: ServerHost, link: Link, own_delay_s: float) -> NoReturn:
+def _agent(host: ServerHost, link: Link, own_delay_s: float) -> NoReturn:
+    # Opened in this process: a fork has none of the threads of its parent.
+    line: SerialLine | None = None
     try:
         from app.lab.agent import LabAgent
 
+        line = SerialLine.open_guest_end()
         LabAgent(host, link, own_delay_s).serve(line)
     except BaseException as error:  # noqa: BLE001 - told on the line, then the guest ends
         traceback.print_exc()
-        line.say(f"failed: {error}")
+        _report_failure(error, line)
     finally:
         sys.stderr.flush()
         os._exit(0)
+
+
+def _report_failure(error: BaseException, line: SerialLine | None = None) -> None:
+    """Tell the other end of the line why there is no agent, as far as the line still works."""
+    with contextlib.suppress(OSError):
+        line = line or SerialLine.open_guest_end()
+        line.write_boot_report(str(error) or type(error).__name__)
+        line.drain(_LAST_REPORT_S)
 
 
 def _reap_until(agent: int) -> None:

@@ -89,7 +89,7 @@ def _command(folder: Path, launcher: Path, memory: str) -> list[str]:
         # Should this process be killed, too, the guest does not stay.
         setpriv, "--pdeathsig", "TERM", linux,
         f"mem={memory}", "rootfstype=hostfs", "root=/dev/root", "ro", f"init={launcher}",
-        f"uml_dir={folder}", "umid=guest", "quiet",
+        f"uml_dir={folder}", "umid=guest",
         "con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1",
     ]  # fmt: skip
 

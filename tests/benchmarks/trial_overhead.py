@@ -29,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,8 +43,8 @@ from app.bench.experiment.trial import Surroundings, run_trial
 from app.bench.private_mount import PrivateMount
 from app.bench.session import BenchSession
 from app.lab import init, supervisor, syscalls, xstate
-from app.lab.line import SerialLine
 from app.lab.links import parse_link
+from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
 from app.process import SYSTEM_PATH
 from app.tasks import CancelToken
@@ -92,7 +93,7 @@ def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
 def inside(name: str, count: int, size: int) -> None:
     """Be the init of a guest: measure, tell, power off."""
     os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")
-    line = SerialLine.open()
+    fd = open_terminal()
     link = parse_link(name)
     init._boot(link)
     session = BenchSession()
@@ -105,8 +106,8 @@ def inside(name: str, count: int, size: int) -> None:
     session.close()
     data = json.dumps(found).encode() + b"\n"
     while data:
-        data = data[os.write(line.fd, data) :]
-    line.drain()
+        data = data[os.write(fd, data) :]
+    termios.tcdrain(fd)
     syscalls.power_off()
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import termios
 import time
 import traceback
 from pathlib import Path
@@ -19,8 +20,8 @@ from private_mounts import carry_out
 
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
-from app.lab.line import SerialLine
 from app.lab.links import parse_link
+from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
 from app.mounts.persist import Persistence
 from app.mounts.table import read_table
@@ -243,15 +244,15 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")
-    line = SerialLine.open()
+    fd = open_terminal()
     try:
         answer = work(json.loads(Path(sys.argv[1]).read_text()))
     except BaseException:  # noqa: BLE001 - told on the line; PID 1 must power off
         answer = {"failed": traceback.format_exc()}
     data = json.dumps(answer).encode() + b"\n"
     while data:
-        data = data[os.write(line.fd, data) :]
-    line.drain()
+        data = data[os.write(fd, data) :]
+    termios.tcdrain(fd)
     syscalls.power_off()
 
 

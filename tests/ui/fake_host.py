@@ -13,6 +13,7 @@ from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
+from app.agent.transport import PipeTransport
 from app.bench.plan import plan_test
 from app.bench.result import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
 from app.discovery.model import (
@@ -134,15 +135,16 @@ class FakeHost(FakeExperiments):
         self.lab = bool(key)
         to_agent, from_window = os.pipe()
         to_window, from_agent = os.pipe()
-        server = AgentServer(os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb", 0), self.handlers())
-        client = AgentClient(os.fdopen(to_window, "rb"), os.fdopen(from_window, "wb", 0))
+        requests, answers = os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb", 0)
+        server = AgentServer(PipeTransport(requests, answers), self.handlers())
+        client = AgentClient(PipeTransport(os.fdopen(to_window, "rb"), os.fdopen(from_window, "wb", 0)))
 
         def serve() -> None:
             server.serve()
             with self._changed:
                 self._changed.notify_all()
-            server._reader.close()
-            server._writer.close()
+            requests.close()
+            answers.close()
 
         thread = threading.Thread(target=serve, name="fake-agent", daemon=True)
         thread.start()
@@ -152,7 +154,7 @@ class FakeHost(FakeExperiments):
             client.close()
             thread.join(5)
             client.join(5)
-            client._reader.close()
+            client._transport._reader.close()
 
         return OpenHost(client, close)
 

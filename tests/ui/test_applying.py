@@ -220,7 +220,7 @@ def test_the_agent_goes_while_the_question_is_asked(driver: Driver) -> None:
     shown(driver, KeepDialog)
     host = driver.window.session._host
     assert host is not None
-    host.client._writer.close()
+    host.client._transport.close()
     driver.wait(lambda: driver.sees("starting-retry"))
     gone(driver, KeepDialog)
     gone(driver, ApplyDialog)

@@ -83,7 +83,7 @@ def test_an_agent_that_dies_is_told(driver: Driver) -> None:
     driver.open()
     host = driver.window.session._host
     assert host is not None
-    host.client._writer.close()  # type: ignore[attr-defined]
+    host.client._transport.close()  # type: ignore[attr-defined]
     driver.wait(lambda: driver.message() != "")
     assert driver.sees("starting-retry")
     driver.click("starting-retry")

@@ -46,7 +46,7 @@ def lose(driver: Driver) -> None:
     """The agent goes."""
     host = driver.window.session._host
     assert host is not None
-    host.client._writer.close()  # type: ignore[attr-defined]
+    host.client._transport.close()  # type: ignore[attr-defined]
     driver.wait(lambda: driver.sees("starting-retry"))
 
 

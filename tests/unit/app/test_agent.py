@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 import pytest
@@ -26,6 +26,7 @@ from app.agent.protocol import (
     to_body,
 )
 from app.agent.server import AgentServer, Context
+from app.agent.transport import PipeTransport
 from app.errors import AppError, ErrorKind
 from app.mounts.model import MountTable
 from app.stats.model import StatsSample, WatchArgs
@@ -94,7 +95,7 @@ class Wire:
         server_in, server_out = os.fdopen(request_read, "rb"), os.fdopen(answer_write, "wb", buffering=0)
 
         def serve() -> None:
-            AgentServer(server_in, server_out, HANDLERS).serve()
+            AgentServer(PipeTransport(server_in, server_out), HANDLERS).serve()
             server_in.close()
             server_out.close()
 
@@ -126,7 +127,7 @@ def wire() -> Iterator[Wire]:
 @pytest.fixture
 def client() -> Iterator[AgentClient]:
     opened = Wire()
-    connected = AgentClient(opened.answers, opened.requests)
+    connected = AgentClient(PipeTransport(opened.answers, opened.requests))
     yield connected
     connected.close()
     assert connected.join(10)
@@ -312,7 +313,7 @@ def test_noise_on_the_line_is_passed_over() -> None:
     sink_read, sink_write = os.pipe()
     closed = threading.Event()
     reader = os.fdopen(read, "rb")
-    client = AgentClient(reader, os.fdopen(sink_write, "wb", buffering=0), on_close=closed.set)
+    client = AgentClient(PipeTransport(reader, os.fdopen(sink_write, "wb", buffering=0)), on_close=closed.set)
     call = client.submit("hello")
     ok = msgspec.json.encode(HELLO)
     os.write(write, b"[   0.1] kernel says\n\n" + b'{"id":99,"ok":{}}\n' + b'{"id":1,"ok":' + ok + b"}\n")
@@ -334,7 +335,7 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
     reader, sink = os.fdopen(read, "rb"), os.fdopen(sink_read, "rb")
-    client = AgentClient(reader, os.fdopen(sink_write, "wb", buffering=0))
+    client = AgentClient(PipeTransport(reader, os.fdopen(sink_write, "wb", buffering=0)))
     watched = client.submit("stats.watch", WatchArgs(mount_point="/m"), lambda _event: None)
     if event.startswith(b"["):  # not even a line of the protocol: it is passed over
         os.write(write, event + b"\n" + b'{"id":1,"event":{}}\n')
@@ -379,7 +380,7 @@ class SlowLine:
 def test_a_request_is_not_waited_for_while_it_is_written() -> None:
     read, write = os.pipe()
     reader, line = os.fdopen(read, "rb"), SlowLine()
-    client = AgentClient(reader, line)
+    client = AgentClient(PipeTransport(reader, cast("BinaryIO", line)))
     call = client.submit("mounts.mount", MountArgs(share="nas:/x", mount_point="/m", options="x" * 100_000))
     call.cancel()
     last = client.submit("hello")
@@ -403,7 +404,7 @@ def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
     reader = os.fdopen(read, "rb")
-    client = AgentClient(reader, os.fdopen(sink_write, "wb", buffering=0))
+    client = AgentClient(PipeTransport(reader, os.fdopen(sink_write, "wb", buffering=0)))
     stuck = client.submit("mounts.mount", MountArgs(share="nas:/x", mount_point="/m", options="x" * 10**6))
     client.close()
     with pytest.raises(AppError, match="agent ended"):
@@ -422,7 +423,7 @@ def test_a_name_that_is_not_utf8_fails_its_request_alone(client: AgentClient) ->
 
 def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentClient) -> None:
     watched = client.submit("stats.watch", WatchArgs(mount_point="/m"))
-    client._writer.close()
+    client._transport.close()
     for dead in (client.submit("hello"), watched):
         with pytest.raises(AppError, match="agent ended"):
             dead.result(10)

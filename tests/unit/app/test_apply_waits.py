@@ -12,6 +12,7 @@ from mount_world import CLASSES, POINT, SHARE, World, ask
 from app.agent.client import AgentClient, Call
 from app.agent.protocol import Empty
 from app.agent.server import AgentServer, Context
+from app.agent.transport import PipeTransport
 from app.errors import AppError, ErrorKind
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs
@@ -110,10 +111,11 @@ class Served:
         request, self._to_agent = os.pipe()
         self._from_agent, answer = os.pipe()
         reader, writer = os.fdopen(request, "rb"), os.fdopen(answer, "wb", buffering=0)
-        self.server = AgentServer(reader, writer, {"mounts.apply": self._apply, "mounts.keep": self._keep})
+        handlers = {"mounts.apply": self._apply, "mounts.keep": self._keep}
+        self.server = AgentServer(PipeTransport(reader, writer), handlers)
         self.over = run_in_thread("served", lambda: self._serve(reader, writer))
         self._answers = os.fdopen(self._from_agent, "rb")
-        self.client = AgentClient(self._answers, os.fdopen(self._to_agent, "wb"))
+        self.client = AgentClient(PipeTransport(self._answers, os.fdopen(self._to_agent, "wb")))
         self.done = threading.Event()
         self._changes: dict[int, Apply] = {}
 

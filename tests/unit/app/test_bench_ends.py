@@ -15,6 +15,7 @@ import pytest
 from app import process
 from app.agent.client import AgentClient
 from app.agent.server import AgentServer, Context
+from app.agent.transport import PipeTransport
 from app.bench import cleanup, programs, run
 from app.bench.files import MARKER, PREFIX
 from app.bench.result import TestEvent, TestResult, TestSpec
@@ -168,9 +169,11 @@ def client() -> Iterator[AgentClient]:
         return run_test(args, context.token, context.emit)
 
     agent_in, agent_out = os.fdopen(to_agent, "rb"), os.fdopen(from_agent, "wb")
-    served = run_in_thread("served", AgentServer(agent_in, agent_out, {"test.run": handler}).serve)
+    served = run_in_thread(
+        "served", AgentServer(PipeTransport(agent_in, agent_out), {"test.run": handler}).serve
+    )
     reader, writer = os.fdopen(to_client, "rb"), os.fdopen(from_client, "wb")
-    connected = AgentClient(reader, writer)
+    connected = AgentClient(PipeTransport(reader, writer))
     yield connected
     connected.close()
     served.result(30)

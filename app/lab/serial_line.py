@@ -1,0 +1,241 @@
+"""The lab's serial line as a transport: a thread moves bytes by the rules of app.lab.serial_protocol.
+
+The same class serves both ends: the guest's terminal, and the pipes of its supervisor on this computer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import termios
+import threading
+import time
+import tty
+import zlib
+from typing import Literal, Protocol
+
+from app.errors import AppError
+from app.lab.serial_protocol import Endpoint
+
+#: What the guest's first line says if there is an agent; otherwise it says why there is none.
+READY = "ready"
+_DEVICE = "/dev/ttyS0"
+#: Beside its data the guest's terminal, which holds 4,096 bytes, takes a status of 17 bytes for each of the
+#: 34 frames that the host may be sent, and some probes. The host's end is a pipe, which holds 64 KiB.
+_GUEST_GRANT_BYTES, _HOST_GRANT_BYTES = 3072, 16384
+_READ_BYTES = 65536
+_COMPRESSION_LEVEL = 1
+#: The guest sends a status at least this often.
+HEARTBEAT_S = 1.0
+#: The thread looks at least this often whether the other end is silent. A longer wait counts as this much, so
+#: that a computer that slept, or a program that was stopped, takes no other end for silent.
+_LOOK_S = 1.0
+
+
+def open_terminal() -> int:
+    """Open the guest's terminal in raw mode. What it echoed before is noise that the protocol drops."""
+    fd = os.open(_DEVICE, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(fd)
+    return fd
+
+
+class LineWatch(Protocol):
+    """Is told on the line's thread how the other end behaves."""
+
+    def hear_silence(self, silent_s: float) -> AppError | None:
+        """Take note of a silence.
+
+        Args:
+            silent_s: for how long the other end was listened to in vain; told about once a second, and 0 when
+                it is heard again.
+
+        Returns:
+            Why the line is to end now, None to go on.
+        """
+        ...
+
+    def explain_end(self) -> AppError | None:
+        """Return why the other end has ended, None if that was expected."""
+        ...
+
+
+class SerialLine:
+    """One end of the line; see :class:`app.agent.transport.Transport`.
+
+    Args:
+        reading: descriptor to read from; the line owns it.
+        writing: descriptor to write to; the line owns it. May be the same.
+        endpoint: the rules, with this end's credit and heartbeat.
+        watch: told of silence and of the end.
+
+    Attributes:
+        failure: why the line ended, where the watch knows it.
+    """
+
+    def __init__(
+        self,
+        reading: int,
+        writing: int,
+        endpoint: Endpoint,
+        watch: LineWatch | None = None,
+    ) -> None:
+        self.failure: AppError | None = None
+        self._reading = reading
+        self._writing = writing
+        self._endpoint = endpoint
+        self._watch = watch
+        self._silent_s = 0.0
+        #: Guards the endpoint and what follows; told when anything of it changed.
+        self._changed = threading.Condition()
+        #: The streams are compressed: JSON takes a fifth of its bytes, and the line is slow.
+        self._compressor = zlib.compressobj(_COMPRESSION_LEVEL)
+        self._decompressor = zlib.decompressobj()
+        self._received = bytearray()
+        self._searched = 0
+        self._ended = False
+        self._closing = False
+        self._wake_reading, self._wake_writing = os.pipe()
+        os.set_blocking(self._wake_writing, False)
+        self._thread = threading.Thread(target=self._run, name="serial-line", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def open_guest_end(cls) -> SerialLine:
+        """Return the end inside the guest."""
+        fd = open_terminal()
+        return cls(fd, os.dup(fd), Endpoint(_GUEST_GRANT_BYTES, HEARTBEAT_S))
+
+    @classmethod
+    def open_host_end(cls, reading: int, writing: int, watch: LineWatch | None = None) -> SerialLine:
+        """Return the end on this computer of these pipes, which the line owns from now on."""
+        return cls(reading, writing, Endpoint(_HOST_GRANT_BYTES), watch)
+
+    def write_boot_report(self, text: str) -> None:
+        """Write the guest's first line: READY, or why there is no agent.
+
+        Raises:
+            BrokenPipeError: if the line has ended.
+        """
+        self.write(text.replace("\n", " ").encode(errors="replace") + b"\n")
+
+    def readline(self, limit: int = -1, /, timeout_s: float | None = None) -> bytes:
+        """Return the next line, its first ``limit`` bytes if it is longer, or b"" at the end.
+
+        Raises:
+            TimeoutError: if there is none after these seconds.
+        """
+        with self._changed:
+            while not (size := self._line_size(limit)) and not self._ended:
+                if not self._changed.wait(timeout_s):
+                    raise TimeoutError
+            size = size or len(self._received)
+            line = bytes(self._received[:size])
+            del self._received[:size]
+            self._searched = 0
+        return line
+
+    def write(self, data: bytes, /) -> None:
+        """Send all of it; wait until its last byte is on the line.
+
+        Raises:
+            BrokenPipeError: if the line has ended.
+        """
+        with self._changed:
+            self._endpoint.write(self._compressor.compress(data) + self._compressor.flush(zlib.Z_SYNC_FLUSH))
+            self._wake()
+            while self._endpoint.pending_bytes and not self._ended:
+                self._changed.wait()
+            if self._ended:
+                raise BrokenPipeError
+
+    def drain(self, timeout_s: float) -> bool:
+        """Wait until the other end has everything; return whether it does after these seconds."""
+        with self._changed:
+            done = self._changed.wait_for(lambda: self._endpoint.acknowledged or self._ended, timeout_s)
+            done = done and self._endpoint.acknowledged
+            if done and not self._ended and os.isatty(self._writing):
+                termios.tcdrain(self._writing)
+        return done
+
+    def close(self) -> None:
+        """End the line and close its descriptors; the other end sees the end of its input."""
+        with self._changed:
+            self._closing = True
+            self._wake()
+        self._thread.join()
+
+    def _line_size(self, limit: int) -> int:
+        """Return the length of the line that can be taken now, 0 for none. Held: ``_changed``."""
+        size = self._received.find(b"\n", self._searched) + 1
+        self._searched = len(self._received)
+        too_long = 0 <= limit < size if size else 0 <= limit <= len(self._received)
+        return limit if too_long else size
+
+    def _wake(self) -> None:
+        """Have the thread look again. Held: ``_changed``."""
+        if not self._ended:
+            with contextlib.suppress(BlockingIOError):  # it is awake
+                os.write(self._wake_writing, b".")
+
+    def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._reading, select.POLLIN)
+        poll.register(self._wake_reading, select.POLLIN)
+        failure = None
+        try:
+            while (failure := self._step(poll)) is None:
+                pass
+        finally:
+            with self._changed:
+                self.failure = failure if isinstance(failure, AppError) else None
+                self._ended = True
+                self._changed.notify_all()
+                for fd in (self._reading, self._writing, self._wake_reading, self._wake_writing):
+                    os.close(fd)
+
+    def _step(self, poll: select.poll) -> AppError | Literal["ended"] | None:
+        """Send what is due, wait for something and take it; return why the line ends, None if it does not."""
+        with self._changed:
+            if self._closing:
+                return "ended"
+            out = self._endpoint.output(time.monotonic())
+            if out and not self._endpoint.pending_bytes:
+                self._changed.notify_all()
+            next_s = self._endpoint.next_output_s()
+        began_s = time.monotonic()
+        wait_s = _LOOK_S if next_s is None else min(max(next_s - began_s, 0.0), _LOOK_S)
+        try:
+            _write_all(self._writing, out)
+            ready = {fd for fd, _events in poll.poll(wait_s * 1000 + 1)}
+            data = os.read(self._reading, _READ_BYTES) if self._reading in ready else None
+        except OSError:  # a terminal whose other end is gone says so with EIO, a pipe with EPIPE
+            data = b""
+        if data == b"":
+            return (self._watch and self._watch.explain_end()) or "ended"
+        if self._wake_reading in ready:
+            os.read(self._wake_reading, _READ_BYTES)
+        if data is not None and self._take(data):
+            return self._note_silence(0.0)
+        return self._note_silence(self._silent_s + min(time.monotonic() - began_s, _LOOK_S))
+
+    def _take(self, data: bytes) -> bool:
+        """Take what came; return whether there was a whole frame in it."""
+        with self._changed:
+            before = self._endpoint.frames_heard
+            stream = self._endpoint.receive(data, time.monotonic())
+            self._received += self._decompressor.decompress(stream)
+            self._changed.notify_all()
+            return self._endpoint.frames_heard > before
+
+    def _note_silence(self, silent_s: float) -> AppError | None:
+        if silent_s == self._silent_s == 0.0:
+            return None
+        self._silent_s = silent_s
+        return self._watch.hear_silence(silent_s) if self._watch is not None else None
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

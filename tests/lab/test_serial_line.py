@@ -1,0 +1,48 @@
+"""The serial line to a guest: long requests arrive whole, both ways at once, beside other load."""
+
+import queue
+import random
+import string
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.agent.protocol import EchoArgs
+from app.errors import AppError, ErrorKind
+from app.stats.model import SpeedsArgs, SpeedsSample
+
+if TYPE_CHECKING:
+    from app.lab.guest import Guest
+
+#: The old line stopped for good at the second of such requests (tests/benchmarks/lab_line.py).
+SIZES = (1_000, 400_000, 30_000, 150_000, 4_096, 400_000, 2_048, 90_000)
+#: Two of the longest requests at a time take a second or two; the machine may be busy with much else.
+ANSWER_S = 120
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Four processes that compute all the time."""
+    loops = [subprocess.Popen([sys.executable, "-ISc", "while True: pass"]) for _ in range(4)]
+    yield
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+
+
+def test_long_requests_and_answers_arrive_whole_beside_other_load(lab: "Guest", busy: None) -> None:
+    chance = random.Random(1)
+    samples: queue.Queue[SpeedsSample] = queue.Queue()
+    watching = lab.client.submit("stats.speeds", SpeedsArgs(), samples.put)
+    texts = ["".join(chance.choices(string.printable + "äöü€\0", k=size)) for size in SIZES]
+    calls = [lab.client.submit("lab.echo", EchoArgs(text=text)) for text in texts]
+    for text, call in zip(texts, calls, strict=True):
+        assert call.result(ANSWER_S).text == text
+    samples.get(timeout=ANSWER_S)
+    watching.cancel()
+    with pytest.raises(AppError) as ended:
+        watching.result(ANSWER_S)
+    assert ended.value.kind is ErrorKind.CANCELLED
