@@ -15,9 +15,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import shiboken6
-from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
-from app.errors import AppError, internal_error
+from app.errors import AppError, ErrorKind, internal_error
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     RunInThread = Callable[[str, Callable[[], Any]], "BridgeCall"]
 
 
+#: From a request's cancellation until it is called overdue, milliseconds.
+OVERDUE_MS = 5000
+
+
 class BridgeCall(QObject):
     """A request under way, seen from the window.
 
@@ -38,17 +42,23 @@ class BridgeCall(QObject):
         succeeded: the result.
         failed: the AppError.
         finished: exactly once, after one of the two above.
+        overdue: it was cancelled some seconds ago and has not ended; it may be abandoned.
     """
 
     progressed = Signal(object)
     succeeded = Signal(object)
     failed = Signal(object)
     finished = Signal()
+    overdue = Signal()
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._call: Call | None = None
         self._done = False
+        self._cancelled = False
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self.overdue)
 
     @property
     def id(self) -> int | None:
@@ -66,8 +76,16 @@ class BridgeCall(QObject):
 
     def cancel(self) -> None:
         """Ask the agent to end it; it then fails with the kind "cancelled". Does not wait."""
-        if self._call is not None and not self._done:
-            self._call.cancel()
+        if self._call is None or self._done:
+            return
+        self._call.cancel()
+        if not self._cancelled:
+            self._cancelled = True
+            self._patience.start(OVERDUE_MS)
+
+    def abandon(self) -> None:
+        """Wait for it no longer: it fails with the kind "cancelled" now, whatever the agent still does."""
+        self._fail(AppError(ErrorKind.CANCELLED, "Abandoned: it may still be ending in the background."))
 
     def deliver(self, event: Any) -> None:
         """Emit an event; for the bridge."""
@@ -76,14 +94,22 @@ class BridgeCall(QObject):
 
     def complete(self, future: Future[Any]) -> None:
         """Emit the end; for the bridge."""
-        if self._done:
-            return
-        self._done = True
         error = future.exception()
-        if error is None:
+        if error is not None:
+            self._fail(error if isinstance(error, AppError) else internal_error(error))
+        elif not self._done:
+            self._done = True
             self.succeeded.emit(future.result())
-        else:
-            self.failed.emit(error if isinstance(error, AppError) else internal_error(error))
+            self._finish()
+
+    def _fail(self, error: AppError) -> None:
+        if not self._done:
+            self._done = True
+            self.failed.emit(error)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._patience.stop()
         self.finished.emit()
         self.deleteLater()
 

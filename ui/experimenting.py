@@ -77,6 +77,8 @@ class Experimenting(QObject):
         self.progress: ExperimentEvent | None = None
         self.timeline = Timeline()
         self.stopping = False
+        #: It should have stopped by now, and may be abandoned.
+        self.overdue = False
         self._trial: tuple[str, int, str] | None = None
         self._seen: list[Struck] | None = None
         #: Seconds that the trials may take from their start on, None for no limit.
@@ -181,12 +183,16 @@ class Experimenting(QObject):
         self._open(number, partial(self._on_opened_to_resume, budget_s))
 
     def cancel(self) -> None:
-        """End what runs; what was measured is kept."""
-        if self.busy:
-            self.stopping = True
-            if self._call is not None:
-                self._call.cancel()
-            self.changed.emit()
+        """End what runs; what was measured is kept. What is overdue is abandoned."""
+        if not self.busy:
+            return
+        if self.overdue and self._call is not None:
+            self._call.abandon()
+            return
+        self.stopping = True
+        if self._call is not None:
+            self._call.cancel()
+        self.changed.emit()
 
     def forget(self) -> None:
         """Another host is shown now: what runs there ends with it."""
@@ -213,7 +219,7 @@ class Experimenting(QObject):
         self.plan = self.result = self.best = self.progress = None
         self.outcomes = {}
         self.timeline = Timeline()
-        self.stopping = False
+        self.stopping = self.overdue = False
 
     def _begin(self, state: State, verb: str, args: Any, done: Callable[[Any], None]) -> None:
         try:
@@ -229,10 +235,11 @@ class Experimenting(QObject):
         self._trial = None
         self.state = state
         self.progress = None
-        self.stopping = False
+        self.stopping = self.overdue = False
         call.progressed.connect(partial(self._on_event, call))
         call.succeeded.connect(partial(self._on_done, call, done))
         call.failed.connect(partial(self._on_ended, call))
+        call.overdue.connect(partial(self._on_overdue, call))
         self.changed.emit()
 
     def _run_trials(self) -> None:
@@ -247,6 +254,11 @@ class Experimenting(QObject):
                 self._begin("running", "experiment.run", args, self._on_result)
 
     # What happens
+
+    def _on_overdue(self, call: BridgeCall) -> None:
+        if call is self._call:
+            self.overdue = True
+            self.changed.emit()
 
     def _on_planned(self, plan: ExperimentPlan) -> None:
         self.plan = plan

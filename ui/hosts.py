@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ui.session import LOCAL, OpenHost
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.tasks import CancelToken
 
 
@@ -47,7 +49,12 @@ def open_host(key: str, token: CancelToken) -> OpenHost:
         agent = LocalAgent()
         return OpenHost(agent.client, agent.close)
     from app.lab.guest import Guest
+    from app.lab.guest_monitor import GuestState
     from app.lab.links import parse_link
 
     guest = Guest.boot(parse_link(key), token=token)
-    return OpenHost(guest.client, guest.close)
+
+    def watch(tell: Callable[[bool], None]) -> None:
+        guest.listen(lambda state: tell(state is GuestState.SLOW))
+
+    return OpenHost(guest.client, guest.close, watch)

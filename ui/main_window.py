@@ -86,6 +86,8 @@ class MainWindow(QMainWindow):
         self._empty = EmptyPanel(links)
         self._starting = StartingPanel()
         self._banner = Banner()
+        #: Number of the message that the host is slow.
+        self._slow_message = 0
         self._pages = QStackedWidget()
         for page in (self._starting, self._empty, self._detail):
             self._pages.addWidget(page)
@@ -123,6 +125,7 @@ class MainWindow(QMainWindow):
         session.speeds_lost.connect(self._mounts.model.forget_speeds)
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)
+        session.slow_changed.connect(self._on_slow)
         self._facts.known.connect(self._detail.quick_test.set_facts)
         self._facts.known.connect(self._detail.settings.set_facts)
         self._host_bar.host_chosen.connect(self._on_host_chosen)
@@ -161,7 +164,7 @@ class MainWindow(QMainWindow):
     def _on_host_chosen(self, key: str) -> None:
         if key == self.session.key and self.session.hello is not None:
             return
-        if self._detail.busy:
+        if self._detail.busy and not self.session.slow:
             self._host_bar.show_host(self.session.key, self.session.hello)
             self.show_error(
                 AppError(
@@ -205,6 +208,18 @@ class MainWindow(QMainWindow):
     def _on_trouble(self, error: AppError) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
         self.show_error(error)
+
+    def _on_slow(self, slow: bool) -> None:  # noqa: FBT001 - a slot
+        if slow:
+            self._banner.show_warning(
+                self.tr("The lab has not answered for 5 s."),
+                self.tr("This computer may be busy. Wait, restart the lab, or choose another host."),
+                action_text=self.tr("Restart &Lab"),
+                action=self.session.restart,
+            )
+            self._slow_message = self._banner.number
+        elif self._banner.number == self._slow_message:
+            self._banner.dismiss()
 
     def _on_link(self, link: LinkFacts) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)

@@ -41,10 +41,13 @@ class OpenHost:
     Attributes:
         client: answers the verbs.
         close: ends it; may take seconds, so it runs on a thread.
+        watch: has a function called, on another thread, with whether the host is slow to answer, each time
+            that changes; None for a host that is always near.
     """
 
     client: Host
     close: Callable[[], None]
+    watch: Callable[[Callable[[bool], None]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class HostSession(QObject):
         speeds_lost: how busy they are is not known for now.
         link_changed: the lab's link was switched (LinkFacts).
         trouble: something smaller failed (AppError); the host is still there.
+        slow_changed: whether the host has not answered for some seconds.
     """
 
     starting = Signal(str)
@@ -78,6 +82,7 @@ class HostSession(QObject):
     speeds_lost = Signal()
     link_changed = Signal(object)
     trouble = Signal(object)
+    slow_changed = Signal(bool)
 
     def __init__(self, bridge: Bridge, opener: Opener, parent: QObject) -> None:
         super().__init__(parent)
@@ -86,6 +91,7 @@ class HostSession(QObject):
         self._key = LOCAL
         self._host: OpenHost | None = None
         self._hello: HelloResult | None = None
+        self._slow = False
         self._watch: BridgeCall | None = None
         self._opening: _Opening | None = None
         self._closing: list[Future[None]] = []
@@ -102,6 +108,17 @@ class HostSession(QObject):
     def hello(self) -> HelloResult | None:
         """Who answers, None until it did."""
         return self._hello
+
+    @property
+    def slow(self) -> bool:
+        """Whether the host has not answered for some seconds."""
+        return self._slow
+
+    def restart(self) -> None:
+        """Leave the present host, whatever runs there, and open it again."""
+        key = self._key
+        self.leave()
+        self.open(key)
 
     def open(self, key: str) -> None:
         """Leave the present host and open another; the lab's link is switched while it runs."""
@@ -142,6 +159,7 @@ class HostSession(QObject):
         """End the present host in the background."""
         host, self._host = self._host, None
         self._hello = None
+        self._slow = False
         self._watch = None
         self._speeds_again.stop()
         opening, self._opening = self._opening, None
@@ -188,9 +206,16 @@ class HostSession(QObject):
             return
         self._opening = None
         self._host = host
+        if host.watch is not None:
+            host.watch(lambda slow: self._bridge.post(partial(self._on_slow, host, slow)))
         call = self.submit("hello")
         call.succeeded.connect(partial(self._on_hello, host))
         call.failed.connect(partial(self._on_lost, host))
+
+    def _on_slow(self, host: OpenHost, slow: bool) -> None:  # noqa: FBT001 - a slot
+        if host is self._host and slow != self._slow:
+            self._slow = slow
+            self.slow_changed.emit(slow)
 
     def _on_open_failed(self, opening: _Opening, error: AppError) -> None:
         if opening is self._opening:

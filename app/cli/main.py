@@ -96,11 +96,19 @@ def open_host(lab: str | None) -> Generator[Host]:
             host.close()
         return
     from app.lab.guest import Guest
+    from app.lab.guest_monitor import SLOW_S, GuestState
     from app.lab.links import parse_link
+
+    def say_state(state: GuestState) -> None:
+        if state is GuestState.SLOW:
+            _say(f"The lab has not answered for {SLOW_S:.0f} s. Waiting for it…")
+        elif state is GuestState.ANSWERING:
+            _say("The lab answers again.")
 
     link = parse_link(lab)
     _say(f"Starting the lab ({link.name})…")
     with Guest.boot(link) as guest:
+        guest.listen(say_state)
         yield guest.client
 
 

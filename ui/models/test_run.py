@@ -31,6 +31,7 @@ class TestRun:
         result: once it is done.
         kept: once it is in the history.
         stopping: the person wants it to end.
+        overdue: it should have ended by now, and may be abandoned.
     """
 
     __test__ = False  # not a pytest class
@@ -44,6 +45,7 @@ class TestRun:
     result: TestResult | None = None
     kept: Remembered | None = None
     stopping: bool = False
+    overdue: bool = False
 
     def take(self, event: TestEvent) -> bool:
         """Add an event; return whether it says that the repeats copy less than was planned."""
@@ -61,6 +63,8 @@ class TestRun:
         """Return what it does now."""
         if self.call is None:
             return "" if self.result is not None else _tr("Stopped before the end.")
+        if self.overdue:
+            return _tr("Still cleaning up. Abandon it to go on without waiting.")
         if self.stopping:
             return _tr("Stopping and cleaning up…")
         return f"{self._round_text()}{self._phase_text()}"

@@ -70,7 +70,8 @@ class ExperimentProgress(QWidget):
         if not now.busy:
             return
         self._stop.setVisible(now.state == "running")
-        self._stop.setEnabled(not now.stopping)
+        self._stop.setEnabled(now.overdue or not now.stopping)
+        self._stop.setText(self.tr("A&bandon") if now.overdue else self.tr("&Stop"))
         self._box.setVisible(now.state == "running")
         event = now.progress
         self._show_bar()
@@ -96,7 +97,8 @@ class ExperimentProgress(QWidget):
         now = self._experimenting
         event = now.progress
         if now.stopping:
-            return self.tr("Stopping and cleaning up…")
+            overdue = self.tr("Still cleaning up. Abandon it to go on without waiting.")
+            return overdue if now.overdue else self.tr("Stopping and cleaning up…")
         if event is None:
             return self.tr("Preparing…")
         if now.state == "planning":

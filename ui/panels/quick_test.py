@@ -204,6 +204,7 @@ class QuickTestPanel(QWidget):
         call.progressed.connect(partial(self._on_event, run))
         call.succeeded.connect(partial(self._on_result, run))
         call.failed.connect(partial(self._on_failed, key, run))
+        call.overdue.connect(partial(self._on_overdue, run))
         self._show_run()
         self._recall(run)
         return True
@@ -229,13 +230,16 @@ class QuickTestPanel(QWidget):
             self._plot.show_references(run)
 
     def stop(self) -> None:
-        """Cancel the test; the agent removes its files."""
+        """Cancel the test; the agent removes its files. One that is overdue is abandoned."""
         if self._waiting:
             self._waiting = False
             self._planner.want(None)
             self._show_run()
         if self._active is not None:
             run = self._active[1]
+            if run.overdue and run.call is not None:
+                run.call.abandon()
+                return
             run.stopping = True
             if run.call is not None:
                 run.call.cancel()
@@ -291,8 +295,13 @@ class QuickTestPanel(QWidget):
             self.failed.emit(error)
         self._end(run)
 
+    def _on_overdue(self, run: TestRun) -> None:
+        run.overdue = True
+        self._show_run()
+
     def _end(self, run: TestRun) -> None:
         run.call = None
+        run.overdue = False
         if self._active is not None and self._active[1] is run:
             self._active = None
             self._planner.want(None)  # what is free has changed
@@ -333,7 +342,8 @@ class QuickTestPanel(QWidget):
     def _show_controls(self) -> None:
         active = self._active
         if active is not None:
-            self._controls.set_running(mine=active[1] is self._run(), stopping=active[1].stopping)
+            run = active[1]
+            self._controls.set_running(mine=run is self._run(), stopping=run.stopping, overdue=run.overdue)
         elif self._waiting:
             self._controls.set_running(mine=True, stopping=False)
         else:

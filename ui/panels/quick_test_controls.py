@@ -201,10 +201,11 @@ class QuickTestControls(QWidget):
         self._set(running=False, enabled=can_start, text=self.tr("&Start"))
         self._button.setToolTip(plain_tip(why_not))
 
-    def set_running(self, *, mine: bool, stopping: bool) -> None:
-        """Offer Stop, if the test that runs is the one shown."""
+    def set_running(self, *, mine: bool, stopping: bool, overdue: bool = False) -> None:
+        """Offer Stop, or Abandon when that takes too long, if the test that runs is the one shown."""
         if mine:
-            self._set(running=True, enabled=not stopping, text=self.tr("&Stop"))
+            text = self.tr("A&bandon") if overdue else self.tr("&Stop")
+            self._set(running=True, enabled=overdue or not stopping, text=text)
         else:
             self._set(running=False, enabled=False, text=self.tr("&Start"))
 

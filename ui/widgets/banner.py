@@ -23,6 +23,9 @@ _NOTE_MS = 8000
 class Banner(QFrame):
     """Shows one message; hidden when there is none. Plain text only.
 
+    Attributes:
+        number: of the last message, counted from 1.
+
     Signals:
         closed: the person dismissed it.
     """
@@ -36,6 +39,7 @@ class Banner(QFrame):
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self._meaning = "error"
+        self.number = 0
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(_NOTE_MS)
@@ -113,15 +117,22 @@ class Banner(QFrame):
             self._show("error", self.tr("Error"), error)
         if error.kind is ErrorKind.HELPER_MISSING and action is None:
             action_text, action = self.tr("Copy the co&mmand"), _copy_install_command
-        self._action = action
-        self._action_button.setText(action_text)
-        self._action_button.setVisible(action is not None)
+        self._offer(action_text, action)
 
-    def show_warning(self, message: str, hint: str = "", detail: str = "") -> None:
-        """Show a warning."""
+    def show_warning(
+        self,
+        message: str,
+        hint: str = "",
+        detail: str = "",
+        *,
+        action_text: str = "",
+        action: Callable[[], None] | None = None,
+    ) -> None:
+        """Show a warning, with a button that offers a way on as of :meth:`show_error`."""
         self._show(
             "warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message, hint=hint, detail=detail)
         )
+        self._offer(action_text, action)
 
     def show_information(self, message: str, detail: str = "") -> None:
         """Show that something was done."""
@@ -141,6 +152,7 @@ class Banner(QFrame):
 
     def _show(self, meaning: str, word: str, error: AppError) -> None:
         self._meaning = meaning
+        self.number += 1
         self._word.setText(word)
         self._message.setText(error.message)
         self._hint.setText(error.hint)
@@ -162,6 +174,11 @@ class Banner(QFrame):
             self._patience.start()
         else:
             self._patience.stop()
+
+    def _offer(self, text: str, action: Callable[[], None] | None) -> None:
+        self._action = action
+        self._action_button.setText(text)
+        self._action_button.setVisible(action is not None)
 
     def _on_details(self, shown: bool) -> None:  # noqa: FBT001 - a slot
         self._detail.setVisible(shown)
