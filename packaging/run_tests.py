@@ -4,6 +4,10 @@
     ./test --long             everything, with the long versions, on each Python that is here
     ./test -k mountinfo -x    pytest's options reach every group of tests
     ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
+    ./test --repeat 5 --load  everything five times beside other load (packaging/repeat_tests.py)
+
+The order of the tests is another one each time; the last line names its seed, for
+``./test --randomly-seed=SEED``. ``.cache/tests`` holds a JUnit file of each group, and summary.json.
 
 Standard library only. Three groups run side by side, as each waits more than it computes; the
 lab's tests that measure speed run alone.
@@ -12,14 +16,16 @@ lab's tests that measure speed run alone.
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import random
 import subprocess
 import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).absolute().parents[1]
 sys.path.insert(0, str(ROOT / "packaging"))
 
+import repeat_tests  # noqa: E402
 from bootstrap import set_up  # noqa: E402
 from environments import CACHE, is_ready, make, newer_pythons, python_of, setup_lock  # noqa: E402
 from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
@@ -85,6 +92,21 @@ class Step:
         return RESULTS / (self.name.replace(" ", "-").replace(",", "") + ".xml")
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a step.
+
+    Attributes:
+        fine: whether it ended as it should.
+        seconds: how long it took.
+    """
+
+    step: Step
+    counts: Counts
+    fine: bool
+    seconds: float
+
+
 def checks() -> list[Step]:
     """Return the checks that run no test."""
     python = python_of("test")
@@ -117,28 +139,40 @@ def without_qt() -> Step:
     return Step("no Qt below the window", [str(python_of("noqt")), "-P", "-c", code])
 
 
-def run_step(step: Step) -> Counts:
-    """Run a step, print how it went, and return its count."""
+def run_step(step: Step) -> Outcome:
+    """Run a step, and print how it went."""
     step.report.unlink(missing_ok=True)
     began = time.monotonic()
     done = subprocess.run(
         step.command, check=False, cwd=ROOT, env={**os.environ, **step.env}, text=True, errors="replace",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
+    seconds = time.monotonic() - began
     fine = done.returncode in ((0, _NO_TESTS) if step.is_pytest else (0,))
     counts = read_report(step.report) if step.is_pytest else Counts(passed=int(fine), failed=int(not fine))
     if not fine and not counts.failed:
         counts.failed = 1  # it ended before it could report: a crash, or a wrong option
     with _screen:
         what = f": {counts}" if step.is_pytest else ""
-        print(f"{'ok    ' if fine else 'FAILED'} {time.monotonic() - began:6.1f} s  {step.name}{what}")
+        print(f"{'ok    ' if fine else 'FAILED'} {seconds:6.1f} s  {step.name}{what}")
         if fine:
             shown = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
             print("".join(f"                  {line}\n" for line in shown), end="")
         else:
             print(done.stdout)
         sys.stdout.flush()
-    return counts
+    return Outcome(step, counts, fine, seconds)
+
+
+def write_summary(outcomes: Sequence[Outcome], seed: int, seconds: float) -> None:
+    """Write what came of each step to summary.json, for packaging/repeat_tests.py and for people."""
+    steps = [
+        {"name": each.step.name, "fine": each.fine, "seconds": round(each.seconds, 1),
+         "report": each.step.report.name if each.step.is_pytest else "", **asdict(each.counts)}
+        for each in outcomes
+    ]  # fmt: skip
+    told = {"seed": seed, "seconds": round(seconds, 1), "steps": steps}
+    (RESULTS / "summary.json").write_text(json.dumps(told, indent=1))
 
 
 def read_report(path: Path) -> Counts:
@@ -211,6 +245,8 @@ def set_up_newer(*, all_: bool) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Run what the command line asks for; return 0 if all is well."""
+    if "--repeat" in arguments:
+        return repeat_tests.main(arguments)
     began = time.monotonic()
     try:
         set_up(("test", "noqt"), TO_TEST)
@@ -224,14 +260,17 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     RESULTS.mkdir(exist_ok=True)
-    by_themselves, total = alone(arguments)
+    seed = random.randrange(2**32)  # noqa: S311 - of an order
+    options = [f"--randomly-seed={seed}", *arguments]
+    by_themselves, total = alone(options)
     with ThreadPoolExecutor(_LANES) as pool:
-        for counts in pool.map(run_step, side_by_side(arguments, newer, lab=bool(by_themselves))):
-            total.add(counts)
+        outcomes = list(pool.map(run_step, side_by_side(options, newer, lab=bool(by_themselves))))
     with ThreadPoolExecutor(len(_SPEEDS)) as pool:
-        for counts in pool.map(run_step, by_themselves):
-            total.add(counts)
-    print(f"{total} in {time.monotonic() - began:.1f}s")
+        outcomes += pool.map(run_step, by_themselves)
+    for each in outcomes:
+        total.add(each.counts)
+    write_summary(outcomes, seed, time.monotonic() - began)
+    print(f"{total} in {time.monotonic() - began:.1f}s (order: --randomly-seed={seed})")
     return 1 if total.failed else 0
 
 
