@@ -1,4 +1,7 @@
-"""One guest for all tests of this folder: booting it takes seconds, switching its link does not."""
+"""One guest for the tests of this folder: booting it takes seconds, switching its link does not.
+
+Each test gets it alive (lab_guest.py), and sets back what it changed.
+"""
 
 import json
 import os
@@ -11,24 +14,26 @@ from typing import Any
 
 import pytest
 from copying import POINT
+from lab_guest import TEST_TIMEOUT_S, LabGuest, NoAnswerError, SharedGuest
 
 from advisor.facts import LinkFacts
-from app.agent.protocol import FaultArgs, LinkArgs, MountArgs, UnmountArgs
-from app.bench.result import TestResult
+from app.agent.protocol import MountArgs
 from app.errors import AppError, ErrorKind
 from app.lab import supervisor, xstate
-from app.lab.guest import Guest, check_installed
-from app.lab.links import parse_link
+from app.lab.guest import check_installed
 from app.process import kill_group
 
 HERE = Path(__file__).parent
-LINK = "fast-ethernet"
+_SHARED = pytest.StashKey[SharedGuest]()
+_FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.lab)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")
@@ -41,67 +46,80 @@ def lab_installed() -> None:
         raise
 
 
-@pytest.fixture(scope="session")
-def lab(lab_installed: None) -> Iterator[Guest]:
-    with Guest.boot(parse_link(LINK)) as guest:
-        yield guest
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have a guest that answers before any fixture looks at threads and processes."""
+    if "lab" in getattr(item, "fixturenames", ()):
+        item.config.stash[_SHARED].live()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """Put the guest's remains into the report of a test that failed, and let no other test have the guest."""
+    report = yield
+    if report.failed and "lab" in getattr(item, "fixturenames", ()):
+        item.stash[_FAILED] = True
+        used = item.funcargs.get("lab")  # type: ignore[attr-defined]
+        if used is not None and call.when != "teardown":
+            report.sections.append(("the lab's guest", used.remains()))
+        if call.when == "teardown":
+            item.config.stash[_SHARED].discard()
+    return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_SHARED] = SharedGuest()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    session.config.stash[_SHARED].discard()
 
 
 @pytest.fixture
-def lab_link(lab: Guest) -> Iterator[Callable[[str], LinkFacts]]:
+def lab(lab_installed: None, request: pytest.FixtureRequest) -> Iterator[LabGuest]:
+    """A living guest with every fault and its link set back; a test in whose time it died fails.
+
+    A guest in which a test failed is not used again: a new one is booted for the next test.
+    """
+    shared = request.config.stash[_SHARED]
+    used = LabGuest(shared.live())
+    yield used
+    if request.node.stash.get(_FAILED, False):
+        shared.discard()
+        return
+    try:
+        used.set_back()
+        problem = "" if used.answers() else "The guest does not answer any more."
+    except (AppError, NoAnswerError) as error:
+        problem = f"The guest's faults and its link could not be set back: {error}"
+    if problem:
+        remains = used.remains()
+        shared.discard()
+        pytest.fail(f"{problem}\n{remains}", pytrace=False)
+
+
+@pytest.fixture
+def lab_link(lab: LabGuest) -> Callable[[str], LinkFacts]:
     """Switches the guest's link for one test."""
-
-    def switch(name: str) -> LinkFacts:
-        facts: LinkFacts = lab.client.submit("lab.link", LinkArgs(link=name)).result(30)
-        return facts
-
-    yield switch
-    switch(LINK)
+    return lab.link
 
 
 @pytest.fixture
-def lab_mount(lab: Guest) -> Iterator[Callable[[str], None]]:
+def lab_mount(lab: LabGuest) -> Iterator[Callable[[str], None]]:
     """Mounts the export at copying.POINT with a version; unmounted after the test."""
 
     def do(version: str) -> None:
-        args = MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}")
-        lab.client.submit("mounts.mount", args).result(60)
+        lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}"))
 
     yield do
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+    lab.unmount_when_free(POINT)
 
 
 @pytest.fixture
-def lab_fault(lab: Guest) -> Iterator[Callable[..., None]]:
-    """Makes faults in the guest for one test; all are undone afterwards."""
-
-    def make(fault: str, free_bytes: int = 0) -> None:
-        lab.client.submit("lab.fault", FaultArgs(fault=fault, bytes=free_bytes)).result(60)
-
-    yield make
-    for undo in ("link-up", "server-start", "export-rw", "unfill"):
-        make(undo)
-
-
-@pytest.fixture
-def undisturbed() -> Callable[[Callable[[], TestResult], float, float], TestResult]:
-    """Copies again, four times at most, where the machine stalled meanwhile.
-
-    An emulated link carries no more than its rate, whatever the machine does, so that a copy is never too
-    quick. One that stalls for a second makes one copy too slow, but not each of five.
-    """
-
-    def measure(copy: Callable[[], TestResult], line: float, part: float) -> TestResult:
-        """Return a copy that reached this part of the line (bytes a second) both ways, or else the last."""
-        for _attempt in range(5):
-            result = copy()
-            speeds = [each.bytes_per_s for each in (result.write, result.read) if each is not None]
-            assert max(speeds) <= line
-            if min(speeds) >= part * line:
-                break
-        return result
-
-    return measure
+def lab_fault(lab: LabGuest) -> Iterator[Callable[..., None]]:
+    """Makes faults in the guest for one test; they are undone before what the test mounted is unmounted."""
+    yield lab.fault
+    lab.set_back()
 
 
 @pytest.fixture(scope="session")

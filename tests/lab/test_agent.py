@@ -13,54 +13,56 @@ from app.mounts.model import Mount, MountReport, MountTable
 from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest
 
 POINT = "/mnt/agent"
 
 
 @pytest.fixture
-def mounted(lab: "Guest") -> Iterator[MountReport]:
-    yield lab.client.submit("mounts.mount", MountArgs(share=lab.share, mount_point=POINT)).result(60)
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+def mounted(lab: "LabGuest") -> Iterator[MountReport]:
+    yield lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT))
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
 
 
-def test_hello_says_that_this_is_the_lab(lab: "Guest") -> None:
-    hello = lab.client.submit("hello").result(30)
+def test_hello_says_that_this_is_the_lab(lab: "LabGuest") -> None:
+    hello = lab.ask("hello")
     assert hello.lab
     assert hello.share == lab.share
     assert hello.link is not None
     assert hello.link.emulated
 
 
-def test_the_list_follows_a_mount_and_an_unmount_by_itself(lab: "Guest") -> None:
+def test_the_list_follows_a_mount_and_an_unmount_by_itself(lab: "LabGuest") -> None:
     tables: queue.Queue[MountTable] = queue.Queue()
-    watching = lab.client.submit("mounts.list", ListArgs(watch=True), tables.put)
-    lab.client.submit("mounts.mount", MountArgs(share=lab.share, mount_point=POINT)).result(60)
+    watching = lab.submit("mounts.list", ListArgs(watch=True), tables.put)
+    lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT))
     rows: list[Mount] = []
     while not rows:
-        rows = [mount for mount in tables.get(timeout=30).mounts if mount.mount_point == POINT]
+        table = lab.next(tables, f"a list of mounts with {POINT}")
+        rows = [mount for mount in table.mounts if mount.mount_point == POINT]
     mount = rows[0]
     assert mount.state == "mounted"
     assert mount.active is not None
     assert mount.configured is None
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
-    while any(mount.mount_point == POINT for mount in tables.get(timeout=30).mounts):
-        pass
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
+    while rows:
+        table = lab.next(tables, f"a list of mounts without {POINT}")
+        rows = [mount for mount in table.mounts if mount.mount_point == POINT]
     watching.cancel()
     with pytest.raises(AppError) as ended:
-        watching.result(30)
+        watching.result()
     assert ended.value.kind is ErrorKind.CANCELLED
 
 
 @pytest.mark.parametrize("version", ["3", "4.0", "4.1", "4.2"])
 @pytest.mark.parametrize(("asked", "in_use"), [("1000", "4096"), ("1500", "1024"), ("100000", "98304")])
 def test_the_kernel_rounds_and_the_report_says_so(
-    lab: "Guest", version: str, asked: str, in_use: str
+    lab: "LabGuest", version: str, asked: str, in_use: str
 ) -> None:
     options = f"vers={version},rsize={asked},wsize={asked},timeo=300,retrans=4,acregmin=5"
     query = MountArgs(share=lab.share, mount_point=POINT, options=options)
-    report = lab.client.submit("mounts.mount", query).result(60)
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+    report = lab.ask("mounts.mount", query)
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
     values = {value.name: value for value in report.values}
     assert values["vers"].effective == version
     assert values["timeo"].effective == "300"
@@ -72,8 +74,8 @@ def test_the_kernel_rounds_and_the_report_says_so(
     assert options in report.command
 
 
-def test_facts_name_the_emulated_link_and_its_round_trip(lab: "Guest", mounted: MountReport) -> None:
-    facts = lab.client.submit("facts.get", FactsArgs(mount_point=POINT)).result(60)
+def test_facts_name_the_emulated_link_and_its_round_trip(lab: "LabGuest", mounted: MountReport) -> None:
+    facts = lab.ask("facts.get", FactsArgs(mount_point=POINT))
     assert facts.link.emulated
     assert facts.link.rate_bps
     assert facts.link.rtt_s > 0
@@ -82,20 +84,20 @@ def test_facts_name_the_emulated_link_and_its_round_trip(lab: "Guest", mounted: 
     assert facts.client.udp is False
 
 
-def test_rates_are_watched_until_cancelled(lab: "Guest", mounted: MountReport) -> None:
+def test_rates_are_watched_until_cancelled(lab: "LabGuest", mounted: MountReport) -> None:
     samples: queue.Queue[StatsSample] = queue.Queue()
-    watching = lab.client.submit("stats.watch", WatchArgs(mount_point=POINT, interval_s=0.2), samples.put)
-    lab.client.submit("test.run", TestSpec(path=POINT, size=2**20)).result(60)
+    watching = lab.submit("stats.watch", WatchArgs(mount_point=POINT, interval_s=0.2), samples.put)
+    lab.ask("test.run", TestSpec(path=POINT, size=2**20))
     total = 0.0
     while total == 0:
-        total += samples.get(timeout=30).write_bytes_per_s
+        total += lab.next(samples, "a sample with bytes written").write_bytes_per_s
     watching.cancel()
     with pytest.raises(AppError) as ended:
-        watching.result(30)
+        watching.result()
     assert ended.value.kind is ErrorKind.CANCELLED
 
 
-def test_a_second_mount_at_the_same_place_is_refused(lab: "Guest", mounted: MountReport) -> None:
+def test_a_second_mount_at_the_same_place_is_refused(lab: "LabGuest", mounted: MountReport) -> None:
     with pytest.raises(AppError) as refused:
-        lab.client.submit("mounts.mount", MountArgs(share=lab.share, mount_point=POINT)).result(60)
+        lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT))
     assert refused.value.kind is ErrorKind.MOUNT_POINT_BUSY

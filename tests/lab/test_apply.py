@@ -14,8 +14,8 @@ from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyArgs, ApplyEvent, KeepArgs
 
 if TYPE_CHECKING:
-    from app.agent.client import Call
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest, Pending
+
     from app.mounts.model import Mount
 
 pytestmark = pytest.mark.lab
@@ -23,17 +23,19 @@ POINT = "/mnt/apply here"
 #: Far more than this link carries until a test has ended it; by O_SYNC, so that little waits to be written.
 SIZE, SLOW = 256 << 20, "rate=25mbit,queue=100"
 FIRST = "vers=4.2,nofail,nosuid,nodev"
+#: Longer than any wait of a test: what is asked or waited for ends because of what the test does.
+PATIENCE_S = 600.0
 
 
-def ask(lab: "Guest", **changes: Any) -> ApplyArgs:
+def ask(lab: "LabGuest", **changes: Any) -> ApplyArgs:
     return ApplyArgs(**{"share": lab.share, "mount_point": POINT, "options": FIRST, **changes})
 
 
-def apply(lab: "Guest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> Any:
-    return lab.client.submit("mounts.apply", ask(lab, **changes), on_event).result(100)
+def apply(lab: "LabGuest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> Any:
+    return lab.ask("mounts.apply", ask(lab, **changes), on_event)
 
 
-def fails(lab: "Guest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> AppError:
+def fails(lab: "LabGuest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> AppError:
     with pytest.raises(AppError) as caught:
         apply(lab, on_event, **changes)
     return caught.value
@@ -47,50 +49,48 @@ class Noticed(threading.Event):
             self.set()
 
 
-def row(lab: "Guest", point: str = POINT) -> "Mount | None":
-    table = lab.client.submit("mounts.list", ListArgs()).result(60)
+def row(lab: "LabGuest", point: str = POINT) -> "Mount | None":
+    table = lab.ask("mounts.list", ListArgs())
     return next((mount for mount in table.mounts if mount.mount_point == point), None)
 
 
-def live(lab: "Guest") -> list[str]:
+def live(lab: "LabGuest") -> list[str]:
     """Return the options in use, [] if it is not mounted."""
     found = row(lab)
     return found.active.options.split(",") if found is not None and found.active is not None else []
 
 
-def fstab_sha256(lab: "Guest") -> str:
+def fstab_sha256(lab: "LabGuest") -> str:
     args = PersistArgs(share=lab.share, mount_point="/mnt/never", preview=True)
-    sha256: str = lab.client.submit("mounts.persist", args).result(60).sha256
+    sha256: str = lab.ask("mounts.persist", args).sha256
     return sha256
 
 
 @pytest.fixture
-def kept(lab: "Guest") -> Iterator[str]:
+def kept(lab: "LabGuest") -> Iterator[str]:
     """A mount that is in fstab and live; gives the checksum of that fstab."""
     apply(lab, keeper="fstab")
     yield fstab_sha256(lab)
     found = row(lab)
     if found is not None and found.active is not None:
-        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
-    lab.client.submit("mounts.forget", ForgetArgs(mount_point=POINT)).result(60)
+        lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
+    lab.ask("mounts.forget", ForgetArgs(mount_point=POINT))
 
 
 @pytest.fixture
-def holder(lab: "Guest", kept: str, lab_link: Callable[[str], Any]) -> Iterator["Call"]:
+def holder(lab: "LabGuest", kept: str, lab_link: Callable[[str], Any]) -> Iterator["Pending"]:
     """A program that writes to the mount until it is cancelled."""
     lab_link(SLOW)
     begun: queue.Queue[object] = queue.Queue()
-    copying = lab.client.submit(
-        "test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put
-    )
-    begun.get(timeout=30)
+    copying = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put)
+    lab.next(begun, "the copy to begin")
     yield copying
     copying.cancel()
     with contextlib.suppress(AppError):
-        copying.result(60)
+        copying.result()
 
 
-def test_every_class_of_change(lab: "Guest", kept: str) -> None:
+def test_every_class_of_change(lab: "LabGuest", kept: str) -> None:
     assert "vers=4.2" in live(lab)
     assert apply(lab, keeper="fstab").plan.steps == []
     # A remount of the flags of one mount point.
@@ -120,7 +120,7 @@ def test_every_class_of_change(lab: "Guest", kept: str) -> None:
     assert (row(lab, "/mnt/elsewhere"), fstab_sha256(lab)) == (None, kept)
 
 
-def test_a_bad_change_is_found_before_anything_is_touched(lab: "Guest", kept: str) -> None:
+def test_a_bad_change_is_found_before_anything_is_touched(lab: "LabGuest", kept: str) -> None:
     before = row(lab)
     wrong: list[tuple[dict[str, Any], ErrorKind]] = [
         ({"options": "vers=4.2,xprtsec=tls"}, ErrorKind.OPTION_REJECTED),
@@ -133,7 +133,7 @@ def test_a_bad_change_is_found_before_anything_is_touched(lab: "Guest", kept: st
     assert (row(lab), fstab_sha256(lab)) == (before, kept)
 
 
-def test_a_new_mount_that_fails_leaves_nothing(lab: "Guest", lab_fault: Callable[..., None]) -> None:
+def test_a_new_mount_that_fails_leaves_nothing(lab: "LabGuest", lab_fault: Callable[..., None]) -> None:
     before = fstab_sha256(lab)
     lab_fault("server-stop")
     error = fails(lab, keeper="fstab")
@@ -142,7 +142,7 @@ def test_a_new_mount_that_fails_leaves_nothing(lab: "Guest", lab_fault: Callable
     assert (row(lab), fstab_sha256(lab)) == (None, before)
 
 
-def test_kept_or_taken_back(lab: "Guest", kept: str) -> None:
+def test_kept_or_taken_back(lab: "LabGuest", kept: str) -> None:
     first = row(lab)
     changed: dict[str, Any] = {"options": "vers=4.2,nconnect=2,nofail,nosuid,nodev", "keeper": "fstab"}
     seconds: list[float] = []
@@ -159,33 +159,33 @@ def test_kept_or_taken_back(lab: "Guest", kept: str) -> None:
     assert fstab_sha256(lab) == kept
     # Cancelled while it asks.
     asked = Noticed()
-    call = lab.client.submit("mounts.apply", ask(lab, keep_s=60.0, **changed), asked)
-    assert asked.wait(60)
+    call = lab.submit("mounts.apply", ask(lab, keep_s=PATIENCE_S, **changed), asked)
+    lab.wait(asked, "the question whether to keep the change", call)
     assert fails(lab, options="vers=4.0").kind is ErrorKind.BUSY
     with pytest.raises(AppError) as caught:
-        lab.client.submit("mounts.keep", KeepArgs(id=call.id + 1000)).result(10)
+        lab.ask("mounts.keep", KeepArgs(id=call.id + 1000))
     assert caught.value.kind is ErrorKind.USAGE
     call.cancel()
     with pytest.raises(AppError, match="Everything is as it was"):
-        call.result(60)
+        call.result()
     assert fstab_sha256(lab) == kept
     # Kept.
     asked.clear()
-    call = lab.client.submit("mounts.apply", ask(lab, keep_s=60.0, **changed), asked)
-    assert asked.wait(60)
-    lab.client.submit("mounts.keep", KeepArgs(id=call.id)).result(10)
-    assert call.result(60).report.mount.active.nconnect == 2
+    call = lab.submit("mounts.apply", ask(lab, keep_s=PATIENCE_S, **changed), asked)
+    lab.wait(asked, "the question whether to keep the change", call)
+    lab.ask("mounts.keep", KeepArgs(id=call.id))
+    assert call.result().report.mount.active.nconnect == 2
     assert row(lab).state == "mounted"  # type: ignore[union-attr]
 
 
-def test_units_are_kept_and_taken_back(lab: "Guest") -> None:
+def test_units_are_kept_and_taken_back(lab: "LabGuest") -> None:
     # The files alone: no systemd runs in the guest.
     point = "/mnt/unit 1"
     apply(lab, mount_point=point)
     asked: dict[str, Any] = {
         "mount_point": point, "options": "vers=4.1,nofail,nosuid,nodev", "keeper": "systemd",
     }  # fmt: skip
-    plan = lab.client.submit("mounts.plan", ask(lab, **asked)).result(60)
+    plan = lab.ask("mounts.plan", ask(lab, **asked))
     assert "+Options=vers=4.1,nofail,nosuid,nodev\n" in plan.diff
     assert plan.sha256 == ""
     written: list[str] = []
@@ -195,11 +195,11 @@ def test_units_are_kept_and_taken_back(lab: "Guest") -> None:
     assert error.kind is ErrorKind.CANCELLED
     assert "Everything is as it was." in error.message
     assert "write done" in written
-    assert lab.client.submit("mounts.plan", ask(lab, **asked)).result(60).sha256 == ""
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=point)).result(60)
+    assert lab.ask("mounts.plan", ask(lab, **asked)).sha256 == ""
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=point))
 
 
-def test_programs_in_the_way(lab: "Guest", kept: str, holder: "Call") -> None:
+def test_programs_in_the_way(lab: "LabGuest", kept: str, holder: "Pending") -> None:
     changed: dict[str, Any] = {"options": "vers=4.1,nofail,nosuid,nodev", "keeper": "fstab"}
     events: list[ApplyEvent] = []
     error = fails(lab, on_event=events.append, **changed)
@@ -208,7 +208,7 @@ def test_programs_in_the_way(lab: "Guest", kept: str, holder: "Call") -> None:
     assert named
     assert all(one.own and one.use == "open file" for one in named)
     assert (fstab_sha256(lab), "vers=4.2" in live(lab)) == (kept, True)
-    plan = lab.client.submit("mounts.plan", ask(lab, **changed)).result(60)
+    plan = lab.ask("mounts.plan", ask(lab, **changed))
     assert [one.pid for one in plan.holders] == [one.pid for one in named]
     # Only what counts from the next start.
     apply(lab, busy="next-boot", **changed)
@@ -217,71 +217,69 @@ def test_programs_in_the_way(lab: "Guest", kept: str, holder: "Call") -> None:
     # Until it is free; meanwhile fstab is changed by somebody else, which stays.
     other = PersistArgs(share=lab.share, mount_point="/mnt/somebody", options="noauto")
     waiting = Noticed()
-    call = lab.client.submit(
+    call = lab.submit(
         "mounts.apply",
-        ask(lab, busy="wait", wait_s=60.0, options="vers=4.1,nofail,ro,nosuid,nodev", keeper="fstab"),
+        ask(lab, busy="wait", wait_s=PATIENCE_S, options="vers=4.1,nofail,ro,nosuid,nodev", keeper="fstab"),
         waiting,
     )
-    assert waiting.wait(60)
-    lab.client.submit("mounts.persist", other).result(60)
+    lab.wait(waiting, "the programs in the way to be named", call)
+    lab.ask("mounts.persist", other)
     call.cancel()
     with pytest.raises(AppError, match="Not everything is as it was"):
-        call.result(60)
+        call.result()
     assert row(lab, "/mnt/somebody") is not None
-    lab.client.submit("mounts.forget", ForgetArgs(mount_point="/mnt/somebody")).result(60)
+    lab.ask("mounts.forget", ForgetArgs(mount_point="/mnt/somebody"))
     # Ended: it is a program of the same user.
     apply(lab, busy="stop", **changed)
     assert "vers=4.1" in live(lab)
 
 
-def test_waited_for_and_detached(lab: "Guest", kept: str, holder: "Call") -> None:
+def test_waited_for_and_detached(lab: "LabGuest", kept: str, holder: "Pending") -> None:
     apply(lab, busy="lazy", options="vers=4.0,nosuid,nodev")
     holder.cancel()
     assert "vers=4.0" in live(lab)
     begun: queue.Queue[object] = queue.Queue()
-    second = lab.client.submit(
-        "test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put
-    )
-    begun.get(timeout=30)
+    second = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put)
+    lab.next(begun, "the copy to begin")
     waiting = Noticed()
-    call = lab.client.submit("mounts.apply", ask(lab, busy="wait", wait_s=60.0), waiting)
-    assert waiting.wait(30)
+    call = lab.submit("mounts.apply", ask(lab, busy="wait", wait_s=PATIENCE_S), waiting)
+    lab.wait(waiting, "the programs in the way to be named", call)
     second.cancel()
-    call.result(90)
+    call.result()
     assert "vers=4.2" in live(lab)
     with pytest.raises(AppError):
-        second.result(60)
+        second.result()
 
 
 def test_an_export_that_is_withdrawn_meanwhile(
-    lab: "Guest", kept: str, holder: "Call", lab_fault: Callable[..., None]
+    lab: "LabGuest", kept: str, holder: "Pending", lab_fault: Callable[..., None]
 ) -> None:
     waiting = Noticed()
-    call = lab.client.submit(
+    call = lab.submit(
         "mounts.apply",
-        ask(lab, busy="wait", wait_s=60.0, options="vers=4.1,nofail,nosuid,nodev", keeper="fstab"),
+        ask(lab, busy="wait", wait_s=PATIENCE_S, options="vers=4.1,nofail,nosuid,nodev", keeper="fstab"),
         waiting,
     )
-    assert waiting.wait(60)
+    lab.wait(waiting, "the programs in the way to be named", call)
     # Just after a look at who uses it, so that the export is gone long before the next one.
     waiting.clear()
-    assert waiting.wait(60)
+    lab.wait(waiting, "the next look at who uses it", call)
     holder.cancel()
     lab_fault("export-none")
     with pytest.raises(AppError) as caught:
-        call.result(100)
+        call.result()
     lab_fault("export-rw")
     # What the holder could not remove meanwhile is removed now, so that no later test tells of it.
-    lab.client.submit("test.run", TestSpec(path="", share=lab.share, size=1 << 20)).result(60)
+    lab.ask("test.run", TestSpec(path="", share=lab.share, size=1 << 20))
     # The old mount cannot be had either: that is said, and what could go back did.
     assert f"{lab.share} could not be mounted again at {POINT}" in caught.value.message
     assert (live(lab), fstab_sha256(lab)) == ([], kept)
 
 
-def test_a_dead_server(lab: "Guest", kept: str, lab_fault: Callable[..., None]) -> None:
+def test_a_dead_server(lab: "LabGuest", kept: str, lab_fault: Callable[..., None]) -> None:
     changed: dict[str, Any] = {"options": "vers=4.1,nofail,nosuid,nodev", "keeper": "fstab"}
     lab_fault("link-down")
-    plan = lab.client.submit("mounts.plan", ask(lab, **changed)).result(30)
+    plan = lab.ask("mounts.plan", ask(lab, **changed))
     assert {step.kind for step in plan.steps} == {"back-up", "write"}
     assert any("does not answer" in warning for warning in plan.warnings)
     error = fails(lab, **changed)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from copying import MIB, POINT, SMALL, copy, fault, refused
+from copying import MIB, POINT, SMALL, check_the_line_is_filled, copy, fault, refused
 
 from advisor.facts import payload_rate_bps
 from app.agent.protocol import MountArgs, UnmountArgs
@@ -15,7 +15,7 @@ from app.errors import ErrorKind
 from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest
 
 LINKS = {"fast-ethernet": 100e6, "gigabit": 1e9}
 
@@ -30,16 +30,16 @@ def transfers(result: TestResult) -> tuple[Transfer, Transfer]:
 
 @versions
 @pytest.mark.parametrize("name", list(LINKS))
-def test_speed_is_that_of_the_wire(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], *,
-    undisturbed: Callable[..., TestResult], name: str, version: str,
-) -> None:  # fmt: skip
+def test_no_copy_is_quicker_than_the_wire(
+    lab: "LabGuest",
+    lab_link: Callable[[str], None],
+    lab_mount: Callable[[str], None],
+    name: str,
+    version: str,
+) -> None:
     lab_link(name)
     lab_mount(version)
-    # Emulated physics: a hundred megabits are slow enough for any machine, a gigabit may not be.
-    result = undisturbed(
-        lambda: copy(lab), payload_rate_bps(LINKS[name]) / 8, 0 if name == "gigabit" else 0.8
-    )
+    result = copy(lab)
     assert result.nfs
     assert result.share == lab.share
     assert result.effective["vers"] == version
@@ -48,9 +48,7 @@ def test_speed_is_that_of_the_wire(
     assert result.link.rate_bps == LINKS[name]
     assert result.notes == []
     for transfer in transfers(result):
-        share = transfer.bytes_per_s * 8 / payload_rate_bps(LINKS[name])
-        assert share <= 1
-        assert name == "gigabit" or share >= 0.8
+        assert 0 < transfer.bytes_per_s <= payload_rate_bps(LINKS[name]) / 8
         assert transfer.bytes == transfer.server_bytes == 16 * MIB
         assert not transfer.cached
         assert transfer.mean_rtt_s is not None
@@ -63,32 +61,44 @@ def test_speed_is_that_of_the_wire(
     assert not result.cache.cached
 
 
+@pytest.mark.long
+@versions
+def test_a_copy_fills_the_wire(
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+) -> None:
+    """A hundred megabits are slow enough for any machine that has time, a gigabit may not be."""
+    lab_link("fast-ethernet")
+    lab_mount(version)
+    check_the_line_is_filled(lambda: copy(lab), payload_rate_bps(LINKS["fast-ethernet"]) / 8, 0.8)
+
+
 @versions
 def test_the_wire_shows_while_fsync_waits(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
 ) -> None:
     lab_link("10base-t")  # what is sent takes seconds, what is written into memory takes none
     lab_mount(version)
     write = copy(lab, direction="write", size=4 * MIB).write
     assert write is not None
-    assert write.fsync_s > write.transfer_s
+    assert write.transfer_s + write.fsync_s + write.close_s >= write.bytes * 8 / payload_rate_bps(10e6)
+    assert write.fsync_s > 0
     on_the_way = [sample for sample in write.samples if sample.bytes == write.bytes > 2 * sample.server_bytes]
-    assert len(on_the_way) > 3
+    assert on_the_way
 
 
 @versions
 def test_losses_show_as_retransmissions(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
 ) -> None:
     lab_link("lossy")
     lab_mount(version)
     looks: queue.Queue[StatsSample] = queue.Queue()
-    watching = lab.client.submit("stats.watch", WatchArgs(mount_point=POINT, interval_s=0.5), looks.put)
-    looks.get(timeout=30)
+    watching = lab.submit("stats.watch", WatchArgs(mount_point=POINT, interval_s=0.5), looks.put)
+    lab.next(looks, "a first sample of the rates")
     write, read = transfers(copy(lab))
     again = disordered = 0
     while again < write.retransmissions or not disordered:
-        look = looks.get(timeout=30)
+        look = lab.next(looks, "a sample with what was sent again")
         again, disordered = again + (look.segments or 0), disordered + (look.disordered or 0)
         assert look.retransmissions == 0
     watching.cancel()
@@ -105,7 +115,7 @@ def test_losses_show_as_retransmissions(
 
 @versions
 def test_a_fresh_mount_keeps_the_cache_out(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
 ) -> None:
     lab_link("fast-ethernet")
     lab_mount(version)
@@ -120,17 +130,17 @@ def test_a_fresh_mount_keeps_the_cache_out(
 
 @versions
 def test_a_read_from_the_clients_cache_is_flagged(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
 ) -> None:
     lab_link("fast-ethernet")
     lab_mount(version)
     # A second mount shares the superblock and keeps its cache: the fresh mount is none.
     other = MountArgs(share=lab.share, mount_point=POINT + "-too", options=f"vers={version}")
-    lab.client.submit("mounts.mount", other).result(60)
+    lab.ask("mounts.mount", other)
     try:
         result = copy(lab, cache="fresh-mount", size=4 * MIB)
     finally:
-        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=other.mount_point)).result(60)
+        lab.ask("mounts.unmount", UnmountArgs(mount_point=other.mount_point))
     read = transfers(result)[1]
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
@@ -142,7 +152,7 @@ def test_a_read_from_the_clients_cache_is_flagged(
 
 
 def test_direct_reads_come_from_the_server(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
 ) -> None:
     lab_link("fast-ethernet")
     lab_mount("4.2")
@@ -153,7 +163,7 @@ def test_direct_reads_come_from_the_server(
 
 
 def test_random_records_are_asked_of_the_server_one_by_one(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
 ) -> None:
     lab_link("fast-ethernet")
     lab_mount("3")
@@ -166,7 +176,7 @@ def test_random_records_are_asked_of_the_server_one_by_one(
 
 @versions
 def test_small_files_and_their_repeats_are_what_the_server_counted(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str
 ) -> None:
     lab_link("rate=100mbit,delay=5ms")
     lab_mount(version)
@@ -185,7 +195,7 @@ def test_small_files_and_their_repeats_are_what_the_server_counted(
 
 
 def test_what_small_files_meet_is_told_as_for_one(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
 ) -> None:
     lab_link("fast-ethernet")
     lab_mount("4.2")
@@ -201,13 +211,13 @@ def test_what_small_files_meet_is_told_as_for_one(
 
 
 def test_a_preset_fits_the_link_and_the_free_space(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
+    lab: "LabGuest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None]
 ) -> None:
     lab_mount("4.2")
 
     def plan(**spec: Any) -> TestPlan:
         args = TestPlanArgs(spec=TestSpec(path=POINT, **spec), preset="quick")
-        found = lab.client.submit("test.plan", args).result(30)
+        found = lab.ask("test.plan", args)
         assert isinstance(found, TestPlan)
         return found
 
@@ -232,6 +242,6 @@ def test_a_preset_fits_the_link_and_the_free_space(
         assert small.spec.size <= small.free / 4
         assert "free space" in small.note
     lab_link("fast-ethernet")
-    call = lab.client.submit("test.run", msgspec.structs.replace(fast.spec, size=MIB, seconds=1.5))
-    result = call.result(60)
+    call = lab.submit("test.run", msgspec.structs.replace(fast.spec, size=MIB, seconds=1.5))
+    result = call.result()
     assert 0 < len(result.figures["write"].values) <= 6

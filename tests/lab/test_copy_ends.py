@@ -14,12 +14,12 @@ from app.bench.result import TestEvent, TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest
 
 versions = pytest.mark.parametrize("version", ["3", "4.2"])
 
 
-def test_a_fresh_mount_that_is_refused_leaves_no_file(lab: "Guest") -> None:
+def test_a_fresh_mount_that_is_refused_leaves_no_file(lab: "LabGuest") -> None:
     # /run of the guest is a memory file system.
     assert refused(lab, path="/run", cache="fresh-mount", size=MIB).kind == ErrorKind.UNAVAILABLE
     notes = copy(lab, path="/run", size=MIB).notes
@@ -28,7 +28,7 @@ def test_a_fresh_mount_that_is_refused_leaves_no_file(lab: "Guest") -> None:
 
 
 def cancelled(
-    lab: "Guest", mount: Callable[[], None], spec: TestSpec, moment: Callable[[TestEvent], bool],
+    lab: "LabGuest", mount: Callable[[], None], spec: TestSpec, moment: Callable[[TestEvent], bool],
     meanwhile: AbstractContextManager[None],
 ) -> None:  # fmt: skip
     """Cancel a copy at a moment of it, in a context, and see that nothing of it is left."""
@@ -39,15 +39,15 @@ def cancelled(
         if moment(event):
             reached.set()
 
-    call = lab.client.submit("test.run", spec, seen)
-    assert reached.wait(60)
+    call = lab.submit("test.run", spec, seen)
+    lab.wait(reached, f"the moment of {spec.workload} {spec.size} to cancel at", call)
     with meanwhile:
         call.cancel()
         with pytest.raises(AppError) as caught:
-            call.result(30)
+            call.result()
     assert caught.value.kind == ErrorKind.CANCELLED
     # Unmounting waits for the files to be removed; what were left would be found, and mentioned, now.
-    lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
     mount()
     assert copy(lab, size=MIB).notes == []
 
@@ -55,20 +55,24 @@ def cancelled(
 @versions
 @pytest.mark.parametrize("phase", ["fsync", "read"])
 def test_cancel_leaves_no_file(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str, phase: str
+    lab: "LabGuest",
+    lab_link: Callable[[str], None],
+    lab_mount: Callable[[str], None],
+    version: str,
+    phase: str,
 ) -> None:
     lab_link("fast-ethernet")
     spec = TestSpec(path=POINT, size=32 * MIB)
     cancelled(lab, partial(lab_mount, version), spec, lambda event: event.phase == phase, nullcontext())
 
 
-def test_a_full_server(lab: "Guest", lab_mount: Callable[[str], None]) -> None:
+def test_a_full_server(lab: "LabGuest", lab_mount: Callable[[str], None]) -> None:
     lab_mount("4.2")
     with fault(lab, "fill", "unfill", 8 * MIB):
         assert refused(lab).kind == ErrorKind.NO_SPACE
 
 
-def test_a_read_only_export(lab: "Guest", lab_mount: Callable[[str], None]) -> None:
+def test_a_read_only_export(lab: "LabGuest", lab_mount: Callable[[str], None]) -> None:
     lab_mount("4.2")
     with fault(lab, "export-ro", "export-rw"):
         assert refused(lab).kind == ErrorKind.READ_ONLY
@@ -77,7 +81,11 @@ def test_a_read_only_export(lab: "Guest", lab_mount: Callable[[str], None]) -> N
 @versions
 @pytest.mark.parametrize("size", ["one large file", "small files"])
 def test_cancel_with_a_dead_server(
-    lab: "Guest", lab_link: Callable[[str], None], lab_mount: Callable[[str], None], version: str, size: str
+    lab: "LabGuest",
+    lab_link: Callable[[str], None],
+    lab_mount: Callable[[str], None],
+    version: str,
+    size: str,
 ) -> None:
     lab_link("fast-ethernet")
     if size == "small files":

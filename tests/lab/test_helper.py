@@ -1,19 +1,18 @@
 """Bad input and bad servers, from agent to kernel: each has its message, and nothing is left behind."""
 
 import queue
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import FaultArgs, ListArgs, MountArgs, UnmountArgs
+from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest
 
 POINT = "/mnt/helper/point"
 #: In the lab's network, and nobody has it: packets to it are lost.
@@ -22,7 +21,7 @@ NOBODY = "10.9.0.77"
 pytestmark = pytest.mark.lab
 
 
-def mount(lab: "Guest", **changes: object) -> object:
+def mount(lab: "LabGuest", **changes: object) -> object:
     plain: dict[str, object] = {
         "share": lab.share,
         "mount_point": POINT,
@@ -30,18 +29,14 @@ def mount(lab: "Guest", **changes: object) -> object:
         "timeout_s": 15.0,
     }
     args = MountArgs(**{**plain, **changes})  # type: ignore[arg-type]
-    return lab.client.submit("mounts.mount", args).result(60)
+    return lab.ask("mounts.mount", args)
 
 
-def unmount(lab: "Guest", **flags: bool) -> object:
-    return lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT, **flags)).result(60)
+def unmount(lab: "LabGuest", **flags: bool) -> object:
+    return lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT, **flags))
 
 
-def fault(lab: "Guest", name: str) -> None:
-    lab.client.submit("lab.fault", FaultArgs(fault=name)).result(60)
-
-
-def failure(lab: "Guest", **changes: object) -> AppError:
+def failure(lab: "LabGuest", **changes: object) -> AppError:
     with pytest.raises(AppError) as caught:
         mount(lab, **changes)
     error = caught.value
@@ -50,27 +45,17 @@ def failure(lab: "Guest", **changes: object) -> AppError:
     return error
 
 
-def assert_nothing_left(lab: "Guest") -> None:
-    table = lab.client.submit("mounts.list", ListArgs()).result(60)
+def assert_nothing_left(lab: "LabGuest") -> None:
+    table = lab.ask("mounts.list", ListArgs())
     assert [row.mount_point for row in table.mounts if row.mount_point == POINT] == []
     # The parent was made with the mount point, and is gone with it.
     assert failure(lab, create=False).kind is ErrorKind.MOUNT_POINT_MISSING
 
 
 @pytest.fixture
-def mounted(lab: "Guest") -> Iterator[object]:
+def mounted(lab: "LabGuest") -> Iterator[object]:
     yield mount(lab)
-    # A copy that was cancelled answers at once; the killed process holds the file until the server has what
-    # the kernel was sending. Without this, one slow moment would fail every test that comes after.
-    for _attempt in range(60):
-        try:
-            unmount(lab)
-            return
-        except AppError as error:
-            if error.kind is not ErrorKind.BUSY:
-                raise
-            time.sleep(0.5)
-    raise AssertionError("the mount stays in use")
+    lab.unmount_when_free(POINT)
 
 
 @pytest.mark.parametrize(
@@ -96,42 +81,42 @@ def mounted(lab: "Guest") -> Iterator[object]:
         ({"create": False}, ErrorKind.MOUNT_POINT_MISSING),
     ],
 )
-def test_bad_input_has_its_own_message(lab: "Guest", changes: dict[str, object], kind: ErrorKind) -> None:
+def test_bad_input_has_its_own_message(lab: "LabGuest", changes: dict[str, object], kind: ErrorKind) -> None:
     assert failure(lab, **changes).kind is kind
     assert_nothing_left(lab)
 
 
-def test_a_file_is_no_mount_point(lab: "Guest") -> None:
+def test_a_file_is_no_mount_point(lab: "LabGuest") -> None:
     # The guest sees the host's files; where others than root may write beside it, that is said first.
     error = failure(lab, mount_point=str(Path(__file__).absolute()))
     assert error.kind in {ErrorKind.MOUNT_POINT_IS_FILE, ErrorKind.MOUNT_POINT_SYSTEM}
 
 
-def test_the_text_of_mount_nfs_is_kept(lab: "Guest") -> None:
+def test_the_text_of_mount_nfs_is_kept(lab: "LabGuest") -> None:
     error = failure(lab, share="10.9.0.1:/nowhere")
     assert "mount.nfs: mounting 10.9.0.1:/nowhere failed" in error.detail
     assert "exit code 32" in error.detail
 
 
-def test_a_withdrawn_export_is_refused(lab: "Guest") -> None:
-    fault(lab, "export-none")
+def test_a_withdrawn_export_is_refused(lab: "LabGuest") -> None:
+    lab.fault("export-none")
     try:
         assert failure(lab, options="vers=3").kind is ErrorKind.ACCESS_DENIED
     finally:
-        fault(lab, "export-rw")
+        lab.fault("export-rw")
     assert_nothing_left(lab)
 
 
-def test_a_stopped_server_refuses(lab: "Guest") -> None:
-    fault(lab, "server-stop")
+def test_a_stopped_server_refuses(lab: "LabGuest") -> None:
+    lab.fault("server-stop")
     try:
         assert failure(lab).kind is ErrorKind.SERVER_REFUSED
     finally:
-        fault(lab, "server-start")
+        lab.fault("server-start")
     assert_nothing_left(lab)
 
 
-def test_the_helper_s_own_deadline_ends_mount_nfs(lab: "Guest") -> None:
+def test_the_helper_s_own_deadline_ends_mount_nfs(lab: "LabGuest") -> None:
     # Over UDP the agent does not ask the server first.
     error = failure(lab, share=f"{NOBODY}:/x", options="vers=3,proto=udp,mountproto=udp", timeout_s=1.0)
     assert error.kind is ErrorKind.SERVER_SILENT
@@ -139,17 +124,17 @@ def test_the_helper_s_own_deadline_ends_mount_nfs(lab: "Guest") -> None:
     assert_nothing_left(lab)
 
 
-def test_a_mount_under_way_is_cancelled(lab: "Guest") -> None:
+def test_a_mount_under_way_is_cancelled(lab: "LabGuest") -> None:
     args = MountArgs(share=f"{NOBODY}:/x", mount_point=POINT, options="vers=3,proto=udp", timeout_s=60.0)
-    call = lab.client.submit("mounts.mount", args)
+    call = lab.submit("mounts.mount", args)
     call.cancel()
     with pytest.raises(AppError) as caught:
-        call.result(60)
+        call.result()
     assert caught.value.kind is ErrorKind.CANCELLED
     assert_nothing_left(lab)
 
 
-def test_a_mount_point_in_use_and_what_lies_below(lab: "Guest", mounted: object) -> None:
+def test_a_mount_point_in_use_and_what_lies_below(lab: "LabGuest", mounted: object) -> None:
     error = failure(lab)
     assert error.kind is ErrorKind.MOUNT_POINT_BUSY
     assert lab.share in error.detail
@@ -158,7 +143,7 @@ def test_a_mount_point_in_use_and_what_lies_below(lab: "Guest", mounted: object)
 
 
 @pytest.mark.parametrize("version", ["3", "4.0", "4.1", "4.2"])
-def test_every_mount_is_without_foreign_programs_and_devices(lab: "Guest", version: str) -> None:
+def test_every_mount_is_without_foreign_programs_and_devices(lab: "LabGuest", version: str) -> None:
     report = mount(lab, options=f"vers={version}")
     try:
         active = report.mount.active  # type: ignore[attr-defined]
@@ -168,36 +153,34 @@ def test_every_mount_is_without_foreign_programs_and_devices(lab: "Guest", versi
     assert_nothing_left(lab)
 
 
-def test_bg_is_told_to_be_for_start_up(lab: "Guest") -> None:
+def test_bg_is_told_to_be_for_start_up(lab: "LabGuest") -> None:
     report = mount(lab, options="vers=4.2,bg")
     unmount(lab)
     assert any("foreground" in line for line in report.messages)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("flags", [{}, {"force": True}, {"lazy": True}])
-def test_a_mount_of_a_dead_server_goes(lab: "Guest", flags: dict[str, bool]) -> None:
+def test_a_mount_of_a_dead_server_goes(lab: "LabGuest", flags: dict[str, bool]) -> None:
     mount(lab)
-    fault(lab, "link-down")
+    lab.fault("link-down")
     try:
         assert unmount(lab, **flags).removed_directory  # type: ignore[attr-defined]
     finally:
-        fault(lab, "link-up")
+        lab.fault("link-up")
     assert_nothing_left(lab)
 
 
-def test_what_is_not_mounted_is_not_unmounted(lab: "Guest") -> None:
+def test_what_is_not_mounted_is_not_unmounted(lab: "LabGuest") -> None:
     for path in (POINT, "/proc", "/"):
         with pytest.raises(AppError) as caught:
-            lab.client.submit("mounts.unmount", UnmountArgs(mount_point=path)).result(60)
+            lab.ask("mounts.unmount", UnmountArgs(mount_point=path))
         assert caught.value.kind is ErrorKind.NOT_MOUNTED
 
 
-def test_a_mount_in_use_names_who_uses_it(lab: "Guest", mounted: object) -> None:
+def test_a_mount_in_use_names_who_uses_it(lab: "LabGuest", mounted: object) -> None:
     begun: queue.Queue[object] = queue.Queue()
-    copying = lab.client.submit(
-        "test.run", TestSpec(path=POINT, direction="write", size=256 << 20), begun.put
-    )
-    begun.get(timeout=30)
+    copying = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=256 << 20), begun.put)
+    lab.next(begun, "the copy to begin")
     try:
         with pytest.raises(AppError) as caught:
             unmount(lab)
@@ -207,4 +190,4 @@ def test_a_mount_in_use_names_who_uses_it(lab: "Guest", mounted: object) -> None
     finally:
         copying.cancel()
         with pytest.raises(AppError):
-            copying.result(60)
+            copying.result()

@@ -14,57 +14,47 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lab_guest import LabGuest
+
     from advisor.facts import LinkFacts
-    from app.lab.guest import Guest
 
 POINT = "/mnt/verbs/point"
 
 pytestmark = pytest.mark.lab
 
 
-def ask(lab: "Guest", verb: str, role: str = "mount", **args: object) -> dict[str, Any]:
-    found: dict[str, Any] = lab.client.submit(
-        "lab.helper", HelperArgs(role=role, verb=verb, args=args)
-    ).result(90)
+def ask(lab: "LabGuest", verb: str, role: str = "mount", **args: object) -> dict[str, Any]:
+    found: dict[str, Any] = lab.ask("lab.helper", HelperArgs(role=role, verb=verb, args=args))
     return found
 
 
-def refusal(lab: "Guest", verb: str, role: str = "mount", **args: object) -> AppError:
+def refusal(lab: "LabGuest", verb: str, role: str = "mount", **args: object) -> AppError:
     with pytest.raises(AppError) as caught:
         ask(lab, verb, role, **args)
     return caught.value
 
 
-def attempt(lab: "Guest", options: str, **changes: object) -> dict[str, Any]:
+def attempt(lab: "LabGuest", options: str, **changes: object) -> dict[str, Any]:
     return ask(lab, "try", **{"share": lab.share, "options": options, "timeout_s": 15.0, **changes})
 
 
-def mounts(lab: "Guest") -> list[Any]:
-    return [row for row in lab.client.submit("mounts.list", ListArgs()).result(60).mounts if row.active]
+def mounts(lab: "LabGuest") -> list[Any]:
+    return [row for row in lab.ask("mounts.list", ListArgs()).mounts if row.active]
 
 
 @pytest.fixture
-def mounted(lab: "Guest") -> Iterator[None]:
+def mounted(lab: "LabGuest") -> Iterator[None]:
     args = MountArgs(share=lab.share, mount_point=POINT, options="vers=4.1,timeo=300")
-    lab.client.submit("mounts.mount", args).result(60)
+    lab.ask("mounts.mount", args)
     yield
-    # A write that was held up by a dead server ends when the server has taken it.
-    for _attempt in range(60):
-        try:
-            lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
-            return
-        except AppError as error:
-            if error.kind is not ErrorKind.BUSY:
-                raise
-            time.sleep(0.5)
-    raise AssertionError("the mount stays in use")
+    lab.unmount_when_free(POINT)
 
 
 @pytest.mark.parametrize(
     ("options", "version", "connections"),
     [("vers=3,rsize=5000", "3", 1), ("vers=4.2,nconnect=4", "4.2", 4), ("vers=4.0,ro", "4.0", 1)],
 )
-def test_a_mount_is_tried_and_gone(lab: "Guest", options: str, version: str, connections: int) -> None:
+def test_a_mount_is_tried_and_gone(lab: "LabGuest", options: str, version: str, connections: int) -> None:
     before = mounts(lab)
     found = attempt(lab, options)
     assert (found["version"], found["nconnect"]) == (version, connections)
@@ -79,13 +69,13 @@ def test_a_mount_is_tried_and_gone(lab: "Guest", options: str, version: str, con
     assert (other["nconnect"], other["shared"]) == (2, False)
 
 
-def test_a_try_beside_a_mount_tells_that_it_shares(lab: "Guest", mounted: None) -> None:
+def test_a_try_beside_a_mount_tells_that_it_shares(lab: "LabGuest", mounted: None) -> None:
     found = attempt(lab, "vers=4.1,timeo=300")
     assert found["shared"]
     assert [row.mount_point for row in mounts(lab)] == [POINT]
 
 
-def test_a_try_fails_as_a_mount_does(lab: "Guest") -> None:
+def test_a_try_fails_as_a_mount_does(lab: "LabGuest") -> None:
     error = refusal(lab, "try", share="10.9.0.1:/nowhere", options="vers=4.2")
     assert error.kind is ErrorKind.EXPORT_MISSING
     error = refusal(lab, "try", share=lab.share, options="vers=4.2,suid")
@@ -95,7 +85,7 @@ def test_a_try_fails_as_a_mount_does(lab: "Guest") -> None:
     assert mounts(lab) == []
 
 
-def test_a_try_with_a_dead_server_ends(lab: "Guest", lab_fault: "Callable[..., None]") -> None:
+def test_a_try_with_a_dead_server_ends(lab: "LabGuest", lab_fault: "Callable[..., None]") -> None:
     lab_fault("link-down")
     error = refusal(lab, "try", share=lab.share, options="vers=4.2", timeout_s=2.0)
     assert error.kind in {ErrorKind.SERVER_SILENT, ErrorKind.MOUNT_FAILED}
@@ -104,18 +94,18 @@ def test_a_try_with_a_dead_server_ends(lab: "Guest", lab_fault: "Callable[..., N
     assert attempt(lab, "vers=4.2")["version"] == "4.2"
 
 
-def test_a_try_under_way_is_cancelled(lab: "Guest") -> None:
+def test_a_try_under_way_is_cancelled(lab: "LabGuest") -> None:
     wire = {"share": "10.9.0.77:/x", "options": "vers=3,proto=udp", "timeout_s": 60.0}
-    call = lab.client.submit("lab.helper", HelperArgs(role="mount", verb="try", args=wire))
+    call = lab.submit("lab.helper", HelperArgs(role="mount", verb="try", args=wire))
     time.sleep(1.0)
     call.cancel()
     with pytest.raises(AppError) as caught:
-        call.result(60)
+        call.result()
     assert caught.value.kind in {ErrorKind.CANCELLED, ErrorKind.SERVER_SILENT, ErrorKind.VERSION_UNSUPPORTED}
     assert mounts(lab) == []
 
 
-def test_a_mount_in_use_is_remounted(lab: "Guest", mounted: None) -> None:
+def test_a_mount_in_use_is_remounted(lab: "LabGuest", mounted: None) -> None:
     def shown() -> set[str]:
         return set(mounts(lab)[0].active.options.split(","))
 
@@ -134,18 +124,18 @@ def test_a_mount_in_use_is_remounted(lab: "Guest", mounted: None) -> None:
         assert refusal(lab, "remount", target=target, options="ro").kind is ErrorKind.NOT_MOUNTED
 
 
-def test_a_mount_that_is_read_only_as_a_whole_becomes_writable(lab: "Guest") -> None:
+def test_a_mount_that_is_read_only_as_a_whole_becomes_writable(lab: "LabGuest") -> None:
     args = MountArgs(share=lab.share, mount_point=POINT, options="vers=4.2,ro")
-    lab.client.submit("mounts.mount", args).result(60)
+    lab.ask("mounts.mount", args)
     try:
         assert ask(lab, "remount", target=POINT, options="rw")["options"].startswith("rw,")
         assert "rw" in mounts(lab)[0].active.options.split(",")
     finally:
-        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(60)
+        lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
 
 
 def test_a_dead_mount_s_holders_flags_and_writes(
-    lab: "Guest", mounted: None, lab_fault: "Callable[..., None]", lab_link: "Callable[[str], LinkFacts]"
+    lab: "LabGuest", mounted: None, lab_fault: "Callable[..., None]", lab_link: "Callable[[str], LinkFacts]"
 ) -> None:
     assert ask(lab, "holders", target=POINT) == {"holders": []}
     # Slow enough that the copy is still under way at the end, however slow this machine is.
@@ -157,8 +147,8 @@ def test_a_dead_mount_s_holders_flags_and_writes(
             written.set()
 
     spec = TestSpec(path=POINT, direction="write", size=48 << 20)
-    copying = lab.client.submit("test.run", spec, seen)
-    assert written.wait(60)
+    copying = lab.submit("test.run", spec, seen)
+    lab.wait(written, "the first bytes of the copy", copying)
     assert refusal(lab, "remount", target=POINT, options="ro").kind is ErrorKind.BUSY
     lab_fault("link-down")
     try:
@@ -175,10 +165,10 @@ def test_a_dead_mount_s_holders_flags_and_writes(
         lab_fault("link-up")
         copying.cancel()
         with pytest.raises(AppError):
-            copying.result(60)
+            copying.result()
 
 
-def test_numbers_of_the_kernel_are_tuned(lab: "Guest", mounted: None) -> None:
+def test_numbers_of_the_kernel_are_tuned(lab: "LabGuest", mounted: None) -> None:
     table = {"tcp_slot_table_entries": 16, "tcp_max_slot_table_entries": 128}
     found = ask(lab, "tune", "tune", target=POINT, read_ahead_kb=4096, sunrpc=table)
     assert found["after"] == {"read_ahead_kb": 4096, **table}
@@ -191,7 +181,7 @@ def test_numbers_of_the_kernel_are_tuned(lab: "Guest", mounted: None) -> None:
     assert error.kind is ErrorKind.NOT_MOUNTED
 
 
-def test_units_of_our_own_come_and_go(lab: "Guest") -> None:
+def test_units_of_our_own_come_and_go(lab: "LabGuest") -> None:
     args: dict[str, object] = {"share": lab.share, "target": POINT, "options": "nofail", "automount": True}
     written = ask(lab, "unit-write", "persist", **args, idle_s=60, sha256="")
     assert written["automount"].splitlines()[-1] == "WantedBy=remote-fs.target"

@@ -5,12 +5,13 @@ import subprocess
 import sys
 from typing import Any
 
+from lab_guest import DEADLINE_S
+
 PROGRAM = [sys.executable, "-P", "-m", "ui.entry"]
-BOOT_S = 90
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*PROGRAM, *args], capture_output=True, text=True, timeout=BOOT_S, check=False)
+    done = subprocess.run([*PROGRAM, *args], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

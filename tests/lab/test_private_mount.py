@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.agent.protocol import FaultArgs, ListArgs
+from app.agent.protocol import ListArgs
 from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from app.lab.guest import Guest
+    from lab_guest import LabGuest
 
 MIB = 2**20
 NOTHING: dict[str, list[str]] = {"processes": [], "mounts": [], "clients": []}
@@ -137,14 +137,14 @@ def test_closing_answers_with_a_dead_server_of_version_3(guest_job: Callable[...
     check_dead_server(guest_job({"private": ["dead_server_3"]}), "dead_server_3")
 
 
-def run(lab: "Guest", **spec: Any) -> TestResult:
+def run(lab: "LabGuest", **spec: Any) -> TestResult:
     plain: dict[str, Any] = {"path": "", "share": lab.share, "size": 2 * MIB}
-    result: TestResult = lab.client.submit("test.run", TestSpec(**{**plain, **spec})).result(90)
+    result: TestResult = lab.ask("test.run", TestSpec(**{**plain, **spec}))
     return result
 
 
 @pytest.mark.parametrize("options", ["vers=3,rsize=8192", "vers=4.2,nconnect=3,timeo=150"])
-def test_a_share_that_is_not_mounted_is_tested(lab: "Guest", options: str) -> None:
+def test_a_share_that_is_not_mounted_is_tested(lab: "LabGuest", options: str) -> None:
     result = run(lab, options=options)
     assert (result.nfs, result.share, result.path) == (True, lab.share, "")
     asked = dict(word.split("=") for word in options.split(","))
@@ -154,12 +154,12 @@ def test_a_share_that_is_not_mounted_is_tested(lab: "Guest", options: str) -> No
     assert result.read is not None
     assert result.write.bytes == result.read.server_bytes == 2 * MIB
     assert result.notes == []
-    assert [row for row in lab.client.submit("mounts.list", ListArgs()).result(60).mounts if row.active] == []
+    assert [row for row in lab.ask("mounts.list", ListArgs()).mounts if row.active] == []
 
 
-def test_a_share_that_is_not_mounted_is_planned(lab: "Guest") -> None:
+def test_a_share_that_is_not_mounted_is_planned(lab: "LabGuest") -> None:
     spec = TestSpec(path="", share=lab.share, options="vers=4.2")
-    plan: TestPlan = lab.client.submit("test.plan", TestPlanArgs(spec=spec, preset="quick")).result(60)
+    plan: TestPlan = lab.ask("test.plan", TestPlanArgs(spec=spec, preset="quick"))
     assert plan.free
     assert (plan.spec.share, plan.spec.repeats) == (lab.share, 6)
 
@@ -174,17 +174,14 @@ def test_a_share_that_is_not_mounted_is_planned(lab: "Guest") -> None:
         ({"path": "../etc"}, ErrorKind.USAGE),
     ],
 )
-def test_a_test_that_cannot_be_made_says_why(lab: "Guest", spec: dict[str, str], kind: ErrorKind) -> None:
+def test_a_test_that_cannot_be_made_says_why(lab: "LabGuest", spec: dict[str, str], kind: ErrorKind) -> None:
     with pytest.raises(AppError) as caught:
         run(lab, **spec)
     assert caught.value.kind == kind
 
 
-def test_a_read_only_export_is_told(lab: "Guest") -> None:
-    lab.client.submit("lab.fault", FaultArgs(fault="export-ro")).result(30)
-    try:
-        with pytest.raises(AppError) as caught:
-            run(lab)
-        assert caught.value.kind == ErrorKind.READ_ONLY
-    finally:
-        lab.client.submit("lab.fault", FaultArgs(fault="export-rw")).result(30)
+def test_a_read_only_export_is_told(lab: "LabGuest", lab_fault: Callable[..., None]) -> None:
+    lab_fault("export-ro")
+    with pytest.raises(AppError) as caught:
+        run(lab)
+    assert caught.value.kind == ErrorKind.READ_ONLY

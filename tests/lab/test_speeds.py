@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from copying import check_the_line_is_filled
 
 from advisor.facts import payload_rate_bps
 from app.agent.protocol import MountArgs, UnmountArgs
@@ -16,31 +17,32 @@ from app.bench.result import TestEvent, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
+    from lab_guest import LabGuest
+
     from advisor.bottleneck import Bottleneck
     from advisor.facts import LinkFacts
-    from app.lab.guest import Guest
 
 POINT = "/mnt/speeds"
 MIB = 2**20
 
 
 @contextmanager
-def mounted(lab: "Guest", options: str) -> Iterator[None]:
+def mounted(lab: "LabGuest", options: str) -> Iterator[None]:
     args = MountArgs(share=lab.share, mount_point=POINT, options=options)
-    lab.client.submit("mounts.mount", args).result(60)
+    lab.ask("mounts.mount", args)
     try:
         yield
     finally:
-        lab.client.submit("mounts.unmount", UnmountArgs(mount_point=POINT)).result(90)
+        lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
 
 
-def copy(lab: "Guest", **spec: Any) -> TestResult:
-    result = lab.client.submit("test.run", TestSpec(**{"path": POINT, **spec})).result(100)
+def copy(lab: "LabGuest", **spec: Any) -> TestResult:
+    result = lab.ask("test.run", TestSpec(**{"path": POINT, **spec}))
     assert isinstance(result, TestResult)
     return result
 
 
-def verdict(lab: "Guest", options: str, **spec: Any) -> "Bottleneck":
+def verdict(lab: "LabGuest", options: str, **spec: Any) -> "Bottleneck":
     with mounted(lab, options):
         found = copy(lab, **spec).bottleneck
     assert found is not None
@@ -60,19 +62,40 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("name", list(LINKS))
-def test_the_figures_are_those_of_the_link(
-    lab: "Guest", lab_link: Callable[[str], Any], undisturbed: Callable[..., TestResult], name: str
-) -> None:
-    emulated: LinkFacts = lab_link(name)
+def line_of(emulated: "LinkFacts") -> float:
+    """What the link carries of a file, in bytes a second."""
     assert emulated.rate_bps is not None
+    return payload_rate_bps(emulated.rate_bps) / 8
+
+
+def test_no_figure_is_better_than_the_link(lab: "LabGuest", lab_link: Callable[[str], Any]) -> None:
+    name = "rate=16mbit,delay=15ms"
+    emulated: LinkFacts = lab_link(name)
     assert emulated.rtt_s is not None
-    line = payload_rate_bps(emulated.rate_bps) / 8
     with mounted(lab, "vers=4.2"):
-        result = undisturbed(lambda: copy(lab, size=LINKS[name]), line, 0.8)
+        result = copy(lab, size=LINKS[name])
     for transfer in (result.write, result.read):
         assert transfer is not None
-        assert 0.8 <= transfer.bytes_per_s * 8 / payload_rate_bps(emulated.rate_bps) <= 1
+        assert 0 < transfer.bytes_per_s <= line_of(emulated)
+        assert transfer.load is not None
+        assert transfer.load.network_s >= emulated.rtt_s * 0.95
+    assert result.link is not None
+    assert result.link.rtt_s >= emulated.rtt_s * 0.95
+    assert result.bottleneck is not None
+    assert result.bottleneck.evidence
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(LINKS))
+def test_the_figures_are_those_of_the_link(
+    lab: "LabGuest", lab_link: Callable[[str], Any], name: str
+) -> None:
+    emulated: LinkFacts = lab_link(name)
+    assert emulated.rtt_s is not None
+    with mounted(lab, "vers=4.2"):
+        result = check_the_line_is_filled(lambda: copy(lab, size=LINKS[name]), line_of(emulated), 0.8)
+    for transfer in (result.write, result.read):
+        assert transfer is not None
         assert transfer.load is not None
         assert transfer.load.network_s == pytest.approx(emulated.rtt_s, rel=0.2)
     assert result.link is not None
@@ -82,7 +105,7 @@ def test_the_figures_are_those_of_the_link(
 
 
 def test_a_server_that_comes_back_lets_the_test_end_well(
-    lab: "Guest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None]
+    lab: "LabGuest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None]
 ) -> None:
     # The write takes so long that a server which is slow to stop, stops in it.
     lab_link("rate=100mbit,up=4mbit")
@@ -94,13 +117,12 @@ def test_a_server_that_comes_back_lets_the_test_end_well(
 
     # Version 3: a restarted server of version 4 has clients wait 15 s for those that had files open.
     with mounted(lab, "vers=3"):
-        call = lab.client.submit("test.run", TestSpec(path=POINT, size=3 * MIB), seen)
-        assert waiting.wait(60)
+        call = lab.submit("test.run", TestSpec(path=POINT, size=3 * MIB), seen)
+        lab.wait(waiting, "fsync to wait for the server", call)
         lab_fault("server-stop")
-        with pytest.raises(TimeoutError):
-            call.result(1.5)  # it waits, and says nothing wrong
+        assert call.still_runs_after(1.5)  # it waits, and says nothing wrong
         lab_fault("server-start")
-        result = call.result(60)
+        result = call.result()
     assert result.write.server_bytes >= result.write.bytes == 3 * MIB
     assert result.write.fsync_s > 1.5
     assert result.read.bytes_per_s > result.write.bytes_per_s
@@ -119,15 +141,55 @@ HELD_BACK: dict[str, tuple[str, str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", list(HELD_BACK))
-def test_what_held_a_copy_back(lab: "Guest", lab_link: Callable[[str], Any], kind: str) -> None:
+#: Where a busy machine may hold a copy back more than its link does.
+ON_A_QUIET_MACHINE = {"network, lossy", "round-trips, tiny requests"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long] if kind in ON_A_QUIET_MACHINE else [])
+             for kind in HELD_BACK],
+)  # fmt: skip
+def test_what_held_a_copy_back(lab: "LabGuest", lab_link: Callable[[str], Any], kind: str) -> None:
     link, options, spec = HELD_BACK[kind]
     lab_link(link)
     found = verdict(lab, options, **spec)
     assert found.kind == kind.partition(",")[0], found.evidence
 
 
-def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any]) -> None:
+def test_a_grid_shows_the_round_trip(lab: "LabGuest", lab_link: Callable[[str], Any]) -> None:
+    lab_link("rate=100mbit,delay=5ms")
+    cells = Grid(patterns=("randread",), records=(4096,), depths=(1, 8), cell_s=0.4)
+    stream = Grid(patterns=("seqwrite",), records=(MIB // 16,), depths=(4,), cell_s=0.8)
+    with mounted(lab, "vers=4.2"):
+        result = copy(lab, workload="grid", size=MIB, grid=cells, repeats=2)
+        lab_link("rate=20mbit,delay=5ms")
+        full = copy(lab, workload="grid", size=MIB, grid=stream)
+    assert result.notes == []
+    one, eight = (cell.middle for cell in result.grid)
+    assert one is not None
+    assert eight is not None
+    # One request at a time waits for the way there and back; eight wait for it together.
+    assert one.latency_s > 0.0095
+    assert 0 < one.iops < 105 < eight.iops
+    assert eight.bytes_per_s < 12.5e6
+    # What held them back is known as it is of a copy: the link's own round trip beside that of the requests.
+    assert one.load is not None
+    assert one.load.network_s > 0.0095
+    assert one.load.speed == pytest.approx(one.bytes_per_s, rel=0.01)
+    assert result.bottleneck is not None
+    assert result.bottleneck.way == "read"
+    assert any("one at a time" in line and "8 at once" in line for line in result.bottleneck.evidence)
+    assert result.grid[0].bottleneck is not None
+    (cell,) = full.grid
+    assert cell.bottleneck is not None
+    assert cell.middle is not None
+    assert 0 < cell.middle.bytes_per_s <= payload_rate_bps(20e6) / 8
+
+
+@pytest.mark.long
+def test_a_grid_s_cells_are_held_back_by_what_they_meet(
+    lab: "LabGuest", lab_link: Callable[[str], Any]
+) -> None:
     lab_link("rate=100mbit,delay=5ms")
     cells = Grid(patterns=("randread",), records=(4096,), depths=(1, 8), cell_s=0.4)
     stream = Grid(patterns=("seqwrite",), records=(MIB // 16,), depths=(4,), cell_s=0.8)
@@ -136,21 +198,13 @@ def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any
         result = copy(lab, workload="grid", size=MIB, grid=cells, repeats=3)
         lab_link("rate=20mbit,delay=5ms")  # slow enough for any machine to fill
         full = copy(lab, workload="grid", size=MIB, grid=stream, repeats=3)
-    assert result.notes == []
     one, eight = (cell.middle for cell in result.grid)
     assert one is not None
     assert eight is not None
-    # One request at a time waits for the way there and back; eight wait for it together.
     assert 0.0095 < one.latency_s < 0.02
     assert eight.iops > 4 * one.iops
-    assert eight.bytes_per_s < 12.5e6
-    # What held them back is known as it is of a copy: the link's own round trip beside that of the requests.
     assert one.load is not None
     assert one.load.network_s == pytest.approx(0.01, rel=0.2)
-    assert one.load.speed == pytest.approx(one.bytes_per_s, rel=0.01)
-    assert result.bottleneck is not None
-    assert result.bottleneck.way == "read"
-    assert any("one at a time" in line and "8 at once" in line for line in result.bottleneck.evidence)
     alone = result.grid[0].bottleneck
     assert alone is not None
     assert alone.kind == "round-trips", alone.evidence
@@ -160,7 +214,7 @@ def test_a_grid_shows_the_round_trip(lab: "Guest", lab_link: Callable[[str], Any
 
 
 def test_a_folder_of_ones_own_is_copied_there_and_back(
-    lab: "Guest", lab_link: Callable[[str], Any], tmp_path: Path
+    lab: "LabGuest", lab_link: Callable[[str], Any], tmp_path: Path
 ) -> None:
     # Some seconds of round trips, beside which reading a few small files takes no part worth a note.
     lab_link("rate=100mbit,delay=20ms")
@@ -177,21 +231,20 @@ def test_a_folder_of_ones_own_is_copied_there_and_back(
         with pytest.raises(AppError) as caught:
             copy(lab, workload="own", source=str(tmp_path / "nothing"))
         assert caught.value.kind is ErrorKind.PATH_MISSING
-    assert (result.count, result.notes) == (len(sizes), [])
+    assert result.count == len(sizes)
+    # A busy machine may read them so slowly that a note says so.
+    assert [note for note in result.notes if not note.startswith("Reading your own files took")] == []
     for transfer in (result.write, result.read):
         assert transfer is not None
         assert transfer.bytes == transfer.server_bytes == sum(sizes)
 
 
 def test_a_server_that_is_long_about_its_disk_is_named(
-    lab: "Guest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None]
+    lab: "LabGuest", lab_link: Callable[[str], Any], lab_fault: Callable[..., None]
 ) -> None:
     lab_link("gigabit")
     lab_fault("disk-slow")
-    try:
-        found = verdict(lab, "vers=4.2", size=8 * MIB)
-    finally:
-        lab_fault("disk-quick")
+    found = verdict(lab, "vers=4.2", size=8 * MIB)
     assert (found.kind, found.way) == ("server", "write")
     assert "COMMIT" in found.evidence[0]
     assert any(line.startswith("From the server: ") for line in found.evidence)

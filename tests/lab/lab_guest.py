@@ -1,0 +1,285 @@
+"""The guest that tests of the lab share, as one test sees it: requests and waits that say what they saw.
+
+Every wait of a test goes through here. There is one deadline, far beyond what any of them takes on a busy
+machine: whoever meets it has found something that does not come at all. What a wait says then is what it
+waited for, the last events of the test, whether the guest still answers, and the guest's remains.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import time
+from collections import deque
+from concurrent.futures import wait as wait_for_futures
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.agent.protocol import FaultArgs, LinkArgs, UnmountArgs
+from app.errors import AppError, ErrorKind
+from app.lab.guest import Guest
+from app.lab.links import parse_link
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from advisor.facts import LinkFacts
+    from app.agent.client import Call
+    from app.agent.protocol import HelloResult
+
+T = TypeVar("T")
+
+LINK = "fast-ethernet"
+#: The one deadline of every wait: a request that takes 20 s on a quiet machine takes 100 s beside load.
+DEADLINE_S = 240.0
+#: Within this a living guest says hello.
+HELLO_S = 30.0
+#: Longer than any wait within a test, which says more when it gives up.
+TEST_TIMEOUT_S = 900
+_POLL_S = 0.05
+_LAST_EVENTS = 12
+_EVENT_CHARACTERS = 300
+#: What sets a fault back.
+_UNDO = {
+    "link-down": "link-up",
+    "server-stop": "server-start",
+    "export-ro": "export-rw",
+    "export-squash": "export-rw",
+    "export-secure": "export-rw",
+    "export-none": "export-rw",
+    "fill": "unfill",
+    "disk-slow": "disk-quick",
+}
+
+
+class NoAnswerError(AssertionError):
+    """Something that a test waited for did not come; the message says what, and what came instead."""
+
+
+class Pending:
+    """A request of a test under way.
+
+    Attributes:
+        id: its number on the connection.
+        future: completes with its result.
+    """
+
+    def __init__(self, lab: LabGuest, call: Call, what: str) -> None:
+        self._lab = lab
+        self._call = call
+        self.what = what
+        self.id = call.id
+        self.future = call.future
+
+    def cancel(self) -> None:
+        """Ask the agent to end it."""
+        self._call.cancel()
+
+    def result(self, deadline_s: float = DEADLINE_S) -> Any:
+        """Wait for its result.
+
+        Raises:
+            AppError: as answered.
+            NoAnswerError: if there is none within the deadline.
+        """
+        if self._lab.given_up:
+            deadline_s = min(deadline_s, _POLL_S)
+        try:
+            return self._call.result(deadline_s)
+        except TimeoutError:
+            raise NoAnswerError(self._lab.tell(f"the answer to {self.what}", deadline_s)) from None
+
+    def still_runs_after(self, seconds: float) -> bool:
+        """Whether it has not ended within this time."""
+        return not wait_for_futures([self.future], seconds).done
+
+
+class LabGuest:
+    """The guest during one test.
+
+    Attributes:
+        guest: the guest itself.
+        given_up: whether the guest does not answer any more: then nothing waits for it again.
+    """
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.given_up = False
+        self._began = time.monotonic()
+        self._events: deque[str] = deque(maxlen=_LAST_EVENTS)
+        self._undo: list[str] = []
+        self._link = LINK
+
+    @property
+    def share(self) -> str:
+        """The export as its client mounts it, server:/export."""
+        return self.guest.share
+
+    @property
+    def hello(self) -> HelloResult:
+        """What the agent said of itself when it started."""
+        return self.guest.hello
+
+    def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Pending:
+        """Start a request; its events are kept for the report of a wait in vain."""
+        what = f"{verb} {args!r}"[:_EVENT_CHARACTERS]
+        self._note(f"asked {what}")
+
+        def take(event: Any) -> None:
+            self._note(f"{verb}: {event!r}")
+            if on_event is not None:
+                on_event(event)
+
+        call = self.guest.client.submit(verb, args, take)
+        call.future.add_done_callback(lambda future: self._note(f"{verb} ended: {_outcome(future)}"))
+        return Pending(self, call, what)
+
+    def ask(
+        self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> Any:  # fmt: skip
+        """Send a request and return its result; errors as of :meth:`Pending.result`."""
+        return self.submit(verb, args, on_event).result(deadline_s)
+
+    def wait(self, event: threading.Event, what: str, call: Pending | None = None) -> None:
+        """Wait until an event is set.
+
+        Args:
+            event: set by what the test listens to.
+            what: the event in words.
+            call: the request that it comes from; if that ends first, the event will not come.
+
+        Raises:
+            NoAnswerError: if it does not come.
+        """
+        end = time.monotonic() + DEADLINE_S
+        while not event.wait(_POLL_S):
+            if call is not None and call.future.done() and not event.is_set():
+                raise NoAnswerError(self.tell(f"{what}, but {call.what} ended before", 0))
+            if time.monotonic() > end:
+                raise NoAnswerError(self.tell(what, DEADLINE_S))
+
+    def next(self, arrivals: queue.Queue[T], what: str) -> T:
+        """Return the next of a queue.
+
+        Args:
+            arrivals: filled by what the test listens to.
+            what: its items in words.
+
+        Raises:
+            NoAnswerError: if none comes.
+        """
+        try:
+            return arrivals.get(timeout=DEADLINE_S)
+        except queue.Empty:
+            raise NoAnswerError(self.tell(what, DEADLINE_S)) from None
+
+    def until(self, look: Callable[[], T], what: str) -> T:
+        """Look again and again until what is seen is true, and return that.
+
+        For what tells nobody that it has happened; each look is a request, or takes as long as one.
+
+        Raises:
+            NoAnswerError: if it stays false; the message has what was seen last.
+        """
+        end = time.monotonic() + DEADLINE_S
+        while not (seen := look()):
+            if time.monotonic() > end:
+                raise NoAnswerError(self.tell(f"{what}; last seen: {seen!r}", DEADLINE_S))
+            time.sleep(_POLL_S)
+        return seen
+
+    def unmount_when_free(self, mount_point: str) -> None:
+        """Unmount, once no program uses it any more.
+
+        A copy that was cancelled answers at once; the killed process holds its file until the server has what
+        the kernel was sending.
+        """
+
+        def unmounted() -> bool:
+            try:
+                self.ask("mounts.unmount", UnmountArgs(mount_point=mount_point))
+            except AppError as error:
+                if error.kind is not ErrorKind.BUSY:
+                    raise
+                return False
+            return True
+
+        self.until(unmounted, f"{mount_point} to be free")
+
+    def link(self, name: str) -> LinkFacts:
+        """Switch the link; :meth:`set_back` switches it back."""
+        self._link = name
+        facts: LinkFacts = self.ask("lab.link", LinkArgs(link=name))
+        return facts
+
+    def fault(self, name: str, free_bytes: int = 0) -> None:
+        """Make a fault, or undo one; :meth:`set_back` undoes what is left of them."""
+        undo = _UNDO.get(name)
+        if undo is not None:
+            self._undo.append(undo)
+        self.ask("lab.fault", FaultArgs(fault=name, bytes=free_bytes))
+        if undo is None:
+            self._undo = [each for each in self._undo if each != name]
+
+    def set_back(self) -> None:
+        """Undo the faults that are left, the last one first, and switch the link back."""
+        for undo in dict.fromkeys(reversed(self._undo)):
+            self.fault(undo)
+        if self._link != LINK:
+            self.link(LINK)
+
+    def answers(self) -> bool:
+        """Whether the guest says hello in time; if not, nothing waits for it any more."""
+        if self.given_up:
+            return False
+        try:
+            self.guest.client.submit("hello").result(HELLO_S)
+        except (AppError, TimeoutError):
+            self.given_up = True
+        return not self.given_up
+
+    def tell(self, what: str, seconds: float) -> str:
+        """Return what a wait in vain says."""
+        words = "answers" if self.answers() else f"does not say hello within {HELLO_S:.0f} s"
+        return f"Waited {seconds:.0f} s for {what}. The guest {words}.\n{self.remains()}"
+
+    def remains(self) -> str:
+        """Return what tells of a guest afterwards: the last events of this test, and the guest's own log."""
+        events = "\n".join(list(self._events)) or "none"
+        return f"Last events of the test:\n{events}\nThe guest's log:\n{self.guest.log or 'empty'}"
+
+    def _note(self, text: str) -> None:
+        self._events.append(f"{time.monotonic() - self._began:7.2f} s  {text}"[:_EVENT_CHARACTERS])
+
+
+class SharedGuest:
+    """The guest that tests share: it is asked before each test, and replaced where it does not answer."""
+
+    def __init__(self) -> None:
+        self._guest: Guest | None = None
+
+    def live(self) -> Guest:
+        """Return a guest that answers: the one there is, or else a new one."""
+        if self._guest is not None and not LabGuest(self._guest).answers():
+            self.discard()
+        if self._guest is None:
+            self._guest = Guest.boot(parse_link(LINK), timeout_s=DEADLINE_S)
+        return self._guest
+
+    def discard(self) -> None:
+        """End the guest, from outside where it does not answer; the next test gets a new one."""
+        guest, self._guest = self._guest, None
+        if guest is None:
+            return
+        if not LabGuest(guest).answers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(guest.pid, signal.SIGTERM)
+        guest.close()
+
+
+def _outcome(future: Any) -> str:
+    error = future.exception()
+    return repr(error) if error is not None else repr(future.result())
