@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QTabWidget,
     QWidget,
 )
+from waiting import DEADLINE_MS, source_of
 
 from ui.hosts import LabLink
 from ui.main_window import MainWindow
@@ -39,7 +40,25 @@ class Driver:
         self.wait(lambda: self.window.session.hello is not None and self.window._table is not None)
 
     def wait(self, fact: Callable[[], bool]) -> None:
-        self.qtbot.waitUntil(fact, timeout=8000)
+        """Let the window live until a fact is true.
+
+        Raises:
+            AssertionError: if it does not become true; it names the fact and what the window shows.
+        """
+        try:
+            self.qtbot.waitUntil(fact, timeout=DEADLINE_MS)
+        except self.qtbot.TimeoutError as error:
+            waited = f"waited {DEADLINE_MS / 1000:.0f} s for {source_of(fact)}"
+            raise AssertionError(f"{waited}\n{self.seen()}") from error
+
+    def seen(self) -> str:
+        """Return what the window shows and what the agent was asked last, for a wait in vain."""
+        shown = [widget.objectName() for widget in self.window.findChildren(QWidget) if widget.isVisible()]
+        named = sorted({name for name in shown if name and not name.startswith("qt_")})
+        asked = [verb for verb, _args in self.fake.calls[-10:]]
+        return "\n".join(
+            [f"The banner says {self.message()!r}.", f"Visible: {named}", f"Asked last: {asked}"]
+        )
 
     def find(self, kind: type[QWidget], name: str) -> QWidget:
         widget = self.window.findChild(kind, name)

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from fake_experiments import FakeExperiments
+from waiting import DEADLINE_S
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
@@ -152,8 +153,8 @@ class FakeHost(FakeExperiments):
         def close() -> None:
             self.hold.set()
             client.close()
-            thread.join(5)
-            client.join(5)
+            thread.join(DEADLINE_S)
+            client.join(DEADLINE_S)
             client._transport._reader.close()
 
         return OpenHost(client, close)
@@ -193,7 +194,7 @@ class FakeHost(FakeExperiments):
                     if shown != self.mounts:
                         shown = list(self.mounts)
                         context.emit(MountTable(mounts=shown))
-                    self._changed.wait(5)
+                    self._changed.wait(DEADLINE_S)
             raise CancelledError
         return MountTable(mounts=self.mounts)
 
@@ -205,7 +206,7 @@ class FakeHost(FakeExperiments):
             for sample in self.samples:
                 context.emit(sample)
             with context.token.on_cancel(ended.set):
-                ended.wait(10)
+                ended.wait(DEADLINE_S)
             context.token.check()
         finally:
             self.watching -= 1
@@ -216,7 +217,7 @@ class FakeHost(FakeExperiments):
         for number, mounts in enumerate(self.busy):
             context.emit(SpeedsSample(t_s=float(number), mounts=mounts))
         with context.token.on_cancel(ended.set):
-            ended.wait(60)
+            ended.wait(DEADLINE_S)
         context.token.check()
         return Empty()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtWidgets import QApplication, QPushButton, QRadioButton, QWidget
+from waiting import source_of
 
 from advisor.options import MountOptions
 from ui.dialogs.apply import ApplyDialog
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 W = TypeVar("W", bound=QWidget)
 
+#: The one deadline of every wait: some tests of the lab in a row take 60 s on a quiet machine.
+PATIENCE_S = 400.0
+
 
 class Person:
     """Looks and clicks; with MOUNTWRIGHT_PICTURES set to a folder, keeps a picture of every dialog."""
@@ -30,13 +34,19 @@ class Person:
         self.window = window
         self.folder = os.environ.get("MOUNTWRIGHT_PICTURES")
 
-    def wait(self, fact: Callable[[], bool], seconds: float = 60) -> None:
+    def wait(self, fact: Callable[[], bool]) -> None:
+        """Let the window live until a fact is true.
+
+        Raises:
+            AssertionError: if it does not become true; it names the fact and what the window shows.
+        """
         try:
-            self.qtbot.waitUntil(fact, timeout=int(seconds * 1000))
-        except Exception as error:
+            self.qtbot.waitUntil(fact, timeout=int(PATIENCE_S * 1000))
+        except self.qtbot.TimeoutError as error:
             dialog = self.window.findChild(ApplyDialog)
             said = dialog.view.problem() if dialog is not None else self.window._banner.accessibleName()
-            raise AssertionError(f"{said} {self.window._mounts.current()}") from error
+            waited = f"waited {PATIENCE_S:.0f} s for {source_of(fact)}"
+            raise AssertionError(f"{waited}\nIt says {said!r}; {self.window._mounts.current()}") from error
 
     def sees(self, kind: type[W]) -> W:
         self.wait(lambda: self.window.findChild(kind) is not None)

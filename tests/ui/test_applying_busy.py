@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QTableWidget,
     QWidget,
 )
+from waiting import DEADLINE_MS
 
 from app.errors import AppError, ErrorKind
 from ui.dialogs.apply import ApplyDialog
@@ -108,6 +109,6 @@ def test_without_known_programs_the_choices_are_those_that_are_possible(driver: 
     assert question.findChild(QTableWidget) is None
     assert not part(question, QRadioButton, "busy-stop").isEnabled()
     assert part(question, QRadioButton, "busy-next-boot").isEnabled()
-    with driver.qtbot.waitSignal(question.chosen) as waited:
+    with driver.qtbot.waitSignal(question.chosen, timeout=DEADLINE_MS) as waited:
         do(question, "busy-go-on")
     assert waited.args == ["wait"]

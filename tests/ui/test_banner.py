@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
+from waiting import DEADLINE_MS
 
 from app.errors import AppError, ErrorKind
 from app.polkit import helper_command, install_command
@@ -62,7 +63,7 @@ def test_plain_text_only(banner: Banner) -> None:
 
 def test_dismiss(qtbot: QtBot, banner: Banner) -> None:
     banner.show_information("Done.")
-    with qtbot.waitSignal(banner.closed, timeout=5000):
+    with qtbot.waitSignal(banner.closed, timeout=DEADLINE_MS):
         qtbot.mouseClick(button(banner, "Close"), Qt.MouseButton.LeftButton)
     assert banner.message() == ""
     with qtbot.assertNotEmitted(banner.closed):

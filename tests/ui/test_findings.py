@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
+from waiting import DEADLINE_MS
 
 from advisor.lint import LintContext, lint
 from advisor.options import MountOptions
@@ -42,7 +43,7 @@ def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) ->
     assert panel.wish().options == "_netdev,nofail,soft"
     button = findings(panel).findChild(QPushButton)
     assert button is not None
-    with qtbot.waitSignal(panel.edited):
+    with qtbot.waitSignal(panel.edited, timeout=DEADLINE_MS):
         button.click()
     remaining = [f.rule for f in lint(MountOptions.parse(panel.wish().options), context=LintContext())]
     assert "soft" not in panel.wish().options.split(",")

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QTransform
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QGraphicsItem, QLabel
+from waiting import DEADLINE_MS
 
 from app.bench.result import Sample, TestEvent
 from app.units import SpeedUnit
@@ -157,12 +158,12 @@ def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
     spy, timeline = Spy(), run(10e6, 21)
     plot._sheet._parts = (*plot._parts, spy)
     plot.draw(timeline)
-    qtbot.waitUntil(lambda: len(spy.exposed) > 0 and plot._plot.isVisible())
+    qtbot.waitUntil(lambda: len(spy.exposed) > 0 and plot._plot.isVisible(), timeout=DEADLINE_MS)
     qtbot.wait(50)  # until nothing is left to be painted
     spy.exposed.clear()
     more(timeline, 10e6, 21.05)
     plot.draw(timeline)
-    qtbot.waitUntil(lambda: len(spy.exposed) > 0)
+    qtbot.waitUntil(lambda: len(spy.exposed) > 0, timeout=DEADLINE_MS)
     (start_s, end_s), *rest = spy.exposed
     assert not rest
     assert 19 < start_s < 21
@@ -267,7 +268,7 @@ def test_the_mouse_reads_values(plot: LivePlot, qtbot: QtBot) -> None:
     qtbot.waitExposed(plot)
     QTest.mouseMove(plot._plot.viewport(), QPoint(place.x() - 5, place.y()))
     QTest.mouseMove(plot._plot.viewport(), place)
-    qtbot.waitUntil(label.isVisible)
+    qtbot.waitUntil(label.isVisible, timeout=DEADLINE_MS)
     assert "42 MB/s" in label.text()
     assert "round trip 2 ms" in label.text()
     assert label.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

@@ -11,6 +11,7 @@ from experimenting_world import SEARCHED, Call, World
 from fake_experiments import PLAN, SETS, outcomes
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QCheckBox, QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
+from waiting import DEADLINE_S
 
 from advisor.recommend import Measured
 from app.bench.experiment import keeping
@@ -54,7 +55,7 @@ class Gate:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.waiting += 1
-        self._open.wait(8)
+        self._open.wait(DEADLINE_S)
         self.waiting -= 1
         if self._error is not None:
             raise self._error
@@ -203,7 +204,7 @@ def test_a_search_of_the_history_that_was_given_up_tells_nothing(
     def look(text: str, share: str) -> Any:
         if text:
             return real(text, share)
-        go.wait(8)
+        go.wait(DEADLINE_S)
         ended.set()
         raise HELD
 
@@ -230,7 +231,7 @@ def test_what_was_measured_on_a_share_that_was_left_is_looked_up_when_it_is_show
     def learned(share: str, _link: str) -> Sequence[Measured]:
         asked.append(share)
         if asked == [HERE]:
-            go.wait(8)
+            go.wait(DEADLINE_S)
             raise HELD
         return (found,) if share == HERE else ()
 
@@ -259,7 +260,7 @@ def test_why_a_host_went_away_is_not_covered_by_what_it_took_along(
         if not args.watch:
             return real(args, context)
         context.emit(real(type(args)(), context))
-        broken.wait(8)
+        broken.wait(DEADLINE_S)
         raise AppError(ErrorKind.IO, "The mounts could not be read any more.")
 
     real = fake.list

@@ -9,6 +9,7 @@ from experiment_hand import combo, planned
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QPushButton
 from trial_hand import HOME, offered
+from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
 from ui.dialogs.forget import ForgetDialog
@@ -124,7 +125,7 @@ def test_another_entry_waits_until_one_is_taken_out(driver: Driver, fake: FakeHo
         if args.preview:
             return look(args, context)
         written.set()
-        go.wait(5)
+        go.wait(DEADLINE_S)
         raise AppError(ErrorKind.NOT_AUTHORIZED, "You did not give the password.")
 
     look = fake.forget

@@ -10,6 +10,7 @@ from fake_host import active
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox
+from waiting import DEADLINE_MS
 
 from advisor.dialects.entry import When, when_of
 from advisor.options import MountOptions, catalogue
@@ -76,7 +77,7 @@ def test_sizes_are_typed_as_people_write_them(qtbot: QtBot, typed: str, value: s
     qtbot.addWidget(editor)
     combo = editor.findChild(QComboBox)
     assert combo is not None
-    with qtbot.waitSignal(editor.changed, timeout=5000):
+    with qtbot.waitSignal(editor.changed, timeout=DEADLINE_MS):
         combo.setEditText(typed or " ")
     assert editor.value() == value
 

@@ -9,6 +9,7 @@ import msgspec
 from fake_host import LINK, FakeHost, mounted
 from PySide6.QtWidgets import QPushButton
 from quick_test_hand import events
+from waiting import DEADLINE_S
 
 import ui.panels.quick_test
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
@@ -165,14 +166,14 @@ def test_a_test_is_compared_with_tests_over_its_own_link(
         return {}
 
     def facts(args: FactsArgs, _context: Context) -> Facts:
-        known.wait(5)
+        known.wait(DEADLINE_S)
         real = LinkFacts(name="eth0", rate_bps=1e9)
         link = LINK if args.share == "nas01:/export/home" else real
         return Facts(client=ClientFacts(), link=link, server=ServerFacts())
 
     def test(args: Any, context: Context) -> TestResult:
         fake.calls.append(("test.run", args))
-        smaller.wait(5)
+        smaller.wait(DEADLINE_S)
         context.emit(TestEvent(direction="write", phase="write", round=1, total=2**20))
         return fake.result
 

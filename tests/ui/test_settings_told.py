@@ -10,6 +10,7 @@ from fake_host import configured, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
 from settings_hand import keys, part, raw, row, seen
+from waiting import DEADLINE_MS
 
 from advisor.catalogue import catalogue
 from ui import theme
@@ -157,7 +158,7 @@ def test_half_a_word_is_no_mistake_until_typing_pauses(panel: SettingsPanel, qtb
     field.end(False)
     qtbot.keyClicks(field, ",sof")
     assert panel._foot._findings.isHidden()
-    qtbot.waitUntil(panel._foot._findings.isVisible, timeout=5000)
+    qtbot.waitUntil(panel._foot._findings.isVisible, timeout=DEADLINE_MS)
 
 
 # Keyboard

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apply_hand import shown
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QPushButton
+from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyReport
@@ -81,9 +82,9 @@ def test_a_mount_that_is_changed_stays_chosen_while_it_is_away(driver: Driver, f
 
     def apply(_args: Any, _context: Context) -> ApplyReport:
         fake.set_mounts([ALPHA])
-        back.wait(5)
+        back.wait(DEADLINE_S)
         fake.set_mounts([HOME, ALPHA])
-        end.wait(5)
+        end.wait(DEADLINE_S)
         raise AppError(ErrorKind.SERVER_REFUSED, "The server refused it.")
 
     fake.apply = apply  # type: ignore[method-assign]

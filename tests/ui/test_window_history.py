@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QTableView,
     QTableWidget,
 )
+from waiting import DEADLINE_S
 
 from advisor.trials import Outcome
 from app.history import desk
@@ -212,7 +213,7 @@ def test_what_is_laid_out_while_it_is_deleted_is_no_failure(
 
     def slow_lay(numbers: list[int]) -> desk.Laid:
         try:
-            deleted.wait(10)
+            deleted.wait(DEADLINE_S)
             return lay(numbers)
         finally:
             laid.set()
@@ -220,7 +221,7 @@ def test_what_is_laid_out_while_it_is_deleted_is_no_failure(
     def slow_delete(numbers: list[int]) -> list[Run]:
         gone = delete(numbers)
         deleted.set()
-        laid.wait(10)
+        laid.wait(DEADLINE_S)
         return gone
 
     monkeypatch.setattr(desk, "lay", slow_lay)

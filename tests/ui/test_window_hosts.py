@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from fake_host import LINK, configured, mounted
 from PySide6.QtWidgets import QComboBox
+from waiting import DEADLINE_S
 
 import ui.session
 from advisor.facts import ClientFacts, Facts, ServerFacts
@@ -59,7 +60,7 @@ def leave_slowly(driver: Driver) -> threading.Event:
         host = good(key, token)
 
         def close() -> None:
-            off.wait(5)
+            off.wait(DEADLINE_S)
             host.close()
 
         return OpenHost(host.client, close)
@@ -98,14 +99,14 @@ def test_a_late_answer_of_the_lab_is_not_shown_on_this_computer(driver: Driver, 
 
     def switch(args: Any, context: Context) -> Any:
         link = fake.switch(args, context)
-        answer.wait(5)
+        answer.wait(DEADLINE_S)
         return link
 
     def mounts(args: Any, context: Context) -> MountTable:
         if args.watch:
             return fake.list(args, context)
         fake.calls.append(("mounts.list", args))
-        answer.wait(5)
+        answer.wait(DEADLINE_S)
         return MountTable(mounts=[LAB])
 
     wrap(fake, "lab.link", switch)
@@ -132,7 +133,7 @@ def test_a_late_failure_of_a_host_that_was_left_is_not_told(driver: Driver, fake
 
     def refuse(args: Any, _context: Context) -> Any:
         fake.calls.append(("lab.link", args))
-        answer.wait(5)
+        answer.wait(DEADLINE_S)
         return LINK
 
     wrap(fake, "lab.link", refuse)
@@ -150,7 +151,7 @@ def test_facts_of_another_mount_judge_no_new_one(driver: Driver, fake: FakeHost)
 
     def facts(args: Any, context: Context) -> Facts:
         found = fake.facts(args, context)
-        answer.wait(5)
+        answer.wait(DEADLINE_S)
         return found
 
     wrap(fake, "facts.get", facts)
@@ -253,7 +254,7 @@ def test_speeds_that_cannot_be_told_are_not_shown_and_asked_for_again(
             read_bytes_per_s=5e6, write_bytes_per_s=0.0, transfers_per_s=9.0, rtt_s=0.001, timeouts=0
         )
         context.emit(SpeedsSample(t_s=0.0, mounts={"/home": busy}))
-        go.wait(5)
+        go.wait(DEADLINE_S)
         raise AppError(ErrorKind.INTERNAL, "The kernel's figures cannot be read.")
 
     wrap(fake, "stats.speeds", speeds)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QTabWidget
+from waiting import DEADLINE_S
 
 import ui.panels.live
 from app.errors import AppError, ErrorKind
@@ -186,7 +187,7 @@ def test_a_mount_that_is_away_for_a_moment_is_watched_again(
             return watch(args, context)
         fake.calls.append(("stats.watch", args))
         context.emit(_sample(1))
-        gone.wait(5)
+        gone.wait(DEADLINE_S)
         raise AppError(ErrorKind.NOT_MOUNTED, "No NFS share is mounted at /home.")
 
     fake.watch = watch_once  # type: ignore[method-assign]

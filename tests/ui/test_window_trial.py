@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from apply_hand import choose, do, shown
 from fake_host import mounted
 from trial_hand import HOME, begin, make_the_change, offered
+from waiting import wait_for
 
 from ui.dialogs.apply import ApplyDialog
 
@@ -30,7 +31,7 @@ class _LastTest:
     def _run(self, args: object, context: object) -> object:
         answer = self._fake.test(args, context)  # type: ignore[arg-type]
         if len(self._fake.asked("test.run")) == 4:
-            assert self.go.wait(10)
+            wait_for(self.go, "the last test to be let go")
         return answer
 
     def begin(self) -> None:

@@ -31,7 +31,7 @@ def at_the_lab(qtbot: QtBot) -> Callable[[str, int, int], AbstractContextManager
         window.show()
         made = Person(qtbot, window)
         window.open_host(link)
-        made.wait(lambda: window.session.hello is not None and window._drafting, 120)
+        made.wait(lambda: window.session.hello is not None and window._drafting)
         made.press(window, "mount")
         made.wait(lambda: window._mounts.current() is not None)
         yield made

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SIZE = (1240, 860)
 _STEP_MS = 40
+#: Far beyond what any step takes on a busy machine, in seconds.
+PATIENCE_S = 400.0
 #: Pictures of the documentation, and the one that explains a failure.
 _KEPT = ("window", "settings", "failed")
 
@@ -38,7 +40,7 @@ class Photographer:
         self.suffix = suffix
         self.taken: list[Path] = []
 
-    def wait(self, fact: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    def wait(self, fact: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
         """Let the window live until the fact is true."""
         from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
@@ -56,7 +58,7 @@ class Photographer:
         from PySide6.QtCore import QDeadlineTimer
 
         moment = QDeadlineTimer(int(seconds * 1000))
-        self.wait(moment.hasExpired, "time", seconds + 60)
+        self.wait(moment.hasExpired, "time", seconds + PATIENCE_S)
 
     def take(self, name: str) -> None:
         """Keep a picture, if it is one of those wanted."""
@@ -104,7 +106,7 @@ def story(photographer: Photographer, link: str) -> None:
     window.open_host(link)
     photographer.pause(0.3)
     photographer.take("starting")
-    photographer.wait(lambda: photographer.sees("share"), "the lab's start", 120)
+    photographer.wait(lambda: photographer.sees("share"), "the lab's start")
     settings = window._detail.settings
     draft = settings.wish()
     settings.load_entry(draft.share, draft.mount_point, f"{draft.options},vers=4.2,rsize=100000,timeo=300")
@@ -127,9 +129,9 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("test-ready")
     photographer.click("start")
     panel = window._detail.quick_test
-    photographer.wait(lambda: _running_in(window, 4), "the fourth repeat", 180)
+    photographer.wait(lambda: _running_in(window, 4), "the fourth repeat")
     photographer.take("test-running")
-    photographer.wait(lambda: not panel.running, "the end of the test", 180)
+    photographer.wait(lambda: not panel.running, "the end of the test")
     photographer.wait(lambda: photographer.sees("results"), "the result")
     photographer.pause(0.3)
     photographer.take("window")
@@ -160,14 +162,14 @@ def measured(photographer: Photographer) -> None:
     photographer.take("experiment-choice")
     photographer.click("experiment-study")
     photographer.click("experiment-plan")
-    photographer.wait(lambda: photographer.sees("experiment-start"), "the plan", 120)
+    photographer.wait(lambda: photographer.sees("experiment-start"), "the plan")
     photographer.take("experiment-plan")
     photographer.click("experiment-start")
     running = experiment._experimenting
-    photographer.wait(lambda: len(running.outcomes) >= 4, "some trials", 120)
+    photographer.wait(lambda: len(running.outcomes) >= 4, "some trials")
     photographer.pause(0.5)
     photographer.take("experiment-running")
-    photographer.wait(lambda: not running.busy, "the end of the experiment", 600)
+    photographer.wait(lambda: not running.busy, "the end of the experiment")
     photographer.pause(1.5)
     photographer.take("experiment-results")
     tabs.setCurrentWidget(window._detail.history)

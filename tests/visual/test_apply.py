@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from person import Person
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture

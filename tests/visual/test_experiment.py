@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from person import Person
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_an_experiment_of_one_s_own(person: Person) -> None:
     # It starts by itself, fills its table, and ends.
     person.wait(lambda: len(now.outcomes) >= 3)
     person.look(person.window, "experiment-running")
-    person.wait(lambda: now.result is not None, 180)
+    person.wait(lambda: now.result is not None)
     assert now.result is not None
     assert now.plan is not None
     assert (now.result.done, now.result.failed, now.result.mismatched) == (now.plan.trials, 0, 0)

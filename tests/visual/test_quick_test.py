@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from app.bench.result import TestResult
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def measured(person: Person) -> TestResult:
         run = panel._run()
         return run is not None and run.result is not None and run.result is not before
 
-    person.wait(done, 120)
+    person.wait(done)
     run = panel._run()
     assert run is not None
     person.wait(lambda: run.kept is not None)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import DEADLINE_S, wait_for
 
 from app.agent.client import AgentClient
 from app.agent.hosts import InProcess
@@ -112,7 +113,7 @@ class Wire:
 
     def close(self) -> None:
         self.requests.close()
-        self.thread.join(10)
+        self.thread.join(DEADLINE_S)
         assert not self.thread.is_alive()
         self.answers.close()
 
@@ -130,8 +131,8 @@ def client() -> Iterator[AgentClient]:
     connected = AgentClient(PipeTransport(opened.answers, opened.requests))
     yield connected
     connected.close()
-    assert connected.join(10)
-    opened.thread.join(10)
+    assert connected.join(DEADLINE_S)
+    opened.thread.join(DEADLINE_S)
     opened.answers.close()
 
 
@@ -197,8 +198,8 @@ def test_the_caller_of_a_request_that_is_too_long_is_told(
 ) -> None:
     monkeypatch.setattr("app.agent.server.MAX_LINE", 1000)
     with pytest.raises(AppError, match="too long"):
-        client.submit("mounts.unmount", UnmountArgs(mount_point="/" + "x" * 2000)).result(10)
-    assert client.submit("hello").result(10) == HELLO
+        client.submit("mounts.unmount", UnmountArgs(mount_point="/" + "x" * 2000)).result(DEADLINE_S)
+    assert client.submit("hello").result(DEADLINE_S) == HELLO
 
 
 def test_a_request_that_cannot_begin_does_not_end_the_agent(
@@ -230,7 +231,7 @@ def test_an_id_in_use_is_refused(wire: Wire) -> None:
 
 
 def test_result_events_error_and_bug_reach_the_caller(client: AgentClient) -> None:
-    assert client.submit("hello").result(10) == HELLO
+    assert client.submit("hello").result(DEADLINE_S) == HELLO
 
     events: list[StatsSample] = []
     seen = threading.Event()
@@ -240,15 +241,15 @@ def test_result_events_error_and_bug_reach_the_caller(client: AgentClient) -> No
         seen.set()
 
     call = client.submit("stats.watch", WatchArgs(mount_point="/m"), take)
-    assert seen.wait(10)
+    wait_for(seen, "the event")
     call.cancel()
     with pytest.raises(AppError) as cancelled:
-        call.result(10)
+        call.result(DEADLINE_S)
     assert cancelled.value.kind is ErrorKind.CANCELLED
     assert events == [SAMPLE]
 
     with pytest.raises(AppError) as busy:
-        client.submit("mounts.unmount", UnmountArgs(mount_point="/m")).result(10)
+        client.submit("mounts.unmount", UnmountArgs(mount_point="/m")).result(DEADLINE_S)
     assert (busy.value.kind, busy.value.hint, busy.value.detail) == (ErrorKind.BUSY, "Close it.", "raw")
 
 
@@ -274,16 +275,16 @@ def test_a_listener_that_fails_ends_its_request_alone(client: AgentClient, *, pi
 
     watched = host.submit("stats.watch", WatchArgs(mount_point="/m"), listen)
     with pytest.raises(BrokenPipeError, match="head has gone"):
-        watched.result(10)
+        watched.result(DEADLINE_S)
     assert heard == [SAMPLE]
-    assert host.submit("hello").result(10) == HELLO
+    assert host.submit("hello").result(DEADLINE_S) == HELLO
     if not piped:
         host.close()
 
 
 def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(AppError) as bug:
-        client.submit("mounts.list", ListArgs()).result(10)
+        client.submit("mounts.list", ListArgs()).result(DEADLINE_S)
     assert bug.value.kind is ErrorKind.INTERNAL
     assert "RuntimeError: seven" in bug.value.detail
     assert bug.value.exit_code == 70
@@ -292,11 +293,11 @@ def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.Lo
 
 def test_an_error_is_answered_whatever_is_in_its_texts(client: AgentClient) -> None:
     with pytest.raises(AppError) as told:
-        client.submit("tunables.get").result(10)
+        client.submit("tunables.get").result(DEADLINE_S)
     texts = (told.value.message, told.value.hint, told.value.detail)
     assert texts == ("/mnt/caf\\xe9 failed.", "Look at caf\\xe9.", "caf\\xe9: busy")
     with pytest.raises(AppError) as half:
-        client.submit("discover.forget").result(10)
+        client.submit("discover.forget").result(DEADLINE_S)
     assert half.value.message == "\\ud800"
 
 
@@ -305,7 +306,7 @@ def test_closing_fails_what_runs_and_later_requests(client: AgentClient) -> None
     client.close()
     for dead in (call, client.submit("hello")):
         with pytest.raises(AppError, match="agent ended"):
-            dead.result(10)
+            dead.result(DEADLINE_S)
 
 
 def test_noise_on_the_line_is_passed_over() -> None:
@@ -317,15 +318,15 @@ def test_noise_on_the_line_is_passed_over() -> None:
     call = client.submit("hello")
     ok = msgspec.json.encode(HELLO)
     os.write(write, b"[   0.1] kernel says\n\n" + b'{"id":99,"ok":{}}\n' + b'{"id":1,"ok":' + ok + b"}\n")
-    assert call.result(10) == HELLO
+    assert call.result(DEADLINE_S) == HELLO
     broken = client.submit("hello")
     os.write(write, b'{"id":2,"ok":{"protocol":"x"}}\n')
     with pytest.raises(AppError, match="could not be read"):
-        broken.result(10)
+        broken.result(DEADLINE_S)
     os.close(write)
-    assert closed.wait(10)
+    wait_for(closed, "the client to be told of the end")
     client.close()
-    assert client.join(10)
+    assert client.join(DEADLINE_S)
     reader.close()
     os.close(sink_read)
 
@@ -342,17 +343,17 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
     else:
         os.write(write, b'{"id":1,"event":' + event + b"}\n")
     with pytest.raises(AppError, match="could not be read"):
-        watched.result(10)
+        watched.result(DEADLINE_S)
     os.write(write, b'{"id":1,"event":{}}\n{"id":1,"error":{"kind":"cancelled","message":"Cancelled."}}\n')
     other = client.submit("hello")
     asked = [json.loads(sink.readline()) for _ in range(3)]
     assert [one["verb"] for one in asked] == ["stats.watch", "cancel", "hello"]
     assert asked[1]["args"] == {"id": 1}
     os.write(write, b'{"id":%d,"ok":' % other.id + msgspec.json.encode(HELLO) + b"}\n")
-    assert other.result(10) == HELLO
+    assert other.result(DEADLINE_S) == HELLO
     client.close()
     os.close(write)
-    assert client.join(10)
+    assert client.join(DEADLINE_S)
     reader.close()
     sink.close()
 
@@ -366,7 +367,7 @@ class SlowLine:
         self.closed_after = b""
 
     def write(self, data: memoryview, /) -> int:
-        assert self.open.wait(20)
+        wait_for(self.open, "the writer to be let go")
         self.taken += data[:1000]
         return min(len(data), 1000)
 
@@ -388,14 +389,14 @@ def test_a_request_is_not_waited_for_while_it_is_written() -> None:
     assert not last.future.done()
     closing = run_in_thread("closing", client.close)
     line.open.set()
-    closing.result(20)
+    closing.result(DEADLINE_S)
     asked = [json.loads(one)["verb"] for one in line.closed_after.splitlines()]
     assert asked == ["mounts.mount", "cancel", "hello"]
     for one in (call, last):
         with pytest.raises(AppError, match="agent ended"):
-            one.result(10)
+            one.result(DEADLINE_S)
     os.close(write)
-    assert client.join(10)
+    assert client.join(DEADLINE_S)
     reader.close()
 
 
@@ -408,17 +409,17 @@ def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest
     stuck = client.submit("mounts.mount", MountArgs(share="nas:/x", mount_point="/m", options="x" * 10**6))
     client.close()
     with pytest.raises(AppError, match="agent ended"):
-        stuck.result(10)
+        stuck.result(DEADLINE_S)
     os.close(sink_read)
     os.close(write)
-    assert client.join(10)
+    assert client.join(DEADLINE_S)
     reader.close()
 
 
 def test_a_name_that_is_not_utf8_fails_its_request_alone(client: AgentClient) -> None:
     with pytest.raises(AppError, match="not UTF-8"):
-        client.submit("stats.watch", WatchArgs(mount_point="/mnt/caf\udce9")).result(10)
-    assert client.submit("hello").result(10) == HELLO
+        client.submit("stats.watch", WatchArgs(mount_point="/mnt/caf\udce9")).result(DEADLINE_S)
+    assert client.submit("hello").result(DEADLINE_S) == HELLO
 
 
 def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentClient) -> None:
@@ -426,7 +427,7 @@ def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentCli
     client._transport.close()
     for dead in (client.submit("hello"), watched):
         with pytest.raises(AppError, match="agent ended"):
-            dead.result(10)
+            dead.result(DEADLINE_S)
 
 
 @given(st.sampled_from(ErrorKind), st.text(), st.text(), st.text())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from experiment_world import experiment
+from waiting import DEADLINE_S, wait_for
 
 from app.agent import experimenting, measuring
 from app.agent.hosts import InProcess
@@ -35,7 +36,7 @@ class Work:
 
     def __call__(self, *_args: object, **_named: object) -> None:
         self.begun.set()
-        assert self.over.wait(20)
+        wait_for(self.over, "the measuring to be let go")
         raise AppError(ErrorKind.IO, "It is over.")
 
 
@@ -60,24 +61,24 @@ def host() -> Iterator[InProcess]:
 @pytest.mark.parametrize("first", sorted(MEASURING.keys() - {"test.plan"}))
 def test_a_second_one_is_refused_until_the_first_is_over(host: InProcess, work: Work, first: str) -> None:
     running = host.submit(first, MEASURING[first])
-    assert work.begun.wait(20)
+    wait_for(work.begun, "the measuring to begin")
     for verb, args in MEASURING.items():
         second = host.submit(verb, args)
         with pytest.raises(AppError, match="here already") as busy:
-            second.result(5)
+            second.result(DEADLINE_S)
         assert (busy.value.kind, bool(busy.value.hint)) == (ErrorKind.BUSY, True)
     work.over.set()
     with pytest.raises(AppError, match="It is over"):
-        running.result(20)
+        running.result(DEADLINE_S)
     with pytest.raises(AppError, match="It is over"):
-        host.submit("test.run", MEASURING["test.run"]).result(20)
+        host.submit("test.run", MEASURING["test.run"]).result(DEADLINE_S)
 
 
 @pytest.mark.parametrize(("first", "given_up"), [*((verb, True) for verb in MEASURING), ("test.plan", False)])
 def test_what_is_about_to_end_is_waited_for(host: InProcess, work: Work, first: str, given_up: bool) -> None:
     """One that was cancelled, and the planning of a test, which takes a moment."""
     running = host.submit(first, MEASURING[first])
-    assert work.begun.wait(20)
+    wait_for(work.begun, "the measuring to begin")
     work.begun.clear()
     if given_up:
         running.cancel()
@@ -85,20 +86,20 @@ def test_what_is_about_to_end_is_waited_for(host: InProcess, work: Work, first: 
     impatient = host.submit("experiment.run", MEASURING["experiment.run"])
     impatient.cancel()
     with pytest.raises(AppError) as caught:
-        impatient.result(20)
+        impatient.result(DEADLINE_S)
     assert caught.value.kind is ErrorKind.CANCELLED
     assert not work.begun.is_set()
     work.over.set()
     for each in (running, second):
         with pytest.raises(AppError, match="It is over"):
-            each.result(20)
+            each.result(DEADLINE_S)
 
 
 def test_what_is_mounted_is_planned_meanwhile(host: InProcess, work: Work, tmp_path: Path) -> None:
     running = host.submit("experiment.run", MEASURING["experiment.run"])
-    assert work.begun.wait(20)
-    plan = host.submit("test.plan", TestPlanArgs(spec=TestSpec(path=str(tmp_path)))).result(20)
+    wait_for(work.begun, "the measuring to begin")
+    plan = host.submit("test.plan", TestPlanArgs(spec=TestSpec(path=str(tmp_path)))).result(DEADLINE_S)
     assert plan.spec.path == str(tmp_path)
     work.over.set()
     with pytest.raises(AppError, match="It is over"):
-        running.result(20)
+        running.result(DEADLINE_S)

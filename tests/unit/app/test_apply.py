@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from mount_world import CLASSES, FSTAB, POINT, SHARE, World, ask
+from waiting import DEADLINE_S
 
 from app.agent.hosts import InProcess
 from app.agent.server import Context
@@ -216,7 +217,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 
     services: Any = SimpleNamespace(handlers=lambda: {"mounts.apply": apply})
     with pytest.raises(BrokenPipeError):
-        InProcess(services).submit("mounts.apply", CLASSES["mount"][1], listen).result(20)
+        InProcess(services).submit("mounts.apply", CLASSES["mount"][1], listen).result(DEADLINE_S)
     assert world.state() == before
 
 

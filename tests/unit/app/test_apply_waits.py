@@ -8,6 +8,7 @@ from typing import BinaryIO
 import msgspec
 import pytest
 from mount_world import CLASSES, POINT, SHARE, World, ask
+from waiting import DEADLINE_S, wait_for
 
 from app.agent.client import AgentClient, Call
 from app.agent.protocol import Empty
@@ -122,7 +123,7 @@ class Served:
     def _serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
         with reader:
             self.server.serve()
-        self.done.wait(30)
+        self.done.wait(DEADLINE_S)
         writer.close()
 
     def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
@@ -142,14 +143,14 @@ class Served:
         """Ask for a change, and wait until it asks whether to keep it."""
         asked = Asked()
         call = self.client.submit("mounts.apply", ask(options="vers=4.1", keeper="fstab", keep_s=60.0), asked)
-        assert asked.wait(30)
+        wait_for(asked, "the question whether to keep the change")
         return call
 
     def close(self) -> None:
         """Go away, and wait for the agent's end."""
         self.client.close()
-        self.over.result(30)
-        assert self.client.join(10)
+        self.over.result(DEADLINE_S)
+        assert self.client.join(DEADLINE_S)
         self._answers.close()
 
 
@@ -164,8 +165,8 @@ class Asked(threading.Event):
 def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> None:
     served = Served(World(tmp_path, mounted=True))
     call = served.change()
-    served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(30)
-    assert call.result(30).report.mount.share == SHARE
+    served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(DEADLINE_S)
+    assert call.result(DEADLINE_S).report.mount.share == SHARE
     served.close()
 
 
@@ -177,5 +178,5 @@ def test_a_window_that_goes_away_keeps_nothing(tmp_path: Path) -> None:
     assert world.state() != before
     served.close()
     with pytest.raises(AppError):
-        call.result(30)
+        call.result(DEADLINE_S)
     assert world.state() == before

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import DEADLINE_S, wait_for
 
 from app import process
 from app.agent.client import AgentClient
@@ -176,16 +177,18 @@ def client() -> Iterator[AgentClient]:
     connected = AgentClient(PipeTransport(reader, writer))
     yield connected
     connected.close()
-    served.result(30)
+    served.result(DEADLINE_S)
     agent_out.close()
     agent_in.close()
-    assert connected.join(30)
+    assert connected.join(DEADLINE_S)
     reader.close()
 
 
 def test_through_the_protocol(client: AgentClient, tmp_path: Path) -> None:
     events: list[TestEvent] = []
-    result = client.submit("test.run", TestSpec(path=str(tmp_path), size=MIB), events.append).result(60)
+    result = client.submit("test.run", TestSpec(path=str(tmp_path), size=MIB), events.append).result(
+        DEADLINE_S
+    )
     assert isinstance(result, TestResult)
     assert result.write is not None
     assert [
@@ -196,10 +199,10 @@ def test_through_the_protocol(client: AgentClient, tmp_path: Path) -> None:
 def test_cancel_through_the_protocol(client: AgentClient, roomy: Path) -> None:
     moving = threading.Event()
     call = client.submit("test.run", TestSpec(path=str(roomy), size=ENDLESS), lambda _: moving.set())
-    assert moving.wait(60)
+    wait_for(moving, "the first bytes of the copy")
     began = time.monotonic()
     call.cancel()
     with pytest.raises(AppError) as caught:
-        call.result(60)
+        call.result(DEADLINE_S)
     assert caught.value.kind == ErrorKind.CANCELLED
     print(f"cancelled in {(time.monotonic() - began) * 1000:.0f} ms")

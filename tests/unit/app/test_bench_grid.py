@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psutil
 import pytest
+from waiting import DEADLINE_S
 
 from advisor.bottleneck import Load
 from advisor.facts import LinkFacts
@@ -153,7 +154,7 @@ def test_cancelling_ends_fio_too(tmp_path: Path, *, stuck: bool) -> None:
     with pytest.raises(CancelledError):
         run_test(spec(tmp_path, msgspec.structs.replace(ONE, cell_s=60)), token, seen)
     assert wait_for_cleanups(30)
-    end = time.monotonic() + 10
+    end = time.monotonic() + DEADLINE_S
     while any(process.is_running() for process in found) and time.monotonic() < end:
         time.sleep(0.02)
     assert found

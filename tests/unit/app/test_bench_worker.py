@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from waiting import DEADLINE_S
 
 from app.bench.files import PREFIX
 from app.bench.messages import WorkerJob
@@ -57,7 +58,7 @@ def test_worker_alone_tidies_up(tmp_path: Path, how: signal.Signals | None) -> N
         else:
             process.send_signal(how)
         last = process.stdout.readlines()[-1]
-        assert process.wait(60) == 0
+        assert process.wait(DEADLINE_S) == 0
     assert json.loads(last)["error"]["kind"] == "cancelled"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.mounts.busy import ancestors, find_holders, stop_own
 from app.mounts.change import Holder
@@ -29,7 +30,7 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subproce
         child.stdout.readline()
         yield child
         child.kill()
-        child.wait(10)
+        child.wait(DEADLINE_S)
 
 
 @pytest.mark.parametrize(("program", "code"), [(MEEK, -15), (PATIENT, -9)], indirect=["program"])
@@ -37,7 +38,7 @@ def test_a_program_of_one_s_own_is_ended(program: subprocess.Popen[bytes], tmp_p
     found = [holder for holder in find_holders(str(tmp_path)) if holder.pid == program.pid]
     assert [(holder.use, holder.own) for holder in found] == [("working directory", True)]
     assert stop_own(found, patience_s=0.2) == []
-    assert program.wait(10) == code
+    assert program.wait(DEADLINE_S) == code
     # Gone already: nothing happens.
     stop_own(found, patience_s=0.2)
 

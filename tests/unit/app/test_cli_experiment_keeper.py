@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from waiting import DEADLINE_S, wait_for
 
 from advisor.trials import Outcome
 from app.cli import experiment_keeper
@@ -22,15 +23,15 @@ def test_the_end_waits_for_what_is_just_being_kept(monkeypatch: pytest.MonkeyPat
         kept.append((number, outcome))
         if len(kept) == 1:
             begun.set()
-            assert go_on.wait(20)
+            wait_for(go_on, "the keeping to be let go")
 
     monkeypatch.setattr(experiment_keeper, "keep", keep)
     keeper = Keeper(ProgressLine(quiet=True), 7)
     told = run_in_thread("told", lambda: keeper.keep(OUTCOME))
-    assert begun.wait(20)
+    wait_for(begun, "the work to begin")
     ended = run_in_thread("ended", keeper.close)
     threading.Event().wait(0.1)
     go_on.set()
-    told.result(20)
-    ended.result(20)
+    told.result(DEADLINE_S)
+    ended.result(DEADLINE_S)
     assert kept == [(7, OUTCOME)]

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import DEADLINE_S, wait_for
 
 from app.discovery import exports, nfs4, rpcbind
 from app.discovery.ask import ask_exports, ask_versions, lookup_name, server_name
@@ -268,10 +269,10 @@ def test_a_cancelled_question_ends_its_child() -> None:
         answer = run_in_thread(
             "ask", lambda: ask_exports("127.0.0.1", token, port=port, rpcbind_port=port, seconds=60)
         )
-        assert reached.wait(30)
+        wait_for(reached, "the server to be asked")
         token.cancel()
         with pytest.raises(AppError) as caught:
-            answer.result(30)
+            answer.result(DEADLINE_S)
     assert caught.value.kind is ErrorKind.CANCELLED
 
 

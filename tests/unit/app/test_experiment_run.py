@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from experiment_world import Mount, World, experiment
+from waiting import wait_for
 
 from advisor import trials
 from app.bench.cleanup import wait_for_cleanups
@@ -238,7 +239,7 @@ def test_cancelling_does_not_wait_for_an_unmount() -> None:
 
     def hang(mount: Mount) -> object:
         threading.Timer(0.05, token.cancel).start()
-        assert going.wait(10)
+        wait_for(going, "the cancelled mount to be let go")
         return close(mount)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
 from app.history.running import claim, is_running
@@ -46,7 +47,7 @@ def test_a_program_that_is_killed_holds_nothing(history: Path) -> None:
         assert other.stdout.readline() == b"held\n"
         assert is_running(7, history)
         other.send_signal(signal.SIGKILL)
-        other.wait(10)
+        other.wait(DEADLINE_S)
     claim(7, history).release()
 
 

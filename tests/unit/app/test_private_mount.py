@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.bench import session as session_module
 from app.bench.files import PREFIX
@@ -258,7 +259,7 @@ def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
 
     def wait(worker: Worker) -> None:
         try:
-            worker.wait(5)
+            worker.wait(DEADLINE_S)
         except BaseException as error:  # noqa: BLE001 - told below
             failed.append(error)
 

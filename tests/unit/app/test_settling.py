@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.bench import settling
 from app.bench.cleanup import in_background, pending, wait_for_cleanups
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def work() -> Iterator[threading.Event]:
     """Clean-up work below /mnt/a, which ends when it is told."""
     over = threading.Event()
-    in_background("work", lambda: over.wait(30) and None, "/mnt/a/deep")
+    in_background("work", lambda: over.wait(DEADLINE_S) and None, "/mnt/a/deep")
     yield over
     over.set()
     assert wait_for_cleanups(10)

@@ -2,6 +2,7 @@ import threading
 import weakref
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
@@ -14,7 +15,7 @@ def test_a_token_cancels_once_and_wakes_the_waiter() -> None:
         token.cancel()
         token.cancel()
     with pytest.raises(CancelledError):
-        waiting.result(10)
+        waiting.result(DEADLINE_S)
     with token.on_cancel(lambda: calls.append("late")):
         pass
     assert calls == ["first", "late"]
@@ -44,10 +45,10 @@ def test_an_unset_token_lets_work_go_on() -> None:
 
 
 def test_work_runs_on_a_daemon_thread_and_its_failure_travels() -> None:
-    assert run_in_thread("worker", lambda: threading.current_thread().daemon).result(10)
+    assert run_in_thread("worker", lambda: threading.current_thread().daemon).result(DEADLINE_S)
 
     def fail() -> None:
         raise ValueError("seven")
 
     with pytest.raises(ValueError, match="seven"):
-        run_in_thread("worker", fail).result(10)
+        run_in_thread("worker", fail).result(DEADLINE_S)

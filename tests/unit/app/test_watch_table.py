@@ -4,6 +4,7 @@ import queue
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.mounts.model import MountTable
 from app.mounts.watch import watch_table
@@ -22,23 +23,23 @@ def test_changes_of_fstab_are_told_and_others_are_not(root: Path) -> None:
     token = CancelToken()
     tables: queue.Queue[MountTable] = queue.Queue()
     done = run_in_thread("watch", lambda: watch_table(token, tables.put, root=str(root), interval_s=0.01))
-    assert tables.get(timeout=30).mounts == []
+    assert tables.get(timeout=DEADLINE_S).mounts == []
     fstab = root / "etc" / "fstab"
     fstab.write_text("nas:/a /a nfs - 0 0\n", encoding="utf-8")
-    table = tables.get(timeout=30)
+    table = tables.get(timeout=DEADLINE_S)
     while not table.mounts:  # the file may have been seen while it was still empty
-        table = tables.get(timeout=30)
+        table = tables.get(timeout=DEADLINE_S)
     assert table.mounts[0].share == "nas:/a"
     fstab.write_text("# a comment more\nnas:/b /b nfs - 0 0\n# and nothing else\n", encoding="utf-8")
     while table.mounts == [] or table.mounts[0].share != "nas:/b":
-        table = tables.get(timeout=30)
+        table = tables.get(timeout=DEADLINE_S)
     (root / "etc/auto.master").write_text("/- /etc/auto.direct\n", encoding="utf-8")
     (root / "etc/auto.direct").write_text("/c nas:/c\n", encoding="utf-8")
     while [mount.share for mount in table.mounts] != ["nas:/b", "nas:/c"]:
-        table = tables.get(timeout=30)
+        table = tables.get(timeout=DEADLINE_S)
     token.cancel()
     with pytest.raises(CancelledError):
-        done.result(30)
+        done.result(DEADLINE_S)
     assert tables.empty()
 
 
@@ -64,10 +65,10 @@ def test_cancelling_wakes_it_up(root: Path) -> None:
     token = CancelToken()
     tables: queue.Queue[MountTable] = queue.Queue()
     done = run_in_thread("watch", lambda: watch_table(token, tables.put, root=str(root), interval_s=3600))
-    tables.get(timeout=30)
+    tables.get(timeout=DEADLINE_S)
     token.cancel()
     with pytest.raises(CancelledError):
-        done.result(30)
+        done.result(DEADLINE_S)
 
 
 def test_a_token_that_is_set_already_ends_it_before_anything_is_told(root: Path) -> None:

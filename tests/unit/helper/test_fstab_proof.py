@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from waiting import DEADLINE_S
 
 from app.helper import fstab_text, fstab_writer
 from app.helper.errors import Refusal
@@ -350,7 +351,7 @@ def test_another_editor_at_the_same_time_is_never_written_over(tmp_path, how, ro
                 assert how == "replace"
     finally:
         editor.stdin.close()
-        editor.wait(30)
+        editor.wait(DEADLINE_S)
         editor.stdout.close()
     print(outcomes)
     assert sum(outcomes.values()) == rounds

@@ -12,6 +12,7 @@ import tokenize
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE_S
 
 HERE = Path(__file__).parents[3]
 PACKAGE = HERE / "app" / "helper"
@@ -105,7 +106,7 @@ def test_it_sheds_what_it_inherits(tmp_path):
         refused = converse(process, *mount(target="/usr"))
         assert refused["error"]["code"] == "mount-point-system"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(DEADLINE_S) == 0
     finally:
         process.kill()
         process.wait()
@@ -271,7 +272,7 @@ def test_the_end_of_its_input_ends_it():
     process = subprocess.Popen([*COMMAND, "mount"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert "ok" in converse(process, "hello", {})
     process.stdin.close()
-    assert process.wait(10) == 0
+    assert process.wait(DEADLINE_S) == 0
     process.stdout.close()
 
 

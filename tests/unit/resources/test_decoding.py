@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from waiting import wait_for
 
 from resources.decoding import converted, from_json, from_msgpack
 
@@ -42,7 +43,7 @@ def test_a_second_thread_waits_until_a_type_is_worked_out(decode: Callable[[type
     found: list[object] = []
     first = threading.Thread(target=lambda: found.append(decode(kind)))
     first.start()
-    assert _inside.wait(5)
+    wait_for(_inside, "the first thread to be within the type")
     found.append(decode(kind))
     _second_is_done.set()
     first.join()
