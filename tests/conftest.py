@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import logging
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +46,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             parser.addini(name, "of pytest-qt, which is not installed here")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # How long an example takes is the machine's mood. The long version tries many more of them.
+    settings.register_profile(
+        "suite",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        max_examples=400 if config.getoption("--long") else 60,
+    )
+    settings.load_profile("suite")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long"):
         return
@@ -53,10 +66,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Gives the home of each test: mktemp() would look through those of all tests before each of them."""
+    folder = tmp_path_factory.mktemp("homes", numbered=False)
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def own_home(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     """Give the test an empty home: nothing of the person's is read or changed."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name, folder in (("CONFIG", ".config"), ("DATA", ".local/share"), ("STATE", ".local/state"),
                          ("CACHE", ".cache")):  # fmt: skip

@@ -107,7 +107,11 @@ mount_lists = st.lists(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=60,
+)
 @given(snapshots=st.lists(mount_lists, min_size=1, max_size=5), shuffle=st.booleans())
 def test_any_row_of_snapshots(
     qtmodeltester: ModelTester, snapshots: list[list[Mount]], shuffle: bool

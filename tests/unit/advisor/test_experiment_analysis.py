@@ -50,16 +50,20 @@ def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
     assert "three repeats, by bootstrap" in interval_text(first)
 
 
-@pytest.mark.parametrize("sets", [3, 40])
-def test_equal_sets_are_one_group_as_often_as_promised(sets: int) -> None:
+@pytest.mark.parametrize(
+    ("sets", "seeds", "most"),
+    # Of one in twenty expected, what is exceeded in one case of a hundred.
+    [(3, 100, 11), (40, 30, 5), pytest.param(40, 100, 11, marks=pytest.mark.long)],
+)
+def test_equal_sets_are_one_group_as_often_as_promised(sets: int, seeds: int, most: int) -> None:
     split = 0
-    for seed in range(100):
+    for seed in range(seeds):
         outcomes = run(
             lambda levels: 1e7, {"a": [str(number) for number in range(sets)]}, seed=seed, noise=0.1
         )
         ranked = ranking(outcomes, WRITE, chance=random.Random(seed))
         split += ranked.standings[-1].group != 1
-    assert split <= 11  # of 5 expected, exceeded in one case of a hundred
+    assert split <= most
 
 
 def test_the_intervals_cover_the_truth_as_often_as_promised() -> None:
