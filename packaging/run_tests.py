@@ -9,18 +9,21 @@
 The order of the tests is another one each time; the last line names its seed, for
 ``./test --randomly-seed=SEED``. ``.cache/tests`` holds a JUnit file of each group, and summary.json.
 
-Standard library only. Three groups run side by side, as each waits more than it computes; the
-lab's tests that measure speed run alone.
+Standard library only. Four groups run side by side, as those of the lab wait more than they compute. With
+``--long``, the lab's tests that measure speed run after all others: they need a quiet machine.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import xml.etree.ElementTree as ET
@@ -30,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).absolute().parents[1]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -42,14 +45,22 @@ from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 
 RESULTS = CACHE / "tests"
 #: Groups side by side.
-_LANES = 3
+_LANES = 4
+#: What the unit tests' files and the memory of the lab's guests need together.
+_MEMORY_BYTES = 8 * 2**30
 _NO_TESTS = 5  # pytest's exit status when it collected nothing
-#: Tests of the lab that measure how fast something is. The two groups may share the machine with each
-#: other, as on slow links both wait most of the time.
+#: Groups of the lab's tests beside "lab", which has the others. Those of --long in them measure how fast
+#: something is; the two may share the machine with each other, as on slow links both wait most of the time.
 _SPEEDS = {
     "copies": ["tests/lab/test_copy.py"],
-    "speeds": ["tests/lab/test_guest.py", "tests/lab/test_speeds.py"],
+    "speeds": ["tests/lab/test_speeds.py"],
 }
+#: Those of the lab's tests that boot guests of their own.
+_OWN_GUESTS = [
+    f"tests/lab/test_{name}.py"
+    for name in ("cli", "every_option", "guest", "history", "nfs_utils_agree", "nfsmount_conf",
+                 "private_mount", "shared_guest", "three_ways")
+]  # fmt: skip
 _screen = threading.Lock()
 
 
@@ -130,6 +141,23 @@ def pytest_step(name: str, python: Path, paths: list[str], options: list[str]) -
     return Step(name, [*command, *options, *paths], is_pytest=True)
 
 
+@contextlib.contextmanager
+def temporary_files() -> Iterator[Path | None]:
+    """Give a directory in memory for the unit tests' files, None if there is not much memory for it.
+
+    The program syncs what it writes: on a disk that others keep busy, that takes ten times the test.
+    """
+    memory = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private directory in it
+    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < _MEMORY_BYTES:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="mountwright-tests-", dir=memory))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def without_qt() -> Step:
     """Return the check that the environment of the lower floors really has no Qt."""
     code = (
@@ -187,28 +215,43 @@ def read_report(path: Path) -> Counts:
     return counts
 
 
-def side_by_side(options: list[str], newer: Sequence[str], *, lab: bool) -> list[Step]:
-    """Return the steps that may share the machine, the long ones first."""
+def side_by_side(
+    options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool
+) -> list[Step]:
+    """Return the steps that may share the machine, the long ones first.
+
+    Args:
+        options: of pytest.
+        newer: versions of Python for which there is an environment, beside the oldest.
+        memory: where the unit tests' files go; None for pytest's own choice.
+        lab: whether the lab can run.
+    """
     python = python_of("test")
+
+    def in_memory(name: str) -> list[str]:
+        return [*options, *([f"--basetemp={memory / name}"] if memory is not None else [])]
+
     steps: list[Step] = []
     if lab:
-        others = sorted(
-            str(path.relative_to(ROOT))
-            for path in (ROOT / "tests/lab").glob("test_*.py")
-            if str(path.relative_to(ROOT)) not in itertools.chain(*_SPEEDS.values())
-        )
+        found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
+        others = sorted(found - set(itertools.chain(_OWN_GUESTS, *_SPEEDS.values())))
         steps.append(pytest_step("lab", python, others, options))
     for version in newer:
         paths = ["tests/unit", "tests/ui"]
         steps.append(
-            pytest_step(f"unit and window, Python {version}", python_of("test", version), paths, options)
+            pytest_step(
+                f"unit and window, Python {version}", python_of("test", version), paths, in_memory(version)
+            )
         )
+    steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], in_memory("noqt")))
     if lab:
+        steps.append(pytest_step("lab, guests of their own", python, _OWN_GUESTS, options))
+        if "--long" not in options:
+            steps += speeds(options)
         steps.append(pytest_step("visual", python, ["tests/visual"], options))
-    steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], options))
     if not newer or "--long" in options:
         # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
-        steps.append(pytest_step("window", python, ["tests/ui"], options))
+        steps.append(pytest_step("window", python, ["tests/ui"], in_memory("window")))
     return [
         *steps,
         *checks(),
@@ -217,14 +260,19 @@ def side_by_side(options: list[str], newer: Sequence[str], *, lab: bool) -> list
     ]
 
 
-def alone(options: list[str]) -> tuple[list[Step], Counts]:
-    """Return the steps that need the machine for themselves, and what is skipped or failed without them."""
-    if find("linux.uml") is None:
-        say("*** THE LAB'S TESTS ARE SKIPPED: linux.uml is not here (package user-mode-linux). ***")
-        wanted = os.environ.get("CI", "") not in ("", "0", "false")
-        return [], Counts(failed=1) if wanted else Counts(skipped=1)
+def speeds(options: list[str]) -> list[Step]:
+    """Return the steps of the lab that measure speed in the long version."""
     python = python_of("test")
-    return [pytest_step(f"lab, {name}", python, paths, options) for name, paths in _SPEEDS.items()], Counts()
+    return [pytest_step(f"lab, {name}", python, paths, options) for name, paths in _SPEEDS.items()]
+
+
+def has_lab() -> tuple[bool, Counts]:
+    """Return whether the lab can run here, and what is skipped or failed if not."""
+    if find("linux.uml") is not None:
+        return True, Counts()
+    say("*** THE LAB'S TESTS ARE SKIPPED: linux.uml is not here (package user-mode-linux). ***")
+    wanted = os.environ.get("CI", "") not in ("", "0", "false")
+    return False, Counts(failed=1) if wanted else Counts(skipped=1)
 
 
 def set_up_newer(*, all_: bool) -> list[str]:
@@ -262,11 +310,12 @@ def main(arguments: list[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     seed = random.randrange(2**32)  # noqa: S311 - of an order
     options = [f"--randomly-seed={seed}", *arguments]
-    by_themselves, total = alone(options)
-    with ThreadPoolExecutor(_LANES) as pool:
-        outcomes = list(pool.map(run_step, side_by_side(options, newer, lab=bool(by_themselves))))
-    with ThreadPoolExecutor(len(_SPEEDS)) as pool:
-        outcomes += pool.map(run_step, by_themselves)
+    lab, total = has_lab()
+    with temporary_files() as memory, ThreadPoolExecutor(_LANES) as pool:
+        outcomes = list(pool.map(run_step, side_by_side(options, newer, memory, lab=lab)))
+    if lab and "--long" in arguments:
+        with ThreadPoolExecutor(len(_SPEEDS)) as pool:
+            outcomes += pool.map(run_step, speeds(options))
     for each in outcomes:
         total.add(each.counts)
     write_summary(outcomes, seed, time.monotonic() - began)

@@ -91,6 +91,14 @@ def test_counting(tmp_path: Path) -> None:
     assert str(run_tests.read_report(tmp_path / "none")) == "0 passed, 0 failed, 0 skipped"
 
 
+def test_every_lab_test_is_in_one_group() -> None:
+    for options in ([], ["--long"]):
+        steps = run_tests.side_by_side(options, [], lab=True)
+        steps += run_tests.speeds(options) if options else []
+        paths = [word for step in steps for word in step.command if word.startswith("tests/lab/")]
+        assert sorted(paths) == sorted(f"tests/lab/{path.name}" for path in ROOT.glob("tests/lab/test_*.py"))
+
+
 @pytest.mark.parametrize("script", ["run", "test", ".ci/run"])
 def test_scripts(script: str) -> None:
     path = ROOT / script

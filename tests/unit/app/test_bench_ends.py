@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +28,6 @@ from app.tasks import CancelledError, CancelToken, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 MIB = 2**20
@@ -35,8 +36,11 @@ ENDLESS = 2**36
 
 
 @pytest.fixture
-def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A directory whose worker does not look at the free space, so that an endless test starts."""
+def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A directory whose worker does not look at the free space, so that an endless test starts.
+
+    It is on a disk: an endless file would fill the memory that tmp_path may be in.
+    """
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     (hooks / "sitecustomize.py").write_text(
@@ -45,9 +49,8 @@ def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     real = process.start
     with_hooks = {"PYTHONPATH": str(hooks)}
     monkeypatch.setattr(programs, "start", lambda argv, **kw: real(argv, env=with_hooks, **kw))
-    directory = tmp_path / "tested"
-    directory.mkdir()
-    return directory
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        yield Path(directory)
 
 
 def start_endless(path: Path, token: CancelToken, seen: Callable[[TestEvent], None]) -> AppError:
