@@ -26,6 +26,8 @@ from app.process import kill_group
 HERE = Path(__file__).parent
 _SHARED = pytest.StashKey[SharedGuest]()
 _FAILED = pytest.StashKey[bool]()
+#: Of a job in a guest of its own: shorter than the time-out of a test, which cannot say what was printed.
+_JOB_S = TEST_TIMEOUT_S - 60.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -126,7 +128,7 @@ def lab_fault(lab: LabGuest) -> Iterator[Callable[..., None]]:
 def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
     """Boots a guest whose PID 1 does one job (inside_guest.py) and returns its answer."""
 
-    def carry_out(job: dict[str, Any], timeout_s: float = 560) -> dict[str, Any]:
+    def carry_out(job: dict[str, Any], timeout_s: float = _JOB_S) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("guest")
         file, launcher = folder / "job.json", folder / "init"
         file.write_text(json.dumps(job))
@@ -141,6 +143,9 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         )  # fmt: skip
         try:
             printed, told = guest.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as late:
+            seen = ((late.stdout or b"") + (late.stderr or b""))[-4000:].decode(errors="replace")
+            raise AssertionError(f"waited {timeout_s:.0f} s for the end of the job {job}\n{seen}") from late
         finally:
             kill_group(guest)  # a guest has several processes
             guest.communicate()

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 from experiment_kills import kill_at_random
-from private_mounts import carry_out
+from private_mounts import PATIENCE_S, carry_out
 
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
@@ -44,7 +44,7 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
         Path(point).mkdir(parents=True, exist_ok=True)
     direct = options.isascii() and not _FOR_MOUNT.search(options)
     words = [program("mount.nfs"), SHARE, point] if direct else [program("mount"), "-t", "nfs", SHARE, point]
-    outcome = run([*words, "-o", options], timeout=15)
+    outcome = run([*words, "-o", options], timeout=PATIENCE_S)
     answer: dict[str, Any] = {
         "ok": outcome.ok,
         "text": outcome.stderr.strip(),
@@ -52,7 +52,7 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
     }
     if answer["line"]:
         syscalls.unmount(point)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while len(Path("/proc/fs/nfsfs/servers").read_text().splitlines()) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     return answer
@@ -61,11 +61,11 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
 def try_remounts(items: list[str], point: str = "/mnt/changed") -> list[dict[str, Any]]:
     """Mount once, then remount with each item in turn; return what each made of the mount."""
     Path(point).mkdir(parents=True)
-    run([program("mount"), "-t", "nfs", "-o", "vers=4.2", SHARE, point], timeout=15)
+    run([program("mount"), "-t", "nfs", "-o", "vers=4.2", SHARE, point], timeout=PATIENCE_S)
     found = []
     for item in items:
         before = mounted_at(point)["line"]
-        outcome = run([program("mount"), "-o", f"remount,{item}", point], timeout=15)
+        outcome = run([program("mount"), "-o", f"remount,{item}", point], timeout=PATIENCE_S)
         found.append({"ok": outcome.ok, "before": before, "after": mounted_at(point)["line"]})
     syscalls.unmount(point)
     return found
@@ -75,7 +75,7 @@ def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try")
     """Return the option string that mount.nfs makes of these and an /etc/nfsmount.conf, without mounting."""
     Path(point).mkdir(parents=True, exist_ok=True)
     Path("/etc/nfsmount.conf").write_text(text)
-    outcome = run([program("mount.nfs"), "-f", "-v", share, point, "-o", options], timeout=15)
+    outcome = run([program("mount.nfs"), "-f", "-v", share, point, "-o", options], timeout=PATIENCE_S)
     Path("/etc/nfsmount.conf").write_text("")
     match = re.search(r"trying text-based options '([^']*)'", outcome.stdout + outcome.stderr)
     return match[1] if match else outcome.stdout + outcome.stderr
@@ -84,7 +84,7 @@ def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try")
 def read_files(paths: list[str], point: str = "/mnt/tuned") -> dict[str, str]:
     """Return path to text, "" for one that is not there; {device} is that of a fresh mount."""
     Path(point).mkdir(parents=True)
-    run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=15)
+    run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=PATIENCE_S)
     device = mounted_at(point)["line"].split()[2]
     found = {}
     for path in paths:
@@ -99,7 +99,7 @@ def look_twice(points: dict[str, str], size: int) -> list[str]:
     data = os.urandom(size)
     for point, options in points.items():
         Path(point).mkdir(parents=True)
-        run([program("mount.nfs"), SHARE, point, "-o", options], timeout=15)
+        run([program("mount.nfs"), SHARE, point, "-o", options], timeout=PATIENCE_S)
     texts = [Path("/proc/self/mountstats").read_text()]
     for point in points:
         file = Path(point, "counted")
@@ -159,10 +159,10 @@ def three_ways(entries: dict[str, str], automount: str, maps: dict[str, str]) ->
         persistence.close()
     answer["fstab"] = Path("/etc/fstab").read_text()
     answer["units"] = generated_units()
-    outcome = run([program("mount"), "-a", "-t", "nfs"], timeout=20)
+    outcome = run([program("mount"), "-a", "-t", "nfs"], timeout=PATIENCE_S)
     answer["start-up"] = {"text": outcome.stderr, **mounted_at("/mnt/boot")}
     answer["by hand, before"] = mounted_at("/mnt/hand")
-    outcome = run([program("mount"), "/mnt/hand"], timeout=20)
+    outcome = run([program("mount"), "/mnt/hand"], timeout=PATIENCE_S)
     answer["by hand"] = {"text": outcome.stderr, **mounted_at("/mnt/hand")}
     syscalls.unmount("/mnt/demand")  # mount -a knows nothing of systemd's automount
     answer["on demand"] = on_demand(automount, maps, "/mnt/demand") if automount else None
@@ -176,7 +176,7 @@ def generated_units() -> dict[str, str]:
     if not generator.exists():
         return {}
     folder.mkdir()
-    run([str(generator), *[str(folder)] * 3], timeout=20, env={"SYSTEMD_IN_INITRD": "0"})
+    run([str(generator), *[str(folder)] * 3], timeout=PATIENCE_S, env={"SYSTEMD_IN_INITRD": "0"})
     found = {}
     for path in folder.rglob("*"):
         if path.is_symlink() or path.is_file():
@@ -193,14 +193,14 @@ def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any
             library.symlink_to(unpacked / library.relative_to("/"))
     run(
         [program("insmod"), f"/usr/lib/uml/modules/{os.uname().release}/kernel/fs/autofs/autofs4.ko"],
-        timeout=9,
+        timeout=PATIENCE_S,
     )
     Path("/etc/auto.master.d").mkdir(exist_ok=True)
     Path("/etc/auto.master").write_text("+dir:/etc/auto.master.d\n")
     for path, text in maps.items():
         Path(path).write_text(text)
     daemon = start([automount, "--foreground", "--dont-check-daemon", "--verbose"])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     try:
         while f" {point} " not in Path("/proc/self/mounts").read_text() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -15,7 +15,7 @@ import pytest
 from advisor.option_check import check_item
 from advisor.options import NO, YES, MountOptions, Option, catalogue
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.lab
 
 ANY = "…"
 REFUSED = "refused"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from lab_guest import DEADLINE_S
 
 from advisor.trials import READ, WRITE, Outcome
 from app.agent.protocol import FactsArgs, MountArgs, UnmountArgs
@@ -170,7 +171,6 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_clear_losers_are_dropped_on_the_way(lab: "LabGuest", lab_link: Callable[[str], Any]) -> None:
     """On a long way small requests take five times as long: those that are given up do not copy all."""
     lab_link("rate=100mbit,delay=20ms")
@@ -191,7 +191,7 @@ def test_clear_losers_are_dropped_on_the_way(lab: "LabGuest", lab_link: Callable
         if test is not None and test.direction == "read" and test.sample is not None:
             sent[event.number - 1] = test.sample.server_bytes
 
-    result: BestResult = lab.ask("experiment.best", args, take)
+    result: BestResult = lab.ask("experiment.best", args, take, deadline_s=2 * DEADLINE_S)
     dropped = [outcome for outcome in outcomes if outcome.state == "skipped"]
     assert dropped
     winner = result.answer.winner
@@ -317,7 +317,6 @@ def test_trials_that_fail_are_told_and_end_the_run(lab: "LabGuest", lab_fault: C
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_a_server_that_dies_in_a_trial_fails_it_and_the_run_goes_on(
     lab: "LabGuest", lab_fault: Callable[..., None]
 ) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MIB = 2**20
 NOTHING: dict[str, list[str]] = {"processes": [], "mounts": [], "clients": []}
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")

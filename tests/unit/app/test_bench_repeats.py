@@ -148,7 +148,7 @@ def test_cancel_of_small_files_at_any_phase(tmp_path: Path, phase: str) -> None:
             reached.set()
             token.cancel()
 
-    spec = msgspec.structs.replace(FILES, path=str(tmp_path), count=3000, size=100)
+    spec = msgspec.structs.replace(FILES, path=str(tmp_path), count=300, size=100)
     with pytest.raises(CancelledError):
         run_test(spec, token, seen)
     assert reached.is_set()

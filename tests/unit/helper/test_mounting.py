@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE_S, source_of
 
 from app.helper import children, mount_nfs, table
 from app.helper.errors import Refusal
@@ -371,11 +372,10 @@ def _status(pid):
 
 
 def _wait_for(done):
-    for _ in range(200):
-        if done():
-            return
+    end = time.monotonic() + DEADLINE_S
+    while not done():
+        assert time.monotonic() < end, f"waited {DEADLINE_S:.0f} s for {source_of(done)}"
         time.sleep(0.1)
-    raise AssertionError("not in time")
 
 
 def _running(text):
