@@ -13,7 +13,11 @@ SCRIPT = Path(__file__).with_name("screenshots.py")
 
 @pytest.mark.lab
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark",
+    # tests/ui/test_window_quick_test.py draws the same plot in both lights.
+    [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=pytest.mark.long)],
+)
 def test_pictures(tmp_path: Path, dark: bool) -> None:
     from PySide6.QtGui import QImage
 
