@@ -25,7 +25,8 @@ MASTER = "/etc/auto.master.d/mountwright.autofs"
 _SPECIAL = re.compile(r"([ \t\\\"'#&$])")
 _ESCAPED = re.compile(r"\\(.)")
 _FIELD = re.compile(r"(?:\\.|[^ \t\\])+")
-_MASTER_LINE = re.compile(r"/-\s+\S+(.*)")
+#: The options of a map's line begin with a dash, the map of a master line does not.
+_MASTER_LINE = re.compile(r"/-\s+[^-\s]\S*(.*)")
 _TIMEOUT = re.compile(r"(?:--timeout|-t)[= ]([0-9]+)")
 
 
