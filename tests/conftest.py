@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -83,6 +84,13 @@ def own_home(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
                          ("CACHE", ".cache")):  # fmt: skip
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / folder))
     return home
+
+
+@pytest.fixture
+def plain_path() -> Iterator[Path]:
+    """A directory that is not below /dev, where tmp_path may be: nothing of the person's is mounted there."""
+    with tempfile.TemporaryDirectory(prefix="mountwright-") as folder:
+        yield Path(folder)
 
 
 class _Records(logging.Handler):

@@ -26,23 +26,23 @@ def test_a_relative_path_and_an_odd_one():
     assert kind_of("/mnt/a\nb") == "mount-point-invalid"
 
 
-def test_files_links_and_full_directories(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "empty")
-    assert kind_of(tmp_path) == "mount-point-not-empty"
-    assert kind_of(tmp_path / "file") == "mount-point-is-file"
-    assert kind_of(tmp_path / "file" / "below") == "mount-point-is-file"
-    assert kind_of(tmp_path / "link") == "mount-point-is-file"
-    assert kind_of(tmp_path / "none", create=False) == "mount-point-missing"
+def test_files_links_and_full_directories(plain_path):
+    (plain_path / "file").touch()
+    (plain_path / "empty").mkdir()
+    (plain_path / "link").symlink_to(plain_path / "empty")
+    assert kind_of(plain_path) == "mount-point-not-empty"
+    assert kind_of(plain_path / "file") == "mount-point-is-file"
+    assert kind_of(plain_path / "file" / "below") == "mount-point-is-file"
+    assert kind_of(plain_path / "link") == "mount-point-is-file"
+    assert kind_of(plain_path / "none", create=False) == "mount-point-missing"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others may mount below /mnt only")
-def test_good_ones(tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert kind_of(tmp_path / "empty") is None
-    assert kind_of(tmp_path / "new" / "deep") is None
-    assert not (tmp_path / "new").exists()
+def test_good_ones(plain_path):
+    (plain_path / "empty").mkdir()
+    assert kind_of(plain_path / "empty") is None
+    assert kind_of(plain_path / "new" / "deep") is None
+    assert not (plain_path / "new").exists()
 
 
 def test_the_system_s_directories():

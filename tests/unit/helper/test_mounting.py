@@ -284,8 +284,8 @@ def check_attempts(told, folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
-def test_mounts_come_and_go(tmp_path):
-    stand_in = tmp_path / "mount.nfs"
+def test_mounts_come_and_go(plain_path):
+    stand_in = plain_path / "mount.nfs"
     stand_in.write_text(STAND_IN)
     stand_in.chmod(0o755)
     done = subprocess.run(
@@ -298,7 +298,7 @@ def test_mounts_come_and_go(tmp_path):
             "-c",
             SCRIPT,
             str(ROOT),
-            str(tmp_path),
+            str(plain_path),
         ],
         capture_output=True,
         text=True,
@@ -332,9 +332,9 @@ def test_mounts_come_and_go(tmp_path):
     assert told["gone left"] == nothing
     assert told["twice"][0] == "not-mounted"
     check_remounts(told)
-    check_attempts(told, tmp_path)
+    check_attempts(told, plain_path)
     assert told["left"] == []
-    assert not (tmp_path / "mnt").exists()
+    assert not (plain_path / "mnt").exists()
 
 
 KILLED = (
