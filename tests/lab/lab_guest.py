@@ -247,9 +247,13 @@ class LabGuest:
         return f"Waited {seconds:.0f} s for {what}. The guest {words}.\n{self.remains()}"
 
     def remains(self) -> str:
-        """Return what tells of a guest afterwards: the last events of this test, and the guest's own log."""
+        """Return what tells of a guest afterwards: the last events of this test, and the guest's report."""
         events = "\n".join(list(self._events)) or "none"
-        return f"Last events of the test:\n{events}\nThe guest's log:\n{self.guest.log or 'empty'}"
+        try:
+            report = self.guest.write_report("A test failed.").read_text()
+        except (AppError, OSError, ValueError):  # it was closed, or there is no home to write in
+            report = self.guest.log
+        return f"Last events of the test:\n{events}\nThe guest ({self.guest.state}):\n{report}"
 
     def _note(self, text: str) -> None:
         self._events.append(f"{time.monotonic() - self._began:7.2f} s  {text}"[:_EVENT_CHARACTERS])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from lab_guest import DEADLINE_S
 
 from app.agent.protocol import EchoArgs
 from app.errors import AppError, ErrorKind
@@ -19,12 +20,10 @@ from app.lab.links import parse_link
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STATE_S = 90
-
 
 @pytest.fixture
 def guest(lab_installed: None, own_home: Path) -> "Iterator[Guest]":
-    with Guest.boot(parse_link("gigabit")) as booted:
+    with Guest.boot(parse_link("gigabit"), timeout_s=DEADLINE_S) as booted:
         yield booted
 
 
@@ -54,29 +53,32 @@ def test_a_guest_that_pauses_is_slow_and_then_answers(
     monkeypatch.setattr(guest_monitor, "SLOW_S", 2.0)
     send_signal(guest, signal.SIGSTOP)
     call = guest.client.submit("lab.echo", EchoArgs(text="x" * 100_000))
-    assert states.get(timeout=STATE_S) is GuestState.SLOW
+    assert states.get(timeout=DEADLINE_S) is GuestState.SLOW
     send_signal(guest, signal.SIGCONT)
-    assert states.get(timeout=STATE_S) is GuestState.ANSWERING
-    assert len(call.result(STATE_S).text) == 100_000
+    assert states.get(timeout=DEADLINE_S) is GuestState.ANSWERING
+    assert len(call.result(DEADLINE_S).text) == 100_000
 
 
 def test_a_guest_that_stays_silent_is_dead_and_leaves_a_report(
     guest: Guest, states: "queue.Queue[GuestState]", own_home: Path
 ) -> None:
     call = guest.client.submit("lab.echo", EchoArgs(text="x" * 100_000))
-    call.result(STATE_S)
+    call.result(DEADLINE_S)
     send_signal(guest, signal.SIGSTOP)
     call = guest.client.submit("lab.echo", EchoArgs(text="x" * 100_000))
-    assert [states.get(timeout=STATE_S), states.get(timeout=STATE_S)] == [GuestState.SLOW, GuestState.DEAD]
+    assert [states.get(timeout=DEADLINE_S), states.get(timeout=DEADLINE_S)] == [
+        GuestState.SLOW,
+        GuestState.DEAD,
+    ]
     with pytest.raises(AppError) as stopped:
-        call.result(STATE_S)
+        call.result(DEADLINE_S)
     assert stopped.value.kind is ErrorKind.LAB_STOPPED
     text = report(stopped.value, own_home)
     assert "linux.uml" in text
     assert "Linux version 6." in text
     assert "Link: gigabit" in text
     with pytest.raises(AppError) as again:
-        guest.client.submit("hello").result(STATE_S)
+        guest.client.submit("hello").result(DEADLINE_S)
     assert again.value.kind is ErrorKind.LAB_STOPPED
 
 
@@ -84,9 +86,9 @@ def test_a_guest_that_was_killed_is_dead_at_once_and_leaves_a_report(
     guest: Guest, states: "queue.Queue[GuestState]", own_home: Path
 ) -> None:
     send_signal(guest, signal.SIGKILL)
-    assert states.get(timeout=STATE_S) is GuestState.DEAD
+    assert states.get(timeout=DEADLINE_S) is GuestState.DEAD
     with pytest.raises(AppError) as stopped:
-        guest.client.submit("hello").result(STATE_S)
+        guest.client.submit("hello").result(DEADLINE_S)
     assert stopped.value.kind is ErrorKind.LAB_STOPPED
     assert "Linux version 6." in report(stopped.value, own_home)
 
@@ -96,5 +98,5 @@ def test_a_report_can_be_written_of_a_living_guest(guest: Guest) -> None:
     text = path.read_text()
     assert "The person asked for it." in text
     assert "Mem-Info" in text
-    assert guest.client.submit("hello").result(STATE_S).lab
+    assert guest.client.submit("hello").result(DEADLINE_S).lab
     assert guest.state is GuestState.ANSWERING
