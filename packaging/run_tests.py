@@ -40,7 +40,16 @@ sys.path.insert(0, str(ROOT / "packaging"))
 
 import repeat_tests  # noqa: E402
 from bootstrap import set_up  # noqa: E402
-from environments import CACHE, is_ready, make, newer_pythons, python_of, setup_lock  # noqa: E402
+from environments import (  # noqa: E402
+    CACHE,
+    OLDEST_PYTHON,
+    is_ready,
+    make,
+    newer_pythons,
+    python_of,
+    setup_lock,
+    version_of,
+)
 from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 
 RESULTS = CACHE / "tests"
@@ -123,8 +132,11 @@ def checks() -> list[Step]:
     python = python_of("test")
     tools = python.parent
     cache = str(CACHE / "pyright")
+    # The stubs of numpy are written for the Python it is installed on, so pyright reads them as that
+    # version. Newer ones than the oldest supported: mypy and ruff still check for the oldest.
+    version = ".".join(map(str, version_of(str(python)) or OLDEST_PYTHON))
     return [
-        Step("pyright", [str(tools / "pyright"), "--pythonpath", str(python)],
+        Step("pyright", [str(tools / "pyright"), "--pythonpath", str(python), "--pythonversion", version],
              env={"PYRIGHT_PYTHON_CACHE_DIR": cache, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}),
         Step("mypy", [str(tools / "mypy"), "--python-executable", str(python)]),
         Step("locked requirements", [sys.executable, "-IS", str(ROOT / "packaging" / "lock.py"), "--check"]),
