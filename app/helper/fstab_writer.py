@@ -256,10 +256,7 @@ class FstabWriter:
             os.close(fd)
 
     def _verify(self, waiter: Waiter) -> list[str]:
-        """Let findmnt(8) judge both files; a new parse error stops, other new complaints are handed on.
-
-        Its other errors are no reason to stop: it calls every missing mount point one, and systemd makes it.
-        """
+        """Let findmnt(8) judge both files; a new parse error stops, other new complaints are handed on."""
         old = _complaints(f"{self._folder}/{NAME}", waiter)
         new = _complaints(f"{self._folder}/{TEMPORARY}", waiter)
         if waiter.cancelled:
@@ -269,6 +266,9 @@ class FstabWriter:
         fresh = [line for line in new if new.count(line) > old.count(line)]
         if "parse error" in fresh:
             raise Refusal("fstab-refused", "findmnt cannot read the new file.", detail="\n".join(fresh))
+        if "crashed" in [*old, *new]:
+            return ["findmnt crashed and checked only a part of the new fstab."]
+        # Its other errors do not stop: it calls every missing mount point one, and systemd makes it.
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
 
 
@@ -293,13 +293,13 @@ def _complaints(path: str, waiter: Waiter) -> list[str] | None:
     about = ""
     for line in ended.text.splitlines():
         if "parse error at line" in line:
-            # Neither the file's name nor the line's number is the same in both files.
-            found.append("parse error")
+            found.append("parse error")  # the file's name and the line's number differ between the files
         elif "[E]" in line or "[W]" in line:
             found.append(f"{about}: {line.strip()}")
         else:
             about = line.strip()
-    return found
+    # findmnt of util-linux 2.41 crashes at the first line that it cannot read.
+    return [*found, "crashed"] if ended.code < 0 else found
 
 
 def _failed(error: OSError) -> Refusal:

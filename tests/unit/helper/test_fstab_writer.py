@@ -22,6 +22,7 @@ from app.helper.options import load
 
 OLD = b"# head\n/dev/sda1 / ext4 ro 0 1\nbroken\n\n\tnas:/a\t/mnt/a  nfs ro 0 0"
 CATALOGUE = load()
+IN_PART = "findmnt crashed and checked only a part of the new fstab."
 
 
 class Quiet:
@@ -334,11 +335,38 @@ class Waits(Quiet):
 
 @pytest.mark.skipif(not Path("/usr/bin/findmnt").exists(), reason="needs util-linux")
 def test_findmnt_is_asked_and_its_new_complaints_are_told(tmp_path):
-    answer = make(tmp_path).add(request(options=["ro"]), Waits())
-    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW.replace(b"nofail", b"ro")
+    readable = OLD.replace(b"broken\n", b"")
+    answer = make(tmp_path, data=readable).add(request(readable, options=["ro"]), Waits())
+    new = NEW.replace(b"broken\n", b"").replace(b"nofail", b"ro")
+    assert (tmp_path / "etc" / "fstab").read_bytes() == new
     assert all("/mnt/b c" in text for text in answer["warnings"])
     # What it says of other entries was there before.
-    assert not any("broken" in text or "sda1" in text for text in answer["warnings"])
+    assert not any("sda1" in text for text in answer["warnings"])
+
+
+@pytest.mark.skipif(not Path("/usr/bin/findmnt").exists(), reason="needs util-linux")
+def test_findmnt_does_not_tell_of_a_broken_line_that_was_there_before(tmp_path):
+    (tmp_path / "broken").write_bytes(OLD)
+    command = ["/usr/bin/findmnt", "--verify", "--tab-file", tmp_path / "broken"]
+    crashes = subprocess.run(command, check=False, capture_output=True).returncode < 0
+    answer = make(tmp_path).add(request(options=["ro"]), Waits())
+    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW.replace(b"nofail", b"ro")
+    assert (answer["warnings"] == [IN_PART]) == crashes
+    assert crashes or all("/mnt/b c" in text for text in answer["warnings"])
+
+
+@pytest.mark.parametrize("crashes", [True, False])
+def test_findmnt_that_crashes_has_not_checked_the_file(tmp_path, monkeypatch, crashes):
+    """findmnt of util-linux 2.41.5 ends by SIGSEGV at the first line that it cannot read."""
+    program = tmp_path / "findmnt"
+    program.write_text(
+        '#!/bin/sh\necho "findmnt: $3: parse error at line 3 -- ignored"\n' + ("kill -SEGV $$\n" * crashes)
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(fstab_writer, "_FINDMNT", (str(program),))
+    answer = make(tmp_path).add(request(), Waits())
+    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW
+    assert answer["warnings"] == ([IN_PART] if crashes else [])
 
 
 def test_cancelled_before_the_exchange_nothing_is_written(tmp_path):
