@@ -31,7 +31,8 @@ BASIC = {
 FORBIDDEN = """
 suid dev nosuid nodev bind rbind remount user users owner group context fscontext defcontext rootcontext addr
 clientaddr mountaddr mounthost mountvers sloppy comment X-mount.mkdir x-mount.mkdir x-systemd.requires
-x-systemd.after x-systemd.before x-systemd.wanted-by x-systemd.required-by
+x-systemd.after x-systemd.before x-systemd.wanted-by x-systemd.required-by X-mount.owner X-mount.group
+X-mount.mode X-mount.idmap X-mount.subdir
 """
 
 
@@ -40,12 +41,13 @@ GENERIC = """
 async atime auto context defaults dev dirsync exec group iversion mand _netdev nofail relatime strictatime
 lazytime suid silent loud owner remount ro rw sync user users noatime noauto nodev nodiratime diratime noexec
 noiversion nomand nostrictatime norelatime nolazytime nosuid nouser fscontext defcontext rootcontext
-nosymfollow X-mount.mkdir X-mount.subdir x-mount.mkdir comment
+nosymfollow X-mount.mkdir X-mount.subdir x-mount.mkdir comment X-mount.owner X-mount.group X-mount.mode
+X-mount.idmap X-mount.nocanonicalize X-mount.noloop X-mount.auto-fstypes
 """
 #: systemd.mount(5), in fstab.
 SYSTEMD = """
 automount idle-timeout mount-timeout device-timeout requires wants before after wanted-by required-by
-requires-mounts-for wants-mounts-for rw-only graceful-option device-bound makefs growfs
+requires-mounts-for wants-mounts-for rw-only graceful-option device-bound makefs growfs pcrfs
 """
 
 
@@ -64,7 +66,7 @@ def test_every_word_of_systemd_is_known(name: str) -> None:
     [
         (5, "nfs", r"^\.(?:BI|BR|B) ([a-z_]+)[= ]"),
         (5, "nfs", r'^\.(?:BI|BR|B) [a-z]+ " / " (no[a-z]+)$'),
-        (8, "mount", r"^\\fB((?:X-|no|_)[a-z.]+)\\fP"),
+        (8, "mount", r"(?:^|, )\\fB((?:X-|no|_)[a-z.-]+)=?\\fP"),
         (5, "systemd.mount", r"^\\fB(x-systemd[a-z.-]+)=?\\fR"),
     ],
 )
