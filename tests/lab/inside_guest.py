@@ -58,6 +58,14 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
     return answer
 
 
+def make_folder(name: str, point: str = "/mnt/made") -> None:
+    """Make a directory at the top of the share."""
+    Path(point).mkdir(parents=True)
+    run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=15)
+    Path(point, name).mkdir()
+    syscalls.unmount(point)
+
+
 def try_remounts(items: list[str], point: str = "/mnt/changed") -> list[dict[str, Any]]:
     """Mount once, then remount with each item in turn; return what each made of the mount."""
     Path(point).mkdir(parents=True)
@@ -232,6 +240,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         return three_ways(**job["three-ways"])
     if "look-twice" in job:
         return {"texts": look_twice(**job["look-twice"])}
+    if "folder" in job:
+        make_folder(job["folder"])
     return {
         "release": os.uname().release,
         "mounts": {options: try_mount(options) for options in job["mounts"]},
