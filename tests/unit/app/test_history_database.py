@@ -18,6 +18,9 @@ from app.history.model import Run
 from app.history.remember import remember_test
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate
 from app.history.store import HistoryStore
+from app.mounts import mountinfo
+
+LOCAL_DISK = b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
 
 
 @pytest.fixture
@@ -29,6 +32,11 @@ def filled(path: Path) -> None:
     with HistoryStore.open(path) as store:
         for place in range(30):
             store.add(Run(result=result([1e6 + place])))
+
+
+def use_mount_table(monkeypatch: pytest.MonkeyPatch, table: bytes) -> None:
+    """Let the history see this mount table: what a temporary directory lies on differs between machines."""
+    monkeypatch.setattr(mountinfo, "read", lambda: mountinfo.parse(table))
 
 
 def aside(path: Path) -> list[Path]:
@@ -52,9 +60,24 @@ def test_it_survives_being_closed_and_opened(path: Path) -> None:
     filled(path)
     with HistoryStore.open(path) as store:
         assert store.count() == 30
-        mode = sqlite3.connect(path)
-        assert mode.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        mode.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "mode"),
+    [
+        (LOCAL_DISK, "wal"),
+        (b"1 0 0:9 / / rw - nfs4 nas01:/export rw\n", "delete"),
+        # A root without a mount point at /, as chroot(8) makes one: what the file lies on is not known.
+        (b"1 0 0:5 / /proc rw - proc proc rw\n", "delete"),
+    ],
+)
+def test_the_journal_goes_by_what_the_file_lies_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch, table: bytes, mode: str
+) -> None:
+    use_mount_table(monkeypatch, table)
+    filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == mode
 
 
 def test_on_a_file_server_it_needs_no_shared_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,8 +216,11 @@ def test_several_may_begin_it_at_once(path: Path) -> None:
             assert [future.result() for future in [threads.submit(begin) for _ in range(4)]] == [0] * 4
 
 
-def test_other_threads_keep_their_locks_when_one_opens_and_closes_it(path: Path) -> None:
+def test_other_threads_keep_their_locks_when_one_opens_and_closes_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Closing any file of that name ends the locks of a process; then another one takes the log away."""
+    use_mount_table(monkeypatch, LOCAL_DISK)
     other = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT id FROM runs'); c.close()"
     )

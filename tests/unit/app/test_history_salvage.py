@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from advisor.recommend import Measured
 from advisor.trials import Outcome
 from app.errors import AppError, ErrorKind
+from app.history import database
 from app.history.model import Run
 from app.history.pages import Pages
 from app.history.salvage import Salvaged, renew
@@ -208,7 +209,8 @@ def test_what_was_deleted_stays_so(tmp_path: Path, whole: bytes) -> None:
     assert sorted(runs_of(path)) == [1, 2, 3, 4]
 
 
-def test_what_is_only_in_the_log_is_found(tmp_path: Path) -> None:
+def test_what_is_only_in_the_log_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_on_network", lambda _path: False)  # there it has no log
     path, other = tmp_path / "history.sqlite", tmp_path / "crashed/history.sqlite"
     other.parent.mkdir()
     with HistoryStore.open(path) as store:
