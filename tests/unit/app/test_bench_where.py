@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.bench.where import find_mount, find_row
-from app.mounts import mountinfo
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -49,15 +48,11 @@ def test_a_mount_is_named_as_in_the_list(tmp_path: Path) -> None:
     assert told.mount_point == r"/mnt/caf\xe9"
 
 
+@pytest.mark.usefixtures("mount_point_at_root")
 def test_mount_of_a_real_directory(tmp_path: Path) -> None:
     fd = os.open(tmp_path, os.O_RDONLY)
     where = find_mount(fd)
     os.close(fd)
-    if where is None and mountinfo.read().mount_of_path(str(tmp_path)) is None:
-        pytest.skip(
-            "THIS ROOT HAS NO MOUNT POINT AT /: bind it onto itself before chroot, or the mount of a "
-            "directory cannot be found (docs/contributing.md)"
-        )
     assert where is not None
     assert str(tmp_path).startswith(where.mount_point.rstrip("/"))
     assert not where.nfs

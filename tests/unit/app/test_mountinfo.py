@@ -89,6 +89,7 @@ def test_rows_without_their_parents_are_found_all_the_same() -> None:
     assert all(info.is_visible(row) for row in info.rows)
 
 
+@pytest.mark.usefixtures("mount_point_at_root")
 def test_this_computer_has_a_root() -> None:
     row = mountinfo.read().mount_of_path("/")
     assert row is not None

@@ -283,6 +283,7 @@ def check_attempts(told, folder):
     assert told["children"] == 1  # the holder
 
 
+@pytest.mark.usefixtures("mount_point_at_root")
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
 def test_mounts_come_and_go(plain_path):
     stand_in = plain_path / "mount.nfs"
@@ -345,6 +346,7 @@ helper.attempt({"share": "nas:/killed", "options": [], "timeout_ms": 100000}, Wa
 )
 
 
+@pytest.mark.usefixtures("mount_point_at_root")
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
 def test_a_killed_helper_leaves_nothing_of_a_try(tmp_path):
     stand_in = tmp_path / "mount.nfs"

@@ -128,7 +128,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def rig(tmp_path_factory):
+def rig(mount_point_at_root, tmp_path_factory):
     # Not below pytest's own folder, which only root may enter.
     stage = tmp_path_factory.mktemp("stage")
     subprocess.run(
