@@ -74,7 +74,9 @@ def base_python() -> str:
         found = version_of(name)
         if found is not None and found >= OLDEST_PYTHON:
             return _real(name)
-    raise SetupError("Python 3.11 or newer is needed; Debian 12 and Ubuntu 24.04 have it as python3.")
+    raise SetupError(
+        "Python 3.11 or newer is needed; Debian 13, Debian 12 and Ubuntu 24.04 have it as python3."
+    )
 
 
 def newer_pythons() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The Debian packages that the program and its tests need, by purpose, and how they are installed.
 
-Standard library only: this runs on the system's Python before anything is set up. Names hold for Debian 12
-and Ubuntu 24.04; ``a|b`` means either (Ubuntu renamed some libraries for 64-bit time).
+Standard library only: this runs on the system's Python before anything is set up. Names hold for Debian 13,
+Debian 12 and Ubuntu 24.04; ``a|b`` means either (Ubuntu renamed some libraries for 64-bit time).
 """
 
 from __future__ import annotations
