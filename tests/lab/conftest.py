@@ -73,7 +73,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SHARED] = SharedGuest()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the guest, after the fixtures of a test that was interrupted."""
     session.config.stash[_SHARED].discard()
 
 

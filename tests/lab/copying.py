@@ -1,12 +1,13 @@
 """Copy tests of the lab's share, where the fixture lab_mount mounts it."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.bench.result import TestResult, TestSpec
+from app.bench.result import TestEvent, TestResult, TestSpec
 from app.errors import AppError
 
 if TYPE_CHECKING:
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 POINT = "/mnt/copy"
 MIB = 2**20
 SMALL: dict[str, Any] = {"workload": "files", "count": 60, "size": 4096}
+
+
+class Written(threading.Event):
+    """Listens to a copy; set by its first bytes, when its file is open."""
+
+    def __call__(self, event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes:
+            self.set()
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Changes of real mounts: made, refused, taken back; with programs in the way and servers that went away."""
 
 import contextlib
-import queue
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from copying import Written
 
 from app.agent.protocol import ForgetArgs, ListArgs, PersistArgs, UnmountArgs
 from app.bench.result import TestSpec
@@ -81,9 +81,9 @@ def kept(lab: "LabGuest") -> Iterator[str]:
 def holder(lab: "LabGuest", kept: str, lab_link: Callable[[str], Any]) -> Iterator["Pending"]:
     """A program that writes to the mount until it is cancelled."""
     lab_link(SLOW)
-    begun: queue.Queue[object] = queue.Queue()
-    copying = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put)
-    lab.next(begun, "the copy to begin")
+    written = Written()
+    copying = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), written)
+    lab.wait(written, "the first bytes of the copy", copying)
     yield copying
     copying.cancel()
     with contextlib.suppress(AppError):
@@ -238,9 +238,9 @@ def test_waited_for_and_detached(lab: "LabGuest", kept: str, holder: "Pending") 
     apply(lab, busy="lazy", options="vers=4.0,nosuid,nodev")
     holder.cancel()
     assert "vers=4.0" in live(lab)
-    begun: queue.Queue[object] = queue.Queue()
-    second = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), begun.put)
-    lab.next(begun, "the copy to begin")
+    written = Written()
+    second = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=SIZE, sync=True), written)
+    lab.wait(written, "the first bytes of the copy", second)
     waiting = Noticed()
     call = lab.submit("mounts.apply", ask(lab, busy="wait", wait_s=PATIENCE_S), waiting)
     lab.wait(waiting, "the programs in the way to be named", call)
@@ -261,11 +261,8 @@ def test_an_export_that_is_withdrawn_meanwhile(
         waiting,
     )
     lab.wait(waiting, "the programs in the way to be named", call)
-    # Just after a look at who uses it, so that the export is gone long before the next one.
-    waiting.clear()
-    lab.wait(waiting, "the next look at who uses it", call)
-    holder.cancel()
     lab_fault("export-none")
+    holder.cancel()
     with pytest.raises(AppError) as caught:
         call.result()
     lab_fault("export-rw")

@@ -61,7 +61,8 @@ def test_cancel_leaves_no_file(
     version: str,
     phase: str,
 ) -> None:
-    lab_link("fast-ethernet")
+    # What is to be cancelled takes 16 s, so that the cancel comes first however busy this machine is.
+    lab_link("rate=100mbit,up=16mbit" if phase == "fsync" else "rate=16mbit,up=100mbit")
     spec = TestSpec(path=POINT, size=32 * MIB)
     cancelled(lab, partial(lab_mount, version), spec, lambda event: event.phase == phase, nullcontext())
 
@@ -87,7 +88,7 @@ def test_cancel_with_a_dead_server(
     version: str,
     size: str,
 ) -> None:
-    lab_link("fast-ethernet")
+    lab_link("rate=100mbit,up=25mbit")
     if size == "small files":
         spec = TestSpec(path=POINT, **{**SMALL, "count": 5000})
     else:

@@ -29,7 +29,7 @@ PARENT = """
 import sys, time
 from app.lab.guest import Guest
 from app.lab.links import parse_link
-guest = Guest.boot(parse_link("gigabit"))
+guest = Guest.boot(parse_link("gigabit"), timeout_s=240)
 print(guest.pid, flush=True)
 time.sleep(600)
 """

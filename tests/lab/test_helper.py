@@ -1,18 +1,22 @@
 """Bad input and bad servers, from agent to kernel: each has its message, and nothing is left behind."""
 
-import queue
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from copying import Written
 
 from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lab_guest import LabGuest
+
+    from advisor.facts import LinkFacts
 
 POINT = "/mnt/helper/point"
 #: In the lab's network, and nobody has it: packets to it are lost.
@@ -26,7 +30,7 @@ def mount(lab: "LabGuest", **changes: object) -> object:
         "share": lab.share,
         "mount_point": POINT,
         "options": "vers=4.2",
-        "timeout_s": 15.0,
+        "timeout_s": 60.0,
     }
     args = MountArgs(**{**plain, **changes})  # type: ignore[arg-type]
     return lab.ask("mounts.mount", args)
@@ -177,10 +181,14 @@ def test_what_is_not_mounted_is_not_unmounted(lab: "LabGuest") -> None:
         assert caught.value.kind is ErrorKind.NOT_MOUNTED
 
 
-def test_a_mount_in_use_names_who_uses_it(lab: "LabGuest", mounted: object) -> None:
-    begun: queue.Queue[object] = queue.Queue()
-    copying = lab.submit("test.run", TestSpec(path=POINT, direction="write", size=256 << 20), begun.put)
-    lab.next(begun, "the copy to begin")
+def test_a_mount_in_use_names_who_uses_it(
+    lab: "LabGuest", mounted: object, lab_link: "Callable[[str], LinkFacts]"
+) -> None:
+    lab_link("rate=25mbit,queue=100")  # a minute and a half: the copy does not end by itself
+    written = Written()
+    spec = TestSpec(path=POINT, direction="write", size=256 << 20, sync=True)
+    copying = lab.submit("test.run", spec, written)
+    lab.wait(written, "the first bytes of the copy", copying)
     try:
         with pytest.raises(AppError) as caught:
             unmount(lab)
