@@ -46,6 +46,7 @@ def cancelled(
         with pytest.raises(AppError) as caught:
             call.result()
     assert caught.value.kind == ErrorKind.CANCELLED
+    lab.link("gigabit")  # what the kernel was sending must arrive before the mount can go
     # Unmounting waits for the files to be removed; what were left would be found, and mentioned, now.
     lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
     mount()
