@@ -130,6 +130,31 @@ class Bench:
             raise Refusal("busy-helper", f"{keeper.MAX_WORKERS} programs run for the test mount already.")
         return {}
 
+    def abort(self, _args: dict[str, object], _session: Session) -> dict[str, object]:
+        """Have the kernel give up once what waits for the server (MNT_FORCE, umount(2)); the mount stays.
+
+        A killed worker ends only when all that it wrote has been sent: the kernel waits for that where no
+        signal ends it, and neither truncating nor unlinking the file shortens it. What is given up is lost.
+
+        Returns:
+            ``ended``: whether the call came back.
+
+        Raises:
+            Refusal: not-mounted.
+        """
+        if self._apart is None or not self._is_open:
+            raise Refusal("not-mounted", "No test mount is open.")
+        self._apart.say({"abort": True})
+        answer = None
+        try:
+            answer = self._apart.hear(_RUN_S, unmounting.Deaf(), 0.0)
+        finally:
+            if answer is None:
+                self._forget()
+        if answer is None:
+            raise Refusal("not-mounted", "The test mount is gone.")
+        return answer
+
     def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
         """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
 

@@ -54,6 +54,8 @@ class _Keeper:
         self._row: table.Row | None = None
         self._read_ahead_kb = -1
         self._workers: set[int] = set()
+        #: Keeps the mount in use: MNT_FORCE would unmount one that is not.
+        self._root = -1
 
     def serve(self) -> None:
         """Answer requests; an error is the last answer."""
@@ -81,6 +83,8 @@ class _Keeper:
     def _do(self, wish: dict[str, Any]) -> dict[str, object]:
         if "close" in wish:
             return self.close(wish["close"])
+        if "abort" in wish:
+            return {"ended": self._root >= 0 and _force_once()}
         return self._open(wish) if "open" in wish else self._run(wish)
 
     def _open(self, wish: dict[str, Any]) -> dict[str, object]:
@@ -91,6 +95,8 @@ class _Keeper:
         row, text = mount_nfs.run(wish["open"], targets.OWN_ROOT, before, wish["deadline_s"], waiter)
         mount_ms = _ms(began)
         self._row, self._read_ahead_kb = row, wish["read_ahead_kb"]
+        with contextlib.suppress(OSError):
+            self._root = os.open(targets.OWN_ROOT, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._set_read_ahead(row)
         return {**private.look(row, before), "joined": _joined(clients, _clients()), "mount_id": row.mount_id,
                 "device": row.device, "text": text, "mount_ms": mount_ms}  # fmt: skip
@@ -121,6 +127,9 @@ class _Keeper:
         """End the workers that use it, all without a deadline; write back, unmount; tell how it went."""
         began = time.monotonic()
         row, self._row = self._row, None
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
         if deadline_s is None:
             deadline_s = 2 * _ORPHAN_S
             _end_workers(_ORPHAN_S, _KILL_S)
@@ -155,9 +164,7 @@ class _Keeper:
                 sync_ms = _ms(began)
                 return (sync_ms if child.status() == 0 else None), False
             while time.monotonic() < end - _FORCE_S:
-                force = children.Disposable(_force)
-                children.wait_quietly(force.pidfd, _FORCE_S)
-                force.dispose()
+                _force_once()
                 if children.wait_quietly(child.pidfd, _FORCE_S):
                     break
             return None, True
@@ -189,6 +196,14 @@ def _unmount(row: table.Row, flags: int, end: float) -> float | None:
 def _in_use() -> bool:
     """Whether a process uses the mount. The kernel only marks it, at first, and nobody asks the server."""
     return unmounting.umount2(os.fsencode(targets.OWN_ROOT), _MNT_EXPIRE) != errno.EAGAIN
+
+
+def _force_once() -> bool:
+    """Have the kernel give up what waits for the server; return whether the call came back soon."""
+    force = children.Disposable(_force)
+    ended = children.wait_quietly(force.pidfd, _FORCE_S)
+    force.dispose()
+    return ended
 
 
 def _force() -> int:

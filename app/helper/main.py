@@ -187,7 +187,7 @@ def _bench_role(caller: Caller) -> dict[str, Handler]:
     from app.helper.bench import Bench
 
     bench = Bench(caller)
-    return {"open": bench.open, "run": bench.run, "close": bench.close}
+    return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
 
 
 _HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _bench_role, "tune": _tune_role}

@@ -30,6 +30,7 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "try": {**_TEST, "names": Field(bool, default=False)},
     "open": {**_TEST, "read_ahead_kb": Field(int, default=-1)},
     "run": {"argv": Field(list), "socket": Field(str)},
+    "abort": {},
     "close": {"timeout_ms": Field(int)},
     "remount": {"target": Field(str), "options": Field(list), "timeout_ms": Field(int)},
     "add": _ENTRY,
@@ -48,7 +49,7 @@ ROLES: dict[str, frozenset[str]] = {
     "persist": frozenset(
         {"hello", "add", "change", "remove", "restore", "unit-write", "unit-remove", "cancel"}
     ),
-    "bench": frozenset({"hello", "open", "run", "close", "cancel"}),
+    "bench": frozenset({"hello", "open", "run", "abort", "close", "cancel"}),
     "tune": frozenset({"hello", "tune", "cancel"}),
 }
 

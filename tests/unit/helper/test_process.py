@@ -209,6 +209,7 @@ def test_bad_mounts_are_refused_and_leave_nothing(change, code):
         ("bench", "run", {"socket": "run/x"}, "usage"),
         ("bench", "run", {"socket": "/run/" + "x" * 103}, "usage"),
         ("bench", "run", {"uid": 0}, "usage"),
+        ("bench", "abort", {}, "not-mounted"),
         ("bench", "close", {}, "not-mounted"),
         ("bench", "close", {"timeout_ms": -1}, "usage"),
         ("bench", "mount", {}, "usage"),

@@ -159,6 +159,7 @@ ARGS = {
     "try": {"share": "a:/b", "options": [], "timeout_ms": 1000},
     "open": {"share": "a:/b", "options": [], "timeout_ms": 1000},
     "run": {"argv": [], "socket": "/x"},
+    "abort": {},
     "close": {"timeout_ms": 1000},
     "remount": {"target": "/mnt/x", "options": [], "timeout_ms": 1000},
     "tune": {"sunrpc": {}},
