@@ -31,6 +31,8 @@ _HELLO_S = 30.0
 _AUTHORIZE_S = 600.0
 #: After asking the helper to cancel or to stop: it has children to kill and directories to remove.
 _STOP_S = 10.0
+#: For one that is left alone to end at once, as it mostly does.
+_LEAVE_S = 1.0
 _MAX_STDERR = 64 * 1024
 #: The helper's own limit when the caller names none.
 _DEADLINE_S = 20.0
@@ -70,11 +72,16 @@ class HelperClient:
     Args:
         role: mount, persist, bench or tune.
         command: what to start instead of the helper, for tests.
+        stop_s: None waits until the helper has ended what was cancelled, or has ended itself. Otherwise it is
+            left alone after so many seconds, and clears up by itself.
     """
 
-    def __init__(self, role: str, *, command: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, role: str, *, command: Sequence[str] | None = None, stop_s: float | None = None
+    ) -> None:
         self._role = role
         self._command = command
+        self._stop_s = stop_s
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
 
@@ -129,15 +136,18 @@ class HelperClient:
         connection = self._connection
         if connection is not None:
             connection.hang_up()
-        with self._lock:
-            self._drop()
+        if self._lock.acquire(timeout=-1 if self._stop_s is None else _LEAVE_S):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
 
     def _ready(self, token: CancelToken) -> _Connection:
         """Return a connection that has said hello."""
         if self._connection is None:
             token.check()
             command = list(self._command) if self._command is not None else helper_command(self._role)
-            self._connection = connection = _Connection(command, self._role)
+            self._connection = connection = _Connection(command, self._role, self._stop_s or _STOP_S)
             answer = connection.ask("hello", {"restarts": True}, token, connection.patience_s)
             _read("hello", {}, answer, token)
             connection.greeted = True
@@ -145,8 +155,12 @@ class HelperClient:
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        if connection is None:
+            return
+        connection.hang_up()
+        ended = run_in_thread("helper-end", connection.close)
+        with contextlib.suppress(TimeoutError):
+            ended.result(None if self._stop_s is None else _LEAVE_S)
 
 
 class _Connection:
@@ -158,8 +172,9 @@ class _Connection:
         patience_s: how long it may take to say hello.
     """
 
-    def __init__(self, command: list[str], role: str) -> None:
+    def __init__(self, command: list[str], role: str, stop_s: float) -> None:
         self._role = role
+        self._stop_s = stop_s
         try:
             self._child = process.start(command, stderr=process.PIPE)
         except OSError as error:
@@ -203,7 +218,7 @@ class _Connection:
                     self.usable = False
                     raise self._gave_up(token)
                 stopping = True
-                end = time.monotonic() + _STOP_S
+                end = time.monotonic() + self._stop_s
                 self._send({"id": secrets.token_hex(16), "verb": "cancel", "args": {"id": request_id}})
 
     @property
