@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import traceback
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class ErrorKind(StrEnum):
@@ -77,7 +81,10 @@ class AppError(Exception):
         message: what happened, one sentence, with the likely cause where it is known.
         hint: what to do about it, or "".
         detail: raw text for a disclosure (mount.nfs output, traceback), or "".
+        remains: directories of test files that could not be removed yet, for a person.
     """
+
+    remains: tuple[str, ...] = ()
 
     def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", detail: str = "") -> None:
         super().__init__(message)
@@ -88,14 +95,24 @@ class AppError(Exception):
 
     def printable(self) -> AppError:
         """Return it as JSON can carry it."""
-        return AppError(
+        error = AppError(
             self.kind, printable(self.message), hint=printable(self.hint), detail=printable(self.detail)
         )
+        error.remains = tuple(printable(path) for path in self.remains)
+        return error
 
     @property
     def exit_code(self) -> int:
         """The command line's exit code for this failure; 1 unless the kind has one of its own."""
         return _EXIT_CODES.get(self.kind, 1)
+
+
+def remains_text(paths: Sequence[str]) -> str:
+    """Return what happens to test files that could not be removed yet, "" for none."""
+    if not paths:
+        return ""
+    names = ", ".join(paths)
+    return f"Test files remain in {names}. They will be removed when the server answers."
 
 
 def internal_error(error: BaseException) -> AppError:

@@ -411,7 +411,7 @@ class Experimenting(QObject):
     def _on_failed(self, error: AppError) -> None:
         self.state = "idle"
         self._finish()
-        if error.kind is not ErrorKind.CANCELLED:
+        if error.kind is not ErrorKind.CANCELLED or error.remains:
             self.failed.emit(error)
         self.changed.emit()
 

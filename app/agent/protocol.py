@@ -58,6 +58,7 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     hint: str = ""
     detail: str = ""
+    remains: list[str] = []
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -272,7 +273,13 @@ RESERVED_VERBS = frozenset({"mounts.tune", "mounts.try"})
 def to_body(error: AppError) -> ErrorBody:
     """Return the error as it travels."""
     error = error.printable()
-    return ErrorBody(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
+    return ErrorBody(
+        kind=error.kind,
+        message=error.message,
+        hint=error.hint,
+        detail=error.detail,
+        remains=[*error.remains],
+    )
 
 
 def from_body(body: ErrorBody) -> AppError:
@@ -283,4 +290,6 @@ def from_body(body: ErrorBody) -> AppError:
         return AppError(
             ErrorKind.INTERNAL, body.message, hint=body.hint, detail=f"{body.kind}: {body.detail}"
         )
-    return AppError(kind, body.message, hint=body.hint, detail=body.detail)
+    error = AppError(kind, body.message, hint=body.hint, detail=body.detail)
+    error.remains = tuple(body.remains)
+    return error

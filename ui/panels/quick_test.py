@@ -291,6 +291,8 @@ class QuickTestPanel(QWidget):
             del self._runs[key]
         if error.kind is ErrorKind.CANCELLED:
             run.stopping = True
+            if error.remains:
+                self.failed.emit(error)
         elif self._active is not None and self._active[1] is run:  # else its host was left
             self.failed.emit(error)
         self._end(run)

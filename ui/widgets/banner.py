@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, remains_text
 from app.polkit import install_command
 from ui import theme
 from ui.widgets.labels import enlarge, plain_label
@@ -155,8 +155,9 @@ class Banner(QFrame):
         self.number += 1
         self._word.setText(word)
         self._message.setText(error.message)
-        self._hint.setText(error.hint)
-        self._hint.setVisible(bool(error.hint))
+        hint = f"{error.hint} {remains_text(error.remains)}".strip()
+        self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
         self._detail.setPlainText(error.detail)
         lines = min(8, max(2, error.detail.count("\n") + 1))
         margins = 2 * (int(self._detail.document().documentMargin()) + self._detail.frameWidth())
@@ -166,11 +167,11 @@ class Banner(QFrame):
         self._action = None
         self._action_button.hide()
         self._on_details(shown=False)
-        self.setAccessibleName(f"{word}: {error.message} {error.hint}".strip())
+        self.setAccessibleName(f"{word}: {error.message} {hint}".strip())
         self._colour()
         self.show()
         # A note without details goes by itself; everything else waits for the person.
-        if meaning == "info" and not error.detail:
+        if meaning == "info" and not error.detail and not error.remains:
             self._patience.start()
         else:
             self._patience.stop()
