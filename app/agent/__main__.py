@@ -18,8 +18,10 @@ def main() -> int:
     from app.agent.server import AgentServer
     from app.agent.services import Services
     from app.agent.transport import PipeTransport
+    from app.bench import leftovers
 
     services = Services()
+    leftovers.watch()
     try:
         AgentServer(PipeTransport(sys.stdin.buffer, out), services.handlers()).serve()
     finally:

@@ -61,3 +61,8 @@ class Alone:
             with self._changed:
                 self._what = None
                 self._changed.notify()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until nothing measures; return whether that is so after so many seconds at most."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._what is None, timeout)

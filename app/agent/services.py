@@ -7,6 +7,7 @@ import os
 import platform
 import socket
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ from app.agent.protocol import (
     UnmountArgs,
     UnmountResult,
 )
-from app.bench.cleanup import wait_for_cleanups
+from app.bench import leftovers
+from app.bench.cleanup import ANSWER_S, wait_for_cleanups
 from app.bench.settling import settled
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.private_root import TRY_S, with_test_mount
@@ -79,8 +81,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
-#: The end waits this long for test files to be removed.
-_CLEANUP_WAIT_S = 10.0
 #: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
 _GOING_BACK_S = 45.0
 
@@ -112,7 +112,7 @@ class Services:
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
         self._requested = Requested()
-        alone = Alone()
+        self._alone = alone = Alone()
         self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again)
         self._experimenting = Experimenting(alone, self._lab_link)
 
@@ -142,10 +142,16 @@ class Services:
         }
 
     def close(self) -> None:
-        """End the helpers; a change that goes back, and test files that go, are waited for first."""
+        """End the helpers; a change that goes back is waited for first.
+
+        Tests must have been cancelled. They get ANSWER_S: files that cannot be removed by then are recorded.
+        """
+        end = time.monotonic() + ANSWER_S
         if self._changing.acquire(timeout=_GOING_BACK_S):
             self._changing.release()
-        wait_for_cleanups(_CLEANUP_WAIT_S)
+        self._alone.wait(max(0.0, end - time.monotonic()))
+        if not leftovers.remain():
+            wait_for_cleanups(max(0.0, end - time.monotonic()))
         self._helper.close()
         self._tune.close()
         self._measuring.close()

@@ -7,7 +7,8 @@ import logging
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,32 +17,57 @@ from app.bench.files import PREFIX
 from app.bench.messages import CleanJob
 from app.bench.programs import start_program
 from app.errors import AppError
-from app.process import kill_group, wait
+from app.process import kill_group
+from app.tasks import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.bench.programs import Place
     from app.process import Child
+    from app.tasks import CancelToken
+
+T = TypeVar("T")
 
 log = logging.getLogger("bench")
 
-_DEADLINE_S = 60
-#: A file over a slow line: one round trip, sent again once.
-_FILE_S = 0.2
-_GRACE_S = 5.0
+#: Within this time a cancelled test answers and a program that is closed ends, whatever the server does.
+ANSWER_S = 5.0
+#: Of that, for the files to be removed before the answer names them.
+REMOVAL_S = 2.5
+#: A cleaner outlives its agent by this: the last data of a test over a slow link takes minutes.
+_ORPHAN_S = 300
 
 _lock = threading.Lock()
-#: The directory that each works for, "" if it is none that somebody may want to unmount.
-_running: dict[threading.Thread, str] = {}
 
 
-def in_background(name: str, work: Callable[[], None], path: str = "") -> None:
-    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of.
+class _Work(NamedTuple):
+    """Clean-up work under way.
+
+    Attributes:
+        path: the directory that it works for, "" if it is none that somebody may want to unmount.
+        owner: see :class:`app.bench.programs.Place`.
+    """
+
+    path: str
+    owner: object
+
+
+_running: dict[threading.Thread, _Work] = {}
+#: The cleaners, each with its directory.
+_cleaners: dict[int, tuple[Child, str]] = {}
+
+
+def in_background(
+    name: str, work: Callable[[], None], path: str = "", owner: object = None
+) -> threading.Thread:
+    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of; return the thread.
 
     Args:
         name: of the thread.
         work: what it does.
         path: the directory that it holds meanwhile.
+        owner: whose work it is.
     """
 
     def body() -> None:
@@ -53,55 +79,101 @@ def in_background(name: str, work: Callable[[], None], path: str = "") -> None:
 
     thread = threading.Thread(target=body, name=name, daemon=True)
     with _lock:
-        _running[thread] = path
+        _running[thread] = _Work(path, owner)
     thread.start()
+    return thread
+
+
+def unless_cancelled(work: Callable[[], T], token: CancelToken) -> T:
+    """Do clean-up work and return its result; at a cancellation it goes on in the background.
+
+    Raises:
+        CancelledError: if it was not done when the token was set.
+        AppError: as the work.
+    """
+    result: Future[T] = Future()
+    over = threading.Event()
+
+    def body() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits
+            result.set_exception(error)
+        over.set()
+
+    in_background("bench-close", body)
+    with token.on_cancel(over.set):
+        over.wait()
+    if not result.done():
+        raise CancelledError
+    return result.result()
 
 
 def pending(mount_point: str) -> bool:
     """Return whether clean-up work holds a directory at or below a mount point."""
     with _lock:
-        paths = list(_running.values())
-    below = mount_point.rstrip("/") + "/"
-    return any((path + "/").startswith(below) for path in paths if path)
+        paths = [work.path for work in _running.values()]
+    return any(_is_below(path, mount_point) for path in paths)
 
 
-def clean(path: str, run: str, files: int = 1, launch: Callable[..., Child] | None = None) -> None:
-    """Remove a run's files in a child and wait for it; a child that hangs is killed at its deadline.
+def end_cleaners(mount_point: str) -> None:
+    """End the cleaners at or below a mount point, so that they do not keep it from being unmounted."""
+    with _lock:
+        children = [child for child, path in _cleaners.values() if _is_below(path, mount_point)]
+    for child in children:
+        kill_group(child)
+
+
+def _is_below(path: str, mount_point: str) -> bool:
+    return bool(path) and (path + "/").startswith(mount_point.rstrip("/") + "/")
+
+
+def clean(path: str, run: str, place: Place | None = None, share: str = "") -> bool:
+    """Remove a run's files in a child, and wait for it as long as that takes; return whether they are gone.
 
     Args:
         path: the directory that was tested.
         run: name of the run.
-        files: how many it may have.
-        launch: starts the child, where the directory is seen; by default as any.
+        place: where the directory is seen; None for everywhere.
+        share: the mount that the directory must be on, "" for any.
     """
-    deadline_s = _DEADLINE_S + int(files * _FILE_S)
     try:
-        child = (launch or start_program)("cleaner")
+        child = start_program("cleaner", place)
     except (AppError, OSError) as error:
         _warn(path, run, str(error))
-        return
-    # One that died at once shows in its words.
-    with contextlib.suppress(BrokenPipeError), contextlib.closing(child.stdin) as pipe:
-        pipe.write(msgspec.json.encode(CleanJob(path=path, run=run, deadline_s=deadline_s)) + b"\n")
-    wait(child, deadline_s + _GRACE_S)
-    kill_group(child)
+        return False
+    with _lock:
+        _cleaners[child.pid] = child, path
+    job = CleanJob(path=path, run=run, grace_s=_ORPHAN_S, share=share)
+    try:
+        with contextlib.suppress(BrokenPipeError):  # one that died at once shows in its words
+            child.stdin.write(msgspec.json.encode(job) + b"\n")
+        child.wait()
+    finally:
+        with _lock:
+            del _cleaners[child.pid]
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.close()
     if child.stderr is not None:
         child.stderr.close()
     with child.stdout as output:
         os.set_blocking(output.fileno(), False)  # one that hangs holds it open
-        if DONE not in (output.read(len(DONE)) or b""):
-            _warn(path, run, "")
+        removed = DONE in (output.read(len(DONE)) or b"")
+    if not removed:
+        _warn(path, run, "")
+    return removed
 
 
 def _warn(path: str, run: str, why: str) -> None:
     log.warning("the test files of a killed run could not be removed: %s%s in %s %s", PREFIX, run, path, why)
 
 
-def wait_for_cleanups(timeout: float) -> bool:
-    """Wait for the files of cancelled tests to be gone; call it before unmounting and before exit.
+def wait_for_cleanups(timeout: float, owner: object = None) -> bool:
+    """Wait for the files of cancelled tests to be gone; call it before unmounting.
 
     Args:
         timeout: seconds.
+        owner: waits for its clean-ups alone; None for all.
 
     Returns:
         Whether nothing is left to wait for.
@@ -109,7 +181,11 @@ def wait_for_cleanups(timeout: float) -> bool:
     end = time.monotonic() + timeout
     with _lock:
         # Work of its own may wait for the others.
-        threads = [thread for thread in _running if thread is not threading.current_thread()]
+        threads = [
+            thread
+            for thread, work in _running.items()
+            if thread is not threading.current_thread() and (owner is None or work.owner is owner)
+        ]
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     return not any(thread.is_alive() for thread in threads)

@@ -62,7 +62,7 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
 def new_run_id() -> str:
     """Return a name that no other run has, and that tells which process made it."""
     made = own_marker("")
-    return f"{os.urandom(8).hex()}h{_host_hash()}p{made.pid:x}t{made.started:x}"
+    return f"{os.urandom(8).hex()}h{host_hash()}p{made.pid:x}t{made.started:x}"
 
 
 def own_marker(run: str, pid: int | None = None) -> Marker:
@@ -282,7 +282,7 @@ def _is_bare(directory_fd: int) -> bool:
 def _is_over(run: str, present: str) -> bool:
     """Return whether the process that named a run has gone, or has begun another one since."""
     found, now = _RUN.fullmatch(run), _RUN.fullmatch(present)
-    if found is None or run == present or found["host"] != _host_hash():
+    if found is None or run == present or found["host"] != host_hash():
         return False
     if now is not None and now["maker"] == found["maker"]:
         return True
@@ -324,7 +324,8 @@ def _host() -> str:
     return f"{os.uname().nodename} {machine} {numbers}"
 
 
-def _host_hash() -> str:
+def host_hash() -> str:
+    """Return what tells this machine, and its set of process numbers, from others."""
     return hashlib.sha256(_host().encode(errors="replace")).hexdigest()[:8]
 
 

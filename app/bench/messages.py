@@ -134,9 +134,11 @@ class CleanJob(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: the directory that was tested.
         run: name of the run whose files are to go.
-        deadline_s: when to give up.
+        grace_s: after the end of its input it goes on for so long.
+        share: the mount that the directory must be on, "" for any.
     """
 
     path: str
     run: str
-    deadline_s: int
+    grace_s: int
+    share: str = ""

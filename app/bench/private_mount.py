@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import msgspec
 
 from advisor.options import to_mount
-from app.bench.cleanup import in_background, wait_for_cleanups
+from app.bench import leftovers
+from app.bench.cleanup import in_background, unless_cancelled, wait_for_cleanups
+from app.bench.programs import Place
 from app.bench.run import look_at, run_test
 from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.effective import effective_values
 from app.mounts.model import Active, Mount, MountTable
-from app.tasks import CancelledError
+from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -35,15 +37,16 @@ if TYPE_CHECKING:
     from app.bench.result import TestEvent, TestResult, TestSpec
     from app.bench.session import Worker
     from app.bench.where import Where
-    from app.tasks import CancelToken
 
 log = logging.getLogger("bench")
 
 TIMEOUT_S = 20.0
-#: What an earlier mount of the same helper may still take to close.
+#: What an earlier mount of the same helper may still take to close. Its test files may take a part of it.
 _SETTLE_S = 15.0
-#: For closing what nobody waits for: a slow link may have much to carry before the test's files are gone.
-_ABANDONED_S = 30.0
+_FILES_S = 3.0
+_LOOK_S = 0.1
+#: For closing what nobody waits for.
+_ABANDONED_S = 15.0
 #: Beside a deadline of the helper's own.
 _GRACE_S = 15.0
 
@@ -86,6 +89,7 @@ class PrivateMount:
         self.session = BenchSession()
         self._own_session = True
         self._active: Active | None = None
+        self._token = CancelToken()
         #: Held while the helper is asked: of a mount that is being closed nothing more is.
         self._asking = threading.Lock()
 
@@ -135,12 +139,13 @@ class PrivateMount:
         if self._active is None:
             self._let_go()  # closed already, or gone
         elif error is None:
-            self.close()
-        elif isinstance(error, CancelledError):
+            with contextlib.suppress(CancelledError):  # all is measured
+                unless_cancelled(self.close, self._token)
+        elif self._token.cancelled or isinstance(error, CancelledError):
             self.abandon()
         else:
             with contextlib.suppress(AppError):
-                self.close()
+                unless_cancelled(self.close, self._token)
 
     def run_test(
         self,
@@ -165,7 +170,7 @@ class PrivateMount:
         """
 
         def remount(_where: Where | None) -> None:
-            self.close_mount()
+            unless_cancelled(self.close_mount, token)
             self._open(token)
 
         with self._said_of_the_share():
@@ -177,7 +182,7 @@ class PrivateMount:
                 round_trip=round_trip,
                 table=self._table,
                 remount=remount,
-                launch=self._start,
+                place=self._place,
             )
         notes = [*result.notes, *self._notes()]
         return msgspec.structs.replace(result, path=spec.path, notes=notes)
@@ -189,7 +194,7 @@ class PrivateMount:
             AppError: as :func:`app.bench.run.look_at`.
         """
         with self._said_of_the_share():
-            return look_at(self._placed(spec), token, launch=self._start)
+            return look_at(self._placed(spec), token, place=self._place)
 
     @contextlib.contextmanager
     def _said_of_the_share(self) -> Generator[None]:
@@ -203,7 +208,9 @@ class PrivateMount:
             if error.kind is ErrorKind.READ_ONLY and "ro" in parse_options(self.options):
                 hint = "Its options for the test have ro (read-only): leave that out."
             message = error.message.replace(self.path, self.share)
-            raise AppError(error.kind, message, hint=hint, detail=error.detail) from error
+            of_share = AppError(error.kind, message, hint=hint, detail=error.detail)
+            of_share.remains = error.remains
+            raise of_share from error
 
     def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount; what a test still removes is waited for first.
@@ -224,20 +231,22 @@ class PrivateMount:
             self._let_go()
 
     def abandon(self) -> None:
-        """Close it in the background."""
+        """Close it in the background: when its test files are gone, or when the session needs the place."""
 
         def close() -> None:
+            while not wait_for_cleanups(_LOOK_S, self.session) and not self.session.wanted.is_set():
+                pass
             try:
                 self.close(_ABANDONED_S)
             except AppError as error:
                 log.warning("the test mount of %s was not closed: %s", self.share, error)
 
-        in_background("private-mount-close", close)
+        in_background("private-mount-close", close, owner=self.session)
 
     def close_mount(self, timeout_s: float = TIMEOUT_S) -> Closing:
         """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
         began = time.monotonic()
-        wait_for_cleanups(timeout_s / 2)
+        wait_for_cleanups(0 if self.session.wanted.is_set() else timeout_s / 2, self.session)
         left_s = timeout_s - (time.monotonic() - began)
         with self._asking:
             active, self._active = self._active, None
@@ -253,9 +262,13 @@ class PrivateMount:
 
     def _open(self, token: CancelToken) -> None:
         # What an earlier test with this helper still clears up is let go first.
-        end = time.monotonic() + _SETTLE_S
-        while not wait_for_cleanups(0.1) and time.monotonic() < end:
+        self._token = token
+        began = time.monotonic()
+        while not wait_for_cleanups(_LOOK_S, self.session) and time.monotonic() < began + _SETTLE_S:
             token.check()
+            if time.monotonic() > began + _FILES_S:
+                self.session.wanted.set()  # what remains is recorded
+        self.session.wanted.clear()
         kilobytes = self._asked_read_ahead_kb
         wire: dict[str, Any] = {
             "share": self.share,
@@ -281,6 +294,15 @@ class PrivateMount:
         self.mount_s = float(found["mount_ms"]) / 1000
         self.read_ahead_kb: int | None = found["read_ahead_kb"]
         self.effective = effective_values(self._active)
+        self._place = Place(self._start, self._abort, self.share, self.path, self.session)
+        for left in leftovers.of_share(self.share):
+            leftovers.remove(left, f"{self.path}/{left.below}".rstrip("/"), self._place)
+
+    def _abort(self) -> None:
+        """Have the kernel give up once what waits for the server; see the helper's verb."""
+        with self._asking:
+            if self._active is not None and self.session.running:
+                self.session.abort()
 
     def _start(self, program: Program) -> Worker:
         """Start a program in the mount; a new helper would know nothing of it, and ask for a password."""

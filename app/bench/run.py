@@ -11,12 +11,14 @@ import signal
 import threading
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from advisor.options import MountOptions
-from app.bench.cleanup import clean, in_background, wait_for_cleanups
+from app.bench import leftovers
+from app.bench.cleanup import REMOVAL_S, clean, in_background, wait_for_cleanups
 from app.bench.files import PREFIX, new_run_id
 from app.bench.grid_verdict import grid_bottleneck, grid_uses, judged_cells
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
+    from app.bench.programs import Place
     from app.bench.result import TestSpec
     from app.bench.where import Where
     from app.mounts.model import MountTable
@@ -51,8 +54,13 @@ log = logging.getLogger("bench")
 STALL_S = 30.0
 #: What SIGTERM gives the worker before SIGKILL; cancelling takes twice this at most.
 _TERM_S = 0.1
-#: A killed worker ends as soon as the kernel lets it; this long the clean-up waits for that.
-_REAP_S = 20.0
+#: A killed worker ends as soon as the kernel lets it: when all that it wrote has been sent. After this time
+#: the cleaner is started, which tries again as long as that takes.
+_REAP_S = 2.0
+#: One that has removed its files, or that the kernel is told to let go in a private mount, ends sooner.
+_EXIT_S = 20.0
+#: Between two rounds of having the kernel give up what a killed worker still waits for in a private mount.
+_ABORT_S = 0.1
 _STDERR_LIMIT = 8192
 _UNCHECKED = "This is not an NFS mount: the figures are those of a local or other file system."
 
@@ -66,13 +74,15 @@ def run_test(
     round_trip: bool = True,
     table: Callable[[], MountTable] = read_table,
     remount: Callable[[Where | None], None] | None = None,
-    launch: Callable[..., Child] | None = None,
+    place: Place | None = None,
 ) -> TestResult:
     """Run a copy test in a worker process.
 
     Args:
         spec: the test; a relative path or a symbolic link is resolved by the worker.
-        token: ends the test within 200 ms; the test's files are removed in the background then.
+        token: ends the test; the test's files are removed then. The error says within ANSWER_S which could
+            not be, because the server does not answer or the link is slow: they are recorded, and removed
+            in the background.
         emit: gets phases and samples, on this thread.
         link: the emulated link, None to find out about the way to the server. A read faster than the link
             can be is flagged.
@@ -81,7 +91,7 @@ def run_test(
         table: tells what was asked for when mounting, and what is in use.
         remount: mounts the tested file system afresh, between writing and reading, for the cache method
             "fresh-mount"; gets where it was written, None if the kernel does not tell.
-        launch: starts a program of the test, where its directory is seen; by default as any.
+        place: where the test's directory is seen; None for everywhere.
 
     Raises:
         AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
@@ -91,9 +101,9 @@ def run_test(
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
-        result = _staged_rounds(spec, token, emit, remount, launch)
+        result = _staged_rounds(spec, token, emit, remount, place)
     else:
-        result = _Run(spec, token, emit, launch=launch, round_trip=round_trip).result()
+        result = _Run(spec, token, emit, place=place, round_trip=round_trip).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
@@ -141,9 +151,7 @@ def _find_link(where: Where | None, override: LinkFacts | None, *, round_trip: b
     return link_to(address, port, override=override, **({} if round_trip else {"seconds": 0.0}))
 
 
-def look_at(
-    spec: TestSpec, token: CancelToken, *, launch: Callable[..., Child] | None = None
-) -> WorkerResult:
+def look_at(spec: TestSpec, token: CancelToken, *, place: Place | None = None) -> WorkerResult:
     """Return where the directory of a test is and what is free there, asked by a worker that may hang.
 
     Raises:
@@ -151,7 +159,7 @@ def look_at(
         CancelledError: when the token is set.
     """
     token.check()
-    return _Run(spec, token, lambda _event: None, stage="look", launch=launch).result()
+    return _Run(spec, token, lambda _event: None, stage="look", place=place).result()
 
 
 def _staged_rounds(
@@ -159,7 +167,7 @@ def _staged_rounds(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[Where | None], None],
-    launch: Callable[..., Child] | None,
+    place: Place | None,
 ) -> WorkerResult:
     """Repeat a test whose file system is mounted afresh in each round."""
     done: list[WorkerResult] = []
@@ -167,7 +175,7 @@ def _staged_rounds(
     planned = spec
     while not done or another_fits(spec, times_s):
         began = time.monotonic()
-        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount, launch))
+        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount, place))
         times_s.append(time.monotonic() - began)
         if len(done) == 1:
             spec = sized_by(planned, times_s[0])
@@ -189,20 +197,23 @@ def _in_two_stages(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[Where | None], None],
-    launch: Callable[..., Child] | None,
+    place: Place | None,
 ) -> WorkerResult:
     """Write with one worker, have the file system mounted afresh, read with another."""
-    first = _Run(spec, token, emit, stage="keep", launch=launch)
+    first = _Run(spec, token, emit, stage="keep", place=place)
     written = first.result()
     try:
         emit(TestEvent(direction="read", phase="drop-cache"))
         token.check()
         remount(written.where)
         token.check()
+    except AppError as error:
+        error.remains = first.abandon()
+        raise
     except BaseException:
         first.abandon()
         raise
-    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id, launch=launch).result()
+    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id, place=place).result()
     both = [
         msgspec.structs.replace(back, write=to.write, rates=to.rates | back.rates)
         for to, back in zip(written.rounds, read.rounds, strict=True)
@@ -231,7 +242,7 @@ class _Run:
         *,
         stage: Stage = "whole",
         run_id: str | None = None,
-        launch: Callable[..., Child] | None = None,
+        place: Place | None = None,
         round_trip: bool = True,
     ) -> None:
         self.run_id = run_id or new_run_id()
@@ -245,9 +256,11 @@ class _Run:
         self._tidy = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
-        self._launch = launch
+        self._place = place
+        #: Set when the files of a killed worker are gone.
+        self._removed = False
         _check_names(spec)
-        self._child: Child = (launch or start_program)("worker")
+        self._child: Child = start_program("worker", place)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:
@@ -255,13 +268,25 @@ class _Run:
         try:
             with self._token.on_cancel(lambda: self._messages.put(None)):
                 self._send_job()
-                return self._relay()
-        finally:
+                result = self._relay()
+        except AppError as error:
+            error.remains = self._end()
+            raise
+        except BaseException:
             self._end()
+            raise
+        self._end()
+        return result
 
-    def abandon(self) -> None:
-        """Have the files that a finished "keep" stage left removed in the background."""
-        in_background("bench-clean", self._clean, self._path)
+    def abandon(self) -> tuple[str, ...]:
+        """Remove the files that a finished "keep" stage left; return those that remain, for a person."""
+        cleaning = self._in_background(self._clean)
+        cleaning.join(REMOVAL_S)
+        directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
+        left = leftovers.leftover_of(directory, self.run_id, self._place)
+        if self._removed or not leftovers.remember(left, lambda: self._removed):
+            return ()
+        return (printable(left.name),)
 
     def _send_job(self) -> None:
         job = WorkerJob(
@@ -300,27 +325,61 @@ class _Run:
         # Samples come from a thread of the worker that runs on when the file system hangs.
         return message.event.sample is None
 
-    def _end(self) -> None:
-        """See the worker off; what it leaves behind is removed in the background."""
+    def _end(self) -> tuple[str, ...]:
+        """See the worker off, and remove what it leaves behind; return what remains, for a person."""
         child = self._child
         if not self._tidy:
             kill_group(child, signal.SIGTERM)
-            wait(child, _TERM_S)
+            if wait(child, _TERM_S) is not None:
+                self._tidy = self._tidied()
             kill_group(child)
         with contextlib.suppress(OSError):
             child.stdin.close()
         child.stderr.close()
-        in_background("bench-clean", self._reap if self._tidy else self._clean, self._path)
+        if self._tidy or self._stage == "look":
+            self._in_background(self._reap)
+            return ()
+        return self.abandon()
+
+    def _tidied(self) -> bool:
+        """Whether a worker that has ended said that it removed its files."""
+        while (message := self._next_message()) is not None:
+            if message.error is not None:
+                return not message.error.left
+        return False
+
+    def _next_message(self) -> WorkerMessage | None:
+        with contextlib.suppress(queue.Empty):
+            return self._messages.get(timeout=_TERM_S)
+        return None
+
+    def _in_background(self, work: Callable[[], None]) -> threading.Thread:
+        place = self._place
+        return in_background("bench-clean", work, self._path, place.owner if place is not None else None)
 
     def _reap(self) -> None:
         # One that runs for several tests goes on.
-        if wait(self._child, _REAP_S) is None:
+        if wait(self._child, _EXIT_S) is None:
             kill_group(self._child)
 
     def _clean(self) -> None:
-        # Until the killed worker is really gone, it may still make or hold files.
-        wait(self._child, _REAP_S)
-        clean(self._spec.path, self.run_id, self._spec.count, self._launch)
+        try:
+            # Until the killed worker is really gone, it may still make or hold files.
+            end = time.monotonic() + (_REAP_S if self._place is None else _EXIT_S)
+            while wait(self._child, _ABORT_S) is None and time.monotonic() < end:
+                self._abort()
+            self._removed = clean(self._spec.path, self.run_id, self._place)
+        finally:
+            leftovers.forget(self.run_id, removed=self._removed)
+
+    def _abort(self) -> None:
+        """Have the kernel give up what the killed worker wrote: it is to be removed anyway."""
+        if self._place is None:
+            return
+        try:
+            self._place.abort()
+        except AppError as error:
+            log.info("what a killed test wrote is not given up: %s", error)
 
     def _death(self) -> AppError:
         """Return the error of a worker that ended without a last line."""

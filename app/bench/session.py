@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: For a worker to connect or to copy itself.
 _CONNECT_S = 15.0
 _MAX_WORDS = 8192
+#: For the helper to end what was cancelled. It has namespaces of its own, and clears up there by itself.
+_STOP_S = 3.0
+_ABORT_S = 10.0
 #: For a worker whose test is over to say so.
 _FREE_S = 0.5
 #: So often who waits looks whether the worker has another test by now.
@@ -46,7 +49,9 @@ class BenchSession:
     """
 
     def __init__(self, helper: HelperClient | None = None) -> None:
-        self._helper = helper or HelperClient("bench")
+        self._helper = helper or HelperClient("bench", stop_s=_STOP_S)
+        #: Set while somebody waits for an abandoned mount to be closed.
+        self.wanted = threading.Event()
         self._lock = threading.Lock()
         self._standing: Worker | None = None
         self._copy: Worker | None = None
@@ -68,6 +73,14 @@ class BenchSession:
             with self._lock:
                 self._dismiss()
         return found
+
+    def abort(self) -> None:
+        """Have the helper tell the kernel once to give up what waits for the server of the mount.
+
+        Raises:
+            AppError: if it does not answer, or no mount is open.
+        """
+        self._helper.call("abort", {}, CancelToken(), _ABORT_S)
 
     def close_mount(self, deadline_s: float, timeout_s: float) -> dict[str, Any]:
         """Have the helper close the mount.

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.bench.cleanup import pending
+from app.bench.cleanup import end_cleaners, pending
 from app.bench.probe import Probe
 from app.bench.where import Where, find_row
 from app.errors import AppError, ErrorKind
@@ -44,6 +44,9 @@ def settled(mount_point: str, token: CancelToken) -> Generator[None]:
     """
     began = time.monotonic()
     left, sent = _wait(mount_point, token)
+    if left:
+        # Their runs are recorded, and removed when the share is mounted again.
+        end_cleaners(mount_point)
     try:
         yield
     except AppError as error:

@@ -62,7 +62,7 @@ def _warm_up() -> None:
     data.make_ready(DEFAULT_BLOCK_SIZE)
     job = WorkerJob(spec=TestSpec(path=""), run="")
     from_json(msgspec.json.encode(job), WorkerJob)
-    from_json(msgspec.json.encode(CleanJob(path="", run="", deadline_s=1)), CleanJob)
+    from_json(msgspec.json.encode(CleanJob(path="", run="", grace_s=1)), CleanJob)
     own_pid()
     gc.collect()
     gc.freeze()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from app.agent.protocol import FactsArgs, HelloResult, ListArgs, MountArgs, UnmountArgs
+from app.bench import leftovers
+from app.bench.cleanup import ANSWER_S
 from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
@@ -27,7 +29,7 @@ from app.cli.text import facts_text, mounts_text, report_text, test_text
 from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, ErrorKind, remains_text
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
 from app.units import format_size
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
 
 #: Where the lab's export is mounted when no mount point is named.
 LAB_MOUNT_POINT = "/mnt/lab"
-#: After Ctrl-C a request has this long to clean up (test files on a slow server).
+#: After Ctrl-C a request has this long to undo what it began.
 _CLEANUP_WAIT_S = 15.0
+_MEASURING = frozenset({"test", "experiment"})
 _OUTPUT_CLOSED = 1
 
 
@@ -64,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         if text:
             print(text, flush=True)
     except AppError as error:
+        if args.lab is not None:
+            error.remains = ()  # they have gone with the lab
         _complain(error)
         return error.exit_code
     except KeyboardInterrupt:
@@ -113,15 +118,24 @@ def open_host(lab: str | None) -> Generator[Host]:
 
 
 def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:
-    """Ask the host and wait; Ctrl-C cancels the request and waits for it to clean up."""
+    """Ask the host and wait; Ctrl-C cancels the request and waits for it to clean up.
+
+    Raises:
+        AppError: as answered; after Ctrl-C, CANCELLED with the test files that remain.
+    """
     call = host.submit(verb, args, on_event)
     try:
         return call.result()
     except KeyboardInterrupt:
         _say("Cancelling…")
         call.cancel()
-        with contextlib.suppress(AppError, TimeoutError):
-            call.result(_CLEANUP_WAIT_S)
+        try:
+            call.result(ANSWER_S if verb.partition(".")[0] in _MEASURING else _CLEANUP_WAIT_S)
+        except TimeoutError:
+            pass
+        except AppError as error:
+            if error.kind is ErrorKind.CANCELLED and error.remains:
+                raise
         raise
 
 
@@ -227,6 +241,8 @@ def _watch_mount(host: Host, args: argparse.Namespace) -> str:
 
 
 def _test(host: Host, args: argparse.Namespace) -> str:
+    if args.lab is None:
+        leftovers.watch()
     result = _run_test(host, args, args.path or _lab_share(host))
     kept = "" if args.no_history else keep_test(result, quiet=args.json)
     return _json(result) if args.json else test_text(result) + kept
@@ -279,8 +295,9 @@ def _complain(error: AppError) -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     print(f"mountwright: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
+    for text in (error.hint, remains_text(error.remains)):
+        if text:
+            print(f"  {text}", file=sys.stderr)
     for line in error.detail.splitlines():
         print(f"  | {line}", file=sys.stderr)
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from experiment_kills import kill_at_random
 from private_mounts import PATIENCE_S, carry_out
+from stopping import stop_programs
 
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
@@ -234,6 +235,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     host, _own_delay_s = init._boot(parse_link("gigabit"))
     if "private" in job:
         return carry_out(host, job["private"])
+    if "stopping" in job:
+        return stop_programs(host)
     if "kills" in job:
         return kill_at_random(**job["kills"])
     if "three-ways" in job:

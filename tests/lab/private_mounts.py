@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from app.bench import leftovers
 from app.bench.files import PREFIX, new_run_id
 from app.bench.private_mount import PrivateMount
 from app.bench.result import TestEvent, TestSpec
@@ -287,11 +288,20 @@ def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
     closing = mount.close(10.0)  # half of it for the cleaner, in vain
     apply_fault(host, "link-up", 0)
     settled = wait_for_cleanups(PATIENCE_S)
+    recorded = leftovers.remain()
     with open_mount("vers=4.2") as mount:
+        # What is recorded of the share is removed as soon as it is mounted again.
+        removed = wait_for_cleanups(PATIENCE_S) and not leftovers.remain()
         # As of a test that was cut off before its marker was there.
         told(mount, "/bin/mkdir", f"{mount.path}/{PREFIX}{new_run_id()}")
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
-    return {"closing": list(closing), "settled": settled, "notes": notes}
+    return {
+        "closing": list(closing),
+        "settled": settled,
+        "recorded": recorded,
+        "removed": removed,
+        "notes": notes,
+    }
 
 
 def dead_server_3(host: ServerHost) -> dict[str, Any]:

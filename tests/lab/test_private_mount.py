@@ -122,9 +122,10 @@ def check_dead_server(found: dict[str, Any], name: str) -> None:
     told = job(found, name)
     sync_s, _unmount_s, gone = told["closing"]
     assert (sync_s, gone) == (None, True)
-    # Files of a test that was cancelled then are named in the log, and removed by the next test; so is the
-    # directory of one that was cut off before it was marked.
-    assert "The files of 2 earlier test(s) that had been killed were removed." in told["notes"]
+    # Files of a test that was cancelled then are recorded, and removed when the share is mounted again. The
+    # directory of one that was cut off before it was marked is removed by the next test there.
+    assert (told["recorded"], told["removed"]) == (True, True)
+    assert "The files of 1 earlier test(s) that had been killed were removed." in told["notes"]
     assert found["files"] == []
 
 

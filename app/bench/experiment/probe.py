@@ -9,6 +9,7 @@ from advisor.analysis import median
 from advisor.kernel_numbers import rounded_io_size
 from advisor.model import Costs
 from advisor.options import MountOptions, catalogue
+from app.bench.cleanup import unless_cancelled
 from app.bench.experiment.costs import Waits, measured_costs, sample_of, seconds_of, waits_of
 from app.bench.experiment.factors import OF_THE_TEST, TRANSFER_SIZE, mounting
 from app.bench.experiment.model import ExperimentEvent, PlannedSet, Struck
@@ -220,7 +221,7 @@ class Prober:
             mount.abandon()
             raise
         began = self._hands.now()
-        mount.close()
+        unless_cancelled(mount.close, self._token)
         took_s += self._hands.now() - began
         return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s)
 

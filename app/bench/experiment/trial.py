@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from advisor import trials
-from app.bench.cleanup import in_background
+from app.bench.cleanup import unless_cancelled
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.probe import VOLATILE
 from app.errors import AppError
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
     from advisor.trials import Outcome
     from app.bench.experiment.hands import Hands, OpenMount
     from app.bench.experiment.model import PlannedSet, Work
     from app.bench.private_mount import Closing
     from app.bench.result import TestEvent, TestResult
-
-#: An unmount that was left behind at cancelling is waited for this long before the agent ends.
-_CLOSING_S = 40.0
 
 
 def never(_event: TestEvent) -> bool:
@@ -102,7 +96,9 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
     except AppError as error:
         if token.cancelled:
             mount.abandon()
-            raise CancelledError from error
+            cancelled = CancelledError()
+            cancelled.remains = error.remains
+            raise cancelled from error
         _close(mount, token)
         if isinstance(error, CancelledError):
             return msgspec.structs.replace(
@@ -117,23 +113,12 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
 
 def _close(mount: OpenMount, token: CancelToken) -> Closing | None:
     """Unmount, unless cancelled meanwhile; None if the helper is gone, and the mount with it."""
-    future = run_in_thread("experiment-close", mount.close)
-    over = threading.Event()
-    future.add_done_callback(lambda _future: over.set())
-    with token.on_cancel(over.set):
-        over.wait()
-    if not future.done():
-        in_background("experiment-close", lambda: _wait_for(future))
-        token.check()
     try:
-        return future.result()
+        return unless_cancelled(mount.close, token)
+    except CancelledError:
+        raise
     except AppError:
         return None
-
-
-def _wait_for(closing: Future[Closing]) -> None:
-    with contextlib.suppress(TimeoutError):
-        closing.exception(_CLOSING_S)
 
 
 def _differing(one: PlannedSet, mount: OpenMount) -> str:

@@ -1,0 +1,253 @@
+"""Test files that could not be removed in time: recorded, and removed when their server answers.
+
+Each run has a file of its own in the person's state directory, so that several programs can record at once.
+The directory may be on a file server that has died: children with a deadline read and write it (see DESIGN
+§3). A test whose agent is killed is not recorded; the next test in its directory removes its files (see
+:func:`app.bench.files.remove_leftovers`).
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.bench.cleanup import clean, in_background
+from app.bench.files import PREFIX, host_hash
+from app.discovery.recent import state_file
+from app.errors import AppError, printable
+from app.mounts import mountinfo
+from app.process import find_program, run
+from app.tasks import run_in_thread
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from app.bench.programs import Place
+
+log = logging.getLogger("bench")
+
+#: For the state directory to answer.
+_TIMEOUT_S = 1.0
+#: So often the table of mounts is looked at while files remain.
+_LOOK_S = 5.0
+_MAX_BYTES = 1 << 20
+#: Renaming makes the file whole or none (rename(2)); only the person may read where they mount from.
+_WRITE = 'umask 077 && mkdir -p "$1" && cat > "$1/.$2.$$" && mv -f "$1/.$2.$$" "$1/$2.json"'
+_READ = f'[ ! -d "$1" ] || find "$1" -name "*.json" -exec cat {{}} + | head -c {_MAX_BYTES}'
+_REMOVE = 'rm -f "$1/$2.json"'
+
+
+class Leftover(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of one run.
+
+    Attributes:
+        run: name of the run, which names its directory.
+        host: the machine that they were made on.
+        share: server:/export, "" on another file system than NFS.
+        path: the directory that was tested; "" in a private mount.
+        below: the same below the share's root, "" for the root.
+    """
+
+    run: str
+    host: str
+    share: str = ""
+    path: str = ""
+    below: str = ""
+
+    @property
+    def name(self) -> str:
+        """The directory of the files, for a person: a path, or server:/export/path."""
+        return posixpath.join(self.path or posixpath.join(self.share, self.below), PREFIX + self.run)
+
+
+_lock = threading.RLock()
+_known: dict[str, Leftover] = {}
+#: Runs whose files are being removed.
+_busy: set[str] = set()
+#: Whether the records of earlier programs are known; and whether somebody looks after what is known.
+_loaded = _watching = False
+
+
+def state_directory() -> Path:
+    """Return where the runs are recorded."""
+    return state_file().with_name("test-files")
+
+
+def leftover_of(path: str, name: str, place: Place | None) -> Leftover:
+    """Return what a run left.
+
+    Args:
+        path: the directory that was tested, as its worker saw it.
+        name: of the run.
+        place: where it was seen; None for everywhere.
+    """
+    host = host_hash()
+    if place is not None:
+        below = posixpath.relpath(path, place.root)
+        return Leftover(run=name, host=host, share=place.share, below="" if below == "." else below)
+    row = _mount_of(path)
+    if row is None or row.fstype not in mountinfo.NFS_TYPES:
+        return Leftover(run=name, host=host, path=path)
+    below = posixpath.relpath(path, row.mount_point)
+    return Leftover(run=name, host=host, share=row.source, path=path, below="" if below == "." else below)
+
+
+def remember(found: Leftover, is_gone: Callable[[], bool]) -> bool:
+    """Record a run whose files are being removed; return whether they still are.
+
+    Whoever removes them calls :func:`forget` at the end, after which ``is_gone`` is true. Waits for the
+    state directory for a second or two at most; a record that cannot be written is logged.
+    """
+    with _lock:
+        if is_gone():
+            return False
+        _known[found.run] = found
+        _busy.add(found.run)
+        try:
+            _sh(_WRITE, found.run, msgspec.json.encode(found).decode())
+        except (AppError, OSError) as error:
+            log.warning("the test files %s are not recorded: %s", printable(found.name), error)
+    return True
+
+
+def forget(name: str, *, removed: bool) -> None:
+    """Note that a run's files are not being removed any more; if they are gone, its record goes, too."""
+    with _lock:
+        _busy.discard(name)
+        if name not in _known:
+            return
+        if removed:
+            del _known[name]
+            try:
+                _sh(_REMOVE, name)
+            except (AppError, OSError) as error:
+                log.warning("the record of removed test files stays: %s", error)
+    if not removed:
+        watch()
+
+
+def remain() -> bool:
+    """Whether recorded files are known that are not removed yet."""
+    with _lock:
+        return bool(_known)
+
+
+def of_share(share: str) -> list[Leftover]:
+    """Return the known runs with files on a share that nobody removes at this moment."""
+    with _lock:
+        return [found for name, found in _known.items() if found.share == share and name not in _busy]
+
+
+def watch() -> None:
+    """Remove recorded files as soon as their share is mounted and answers; return at once."""
+    global _watching  # noqa: PLW0603 - one for the whole process, as the records are
+    with _lock:
+        if _watching:
+            return
+        _watching = True
+    run_in_thread("bench-leftovers", _watch)
+
+
+def _watch() -> None:
+    global _loaded, _watching  # noqa: PLW0603
+    if not _loaded:
+        _load()
+        _loaded = True
+    pause = threading.Event()
+    while True:
+        with _lock:
+            if not _known:
+                _watching = False
+                return
+            waiting = [found for name, found in _known.items() if name not in _busy]
+        for found in waiting:
+            path = _path_now(found)
+            if path:
+                remove(found, path)
+        # Also between the end of one cleaner and the next: somebody may unmount meanwhile.
+        pause.wait(_LOOK_S)
+
+
+def remove(found: Leftover, path: str, place: Place | None = None) -> None:
+    """Have a recorded run's files removed in the background.
+
+    Args:
+        found: the record.
+        path: the directory that was tested, as it is seen now.
+        place: where it is seen; None for everywhere.
+    """
+    with _lock:
+        if found.run in _busy:
+            return
+        _busy.add(found.run)
+
+    def work() -> None:
+        removed = False
+        try:
+            # What the kernel shows of a private mount's share need not be what was asked for.
+            removed = clean(path, found.run, place, "" if place is not None else found.share)
+        finally:
+            with _lock:
+                _busy.discard(found.run)
+            if removed:
+                forget(found.run, removed=True)
+
+    in_background("bench-leftover", work, path, place.owner if place is not None else None)
+
+
+def _path_now(found: Leftover) -> str:
+    """Return where the directory is seen now, "" if its share is not mounted."""
+    if not found.share:
+        return found.path
+    row = _mount_of(found.path) if found.path else None
+    if row is not None and row.source == found.share:
+        return found.path
+    try:
+        rows = mountinfo.read().rows
+    except OSError:
+        return ""
+    points = [row.mount_point for row in rows if row.source == found.share]
+    return posixpath.join(points[-1], found.below).rstrip("/") if points else ""
+
+
+def _mount_of(path: str) -> mountinfo.MountRow | None:
+    try:
+        return mountinfo.read().mount_of_path(path)
+    except OSError:
+        return None
+
+
+def _load() -> None:
+    try:
+        text = _sh(_READ, "")
+    except (AppError, OSError) as error:
+        log.warning("the record of test files cannot be read: %s", error)
+        return
+    host = host_hash()
+    for line in text.splitlines():
+        try:
+            found = from_json(line, Leftover)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            continue
+        if found.host == host:
+            with _lock:
+                _known.setdefault(found.run, found)
+
+
+def _sh(script: str, name: str, text: str = "") -> str:
+    shell = find_program("sh")
+    if shell is None:
+        raise FileNotFoundError("sh")
+    outcome = run(
+        [shell, "-c", script, "sh", str(state_directory()), name],
+        timeout=_TIMEOUT_S, input_text=text + "\n", cwd="/",
+    )  # fmt: skip
+    if not outcome.ok:
+        raise OSError(outcome.stderr.strip() or "it did not answer in time")
+    return outcome.stdout

@@ -1,0 +1,289 @@
+"""Test files that could not be removed: named in the answer, recorded, removed when their server answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+import pytest
+
+from app import process
+from app.agent.protocol import from_body, to_body
+from app.bench import cleanup, leftovers, programs, run
+from app.bench.cleaner import DONE
+from app.bench.cleanup import wait_for_cleanups
+from app.bench.files import PREFIX, host_hash
+from app.bench.leftovers import Leftover, forget, leftover_of, remember, watch
+from app.bench.messages import CleanJob
+from app.bench.programs import Place
+from app.bench.result import TestEvent, TestSpec
+from app.bench.run import run_test
+from app.cli.main import ask
+from app.errors import AppError, ErrorKind, remains_text
+from app.mounts import mountinfo
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from app.agent.client import Call
+
+RUN = "0123456789abcdef"
+MIB = 2**20
+ROOT = b"21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+NAS = b"31 21 0:50 / /mnt/nas rw - nfs4 nas:/export rw,vers=4.2\n"
+ELSEWHERE = b"32 21 0:51 / /srv/other rw - nfs4 nas:/export rw,vers=4.2\n"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of the records, of this test alone."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(leftovers, "_LOOK_S", 0.05)
+    yield tmp_path / "state/mountwright/test-files"
+    assert wait_for_cleanups(30)
+    begin_anew()
+    ended(lambda: not leftovers._watching)
+
+
+def begin_anew() -> None:
+    """Forget what this process knows, as the next one does not know it."""
+    with leftovers._lock:
+        leftovers._known.clear()
+        leftovers._busy.clear()
+        leftovers._loaded = False
+
+
+def ended(condition: Any) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, *rows: bytes) -> None:
+    monkeypatch.setattr(mountinfo, "read", lambda: mountinfo.parse(ROOT + b"".join(rows)))
+
+
+def files(path: Path) -> Path:
+    """Make what a killed run leaves."""
+    left = path / "tested" / (PREFIX + RUN)
+    left.mkdir(parents=True)
+    (left / "data").write_bytes(b"x")
+    return left
+
+
+def never() -> bool:
+    return False
+
+
+def test_the_next_program_removes_what_is_recorded(tmp_path: Path, state: Path) -> None:
+    left = files(tmp_path)
+    assert remember(Leftover(run=RUN, host=host_hash(), path=str(left.parent)), never)
+    assert [entry.name for entry in state.iterdir()] == [f"{RUN}.json"]
+    assert oct(state.stat().st_mode)[-3:] == "700"
+    begin_anew()
+    watch()
+    ended(lambda: not left.exists() and not list(state.iterdir()))
+
+
+def test_what_another_machine_recorded_stays(tmp_path: Path, state: Path) -> None:
+    left = files(tmp_path)
+    state.mkdir(parents=True)
+    foreign = Leftover(run=RUN, host="another", path=str(left.parent))
+    (state / f"{RUN}.json").write_bytes(msgspec.json.encode(foreign) + b"\n")
+    (state / "torn.json").write_bytes(b'{"run":')
+    watch()
+    ended(lambda: not leftovers._watching)
+    assert left.exists()
+    assert len(list(state.iterdir())) == 2
+
+
+def test_files_that_are_gone_are_not_recorded(state: Path) -> None:
+    found = Leftover(run=RUN, host=host_hash(), path="/tmp")
+    assert not remember(found, lambda: True)
+    assert not state.exists()
+    assert remember(found, never)
+    forget(RUN, removed=True)
+    assert list(state.iterdir()) == []
+    assert not leftovers.remain()
+
+
+def test_a_state_directory_that_hangs_does_not_hold_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell = tmp_path / "sh"
+    shell.write_text("#!/bin/sh\nexec sleep 1000\n")
+    shell.chmod(0o700)
+    monkeypatch.setattr(leftovers, "find_program", lambda _name: str(shell))
+    monkeypatch.setattr(leftovers, "_TIMEOUT_S", 0.1)
+    assert remember(Leftover(run=RUN, host=host_hash(), path="/tmp"), never)
+    assert "not recorded" in caplog.text
+    caplog.clear()
+
+
+def test_a_share_is_looked_for_where_it_is_mounted_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounted(monkeypatch, NAS)
+    found = leftover_of("/mnt/nas/deep/er", RUN, None)
+    assert (found.share, found.path, found.below) == ("nas:/export", "/mnt/nas/deep/er", "deep/er")
+    assert found.name == f"/mnt/nas/deep/er/{PREFIX}{RUN}"
+    assert leftovers._path_now(found) == "/mnt/nas/deep/er"
+    mounted(monkeypatch)
+    # What is at the mount point now is another file system, which does not have the files.
+    assert leftovers._path_now(found) == ""
+    mounted(monkeypatch, ELSEWHERE)
+    assert leftovers._path_now(found) == "/srv/other/deep/er"
+    assert leftover_of("/home/me", RUN, None).share == ""
+
+
+def test_files_of_a_private_mount_are_named_by_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_args: object) -> Any:
+        raise AssertionError
+
+    place = Place(nothing, nothing, "nas:/export", "/run/mountwright", object())
+    found = leftover_of("/run/mountwright/deep", RUN, place)
+    assert found.name == f"nas:/export/deep/{PREFIX}{RUN}"
+    assert leftover_of("/run/mountwright", RUN, place).name == f"nas:/export/{PREFIX}{RUN}"
+    mounted(monkeypatch)
+    assert leftovers._path_now(found) == ""
+    mounted(monkeypatch, NAS)
+    assert leftovers._path_now(found) == "/mnt/nas/deep"
+    monkeypatch.setattr(leftovers, "watch", lambda: None)
+    assert remember(found, never)
+    assert leftovers.of_share("nas:/export") == []  # they are being removed
+    forget(RUN, removed=False)
+    assert leftovers.of_share("nas:/export") == [found]
+
+
+def test_a_cancelled_test_names_what_remains_until_it_is_removed(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real, held = process.start, [True]
+
+    def start(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        if held[0] and argv[-1] == "app.bench.cleaner":  # as with a server that does not answer
+            return real(["/bin/sleep", "1000"], **options)
+        return real(argv, **options)
+
+    monkeypatch.setattr(programs, "start", start)
+    monkeypatch.setattr(run, "REMOVAL_S", 0.5)
+    token = CancelToken()
+    stopped: list[int] = []
+
+    def seen(event: TestEvent) -> None:
+        if event.sample is not None and not stopped:
+            (marker,) = tmp_path.glob(f"{PREFIX}*/marker.json")
+            stopped.append(msgspec.json.decode(marker.read_bytes())["pid"])
+            os.kill(stopped[0], signal.SIGSTOP)  # as good as hung in the kernel
+            token.cancel()
+
+    spec = TestSpec(path=str(tmp_path), size=256 * MIB, sync=True, block_size=4096)
+    with pytest.raises(CancelledError) as caught:
+        run_test(spec, token, seen)
+    (left,) = tmp_path.glob(f"{PREFIX}*")
+    assert caught.value.remains == (str(left),)
+    assert from_body(to_body(caught.value)).remains == (str(left),)
+    assert str(left) in remains_text(caught.value.remains)
+    assert len(list(state.iterdir())) == 1
+    held[0] = False
+    ended(lambda: bool(cleanup._cleaners))
+    cleanup.end_cleaners(str(tmp_path))
+    ended(lambda: not left.exists() and not list(state.iterdir()))
+    assert "could not be removed" in caplog.text
+    caplog.clear()
+
+
+def clean_in_process(job: CleanJob) -> subprocess.Popen[bytes]:
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.bench.cleaner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin is not None
+    child.stdin.write(msgspec.json.encode(job) + b"\n")
+    child.stdin.flush()
+    return child
+
+
+def test_a_cleaner_goes_on_until_it_can_remove_the_files(tmp_path: Path) -> None:
+    left = files(tmp_path)
+    (left / "busy").mkdir()  # not one of ours: it is not removed, and keeps the directory
+    with clean_in_process(CleanJob(path=str(left.parent), run=RUN, grace_s=1)) as child:
+        ended(lambda: not (left / "data").exists())
+        child.send_signal(signal.SIGTERM)
+        (left / "busy").rmdir()
+        assert child.stdout is not None
+        assert child.stdout.read() == DONE
+    assert not left.exists()
+
+
+def test_a_cleaner_ends_some_time_after_its_agent(tmp_path: Path) -> None:
+    left = files(tmp_path)
+    (left / "busy").mkdir()
+    with clean_in_process(CleanJob(path=str(left.parent), run=RUN, grace_s=1)) as child:
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait(60) == -signal.SIGALRM
+
+
+def test_a_cleaner_leaves_another_file_system_alone(tmp_path: Path) -> None:
+    left = files(tmp_path)
+    job = CleanJob(path=str(left.parent), run=RUN, grace_s=1, share="nas:/export")
+    with clean_in_process(job) as child:
+        assert child.wait(60) == 1
+    assert left.exists()
+    gone = CleanJob(path=str(left.parent / "removed"), run=RUN, grace_s=1, share="nas:/export")
+    with clean_in_process(gone) as child:
+        assert child.wait(60) == 1
+
+
+def test_ctrl_c_says_what_remains() -> None:
+    remaining = CancelledError()
+    remaining.remains = ("/mnt/nas/.mountwright-1",)
+
+    class Interrupted:
+        """A call that Ctrl-C interrupts, and that then answers."""
+
+        waited: ClassVar[list[float | None]] = []
+
+        def result(self, timeout: float | None = None) -> None:
+            self.waited.append(timeout)
+            raise KeyboardInterrupt if timeout is None else remaining
+
+        def cancel(self) -> None:
+            return
+
+    class Host:
+        def submit(self, _verb: str, _args: Any = None, _on_event: Any = None) -> Call:
+            return Interrupted()  # type: ignore[return-value]
+
+        def close(self) -> None:
+            return
+
+    with pytest.raises(AppError) as caught:
+        ask(Host(), "test.run")
+    assert caught.value.kind is ErrorKind.CANCELLED
+    assert caught.value.remains == remaining.remains
+    assert Interrupted.waited == [None, cleanup.ANSWER_S]
+
+
+def test_the_answer_has_time_to_record_what_remains() -> None:
+    killing_s = 3 * run._TERM_S
+    recording_s = 2 * leftovers._TIMEOUT_S  # one that hangs is killed, and waited for
+    assert killing_s + cleanup.REMOVAL_S + recording_s <= cleanup.ANSWER_S
+
+
+def test_work_that_takes_long_is_left_to_the_background_when_cancelled() -> None:
+    token, over = CancelToken(), threading.Event()
+    threading.Timer(0.1, token.cancel).start()
+    with pytest.raises(CancelledError):
+        cleanup.unless_cancelled(lambda: over.wait(60), token)
+    assert not wait_for_cleanups(0)
+    over.set()
+    assert wait_for_cleanups(30)
+    assert cleanup.unless_cancelled(lambda: 7, CancelToken()) == 7
