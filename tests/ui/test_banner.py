@@ -75,6 +75,17 @@ def test_a_cancellation_is_no_error(banner: Banner) -> None:
     assert banner.accessibleName().startswith("Cancelled")
 
 
+def test_a_stopped_test_names_the_files_that_remain_until_the_person_closes_it(banner: Banner) -> None:
+    error = AppError(ErrorKind.CANCELLED, "Cancelled.")
+    error.remains = ("/mnt/nas/.mountwright-1",)
+    banner.show_error(error)
+    assert "/mnt/nas/.mountwright-1" in banner.accessibleName()
+    assert not banner._patience.isActive()
+    error.remains = ()
+    banner.show_error(error)
+    assert banner._patience.isActive()
+
+
 def test_a_missing_helper_offers_the_command_that_installs_it(banner: Banner) -> None:
     with pytest.raises(AppError) as caught:
         helper_command("mount", euid=1000, helper=Path("/usr/libexec/mountwright-no-such/helper"))
