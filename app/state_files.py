@@ -11,7 +11,8 @@ from pathlib import Path
 from app.errors import AppError, ErrorKind
 from app.process import find_program, run
 
-_TIMEOUT_S = 2.0
+#: For the folder to answer.
+TIMEOUT_S = 1.5
 #: Renaming makes the change whole or none (rename(2)); only the person may read the files.
 _WRITE = (
     'umask 077 && mkdir -p "$(dirname "$1")" && cat > "$1.$$" && mv -f "$1.$$" "$1"'
@@ -41,6 +42,12 @@ def read_state_file(path: Path, what: str, max_bytes: int) -> str:
         AppError: NOT_RESPONDING or IO if it cannot be read.
     """
     return _run_script(f'[ ! -e "$1" ] || head -c {max_bytes} "$1"', path, f"{what} could not be read.")
+
+
+def read_state_folder(folder: Path, what: str, max_bytes: int) -> str:
+    """Return the JSON files of a folder, one after the other, as far as that; errors as of a file."""
+    script = f'[ ! -d "$1" ] || find "$1" -name "*.json" -exec cat {{}} + | head -c {max_bytes}'
+    return _run_script(script, folder, f"{what} could not be read.")
 
 
 def write_state_file(path: Path, what: str, data: bytes) -> None:
@@ -75,7 +82,7 @@ def _run_script(script: str, path: Path, message: str, *arguments: str, input_da
     if shell is None:
         raise AppError(ErrorKind.UNAVAILABLE, "This computer has no shell.")
     command = [shell, "-c", script, "sh", str(path), *arguments]
-    outcome = run(command, timeout=_TIMEOUT_S, input_data=input_data, cwd="/")
+    outcome = run(command, timeout=TIMEOUT_S, input_data=input_data, cwd="/")
     if not outcome.ok:
         raise AppError(
             ErrorKind.NOT_RESPONDING if outcome.timed_out else ErrorKind.IO,

@@ -34,7 +34,7 @@ log = logging.getLogger("bench")
 #: Within this time a cancelled test answers and a program that is closed ends, whatever the server does.
 ANSWER_S = 5.0
 #: Of that, for the files to be removed before the answer names them.
-REMOVAL_S = 2.5
+REMOVAL_S = 1.5
 #: A cleaner outlives its agent by this: the last data of a test over a slow link takes minutes.
 _ORPHAN_S = 300
 

@@ -1,8 +1,7 @@
 """Test files that could not be removed in time: recorded, and removed when their server answers.
 
 Each run has a file of its own in the person's state directory, so that several programs can record at once.
-The directory may be on a file server that has died: children with a deadline read and write it (see DESIGN
-§3). A test whose agent is killed is not recorded; the next test in its directory removes its files (see
+A test whose agent is killed is not recorded; the next test in its directory removes its files (see
 :func:`app.bench.files.remove_leftovers`).
 """
 
@@ -17,10 +16,9 @@ import msgspec
 
 from app.bench.cleanup import clean, in_background
 from app.bench.files import PREFIX, host_hash
-from app.discovery.recent import state_file
 from app.errors import AppError, printable
 from app.mounts import mountinfo
-from app.process import find_program, run
+from app.state_files import read_state_folder, remove_state_file, state_folder, write_state_file
 from app.tasks import run_in_thread
 from resources.decoding import from_json
 
@@ -32,15 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bench")
 
-#: For the state directory to answer.
-_TIMEOUT_S = 1.0
 #: So often the table of mounts is looked at while files remain.
 _LOOK_S = 5.0
 _MAX_BYTES = 1 << 20
-#: Renaming makes the file whole or none (rename(2)); only the person may read where they mount from.
-_WRITE = 'umask 077 && mkdir -p "$1" && cat > "$1/.$2.$$" && mv -f "$1/.$2.$$" "$1/$2.json"'
-_READ = f'[ ! -d "$1" ] || find "$1" -name "*.json" -exec cat {{}} + | head -c {_MAX_BYTES}'
-_REMOVE = 'rm -f "$1/$2.json"'
+_WHAT = "The record of test files"
 
 
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +69,11 @@ _loaded = _watching = False
 
 def state_directory() -> Path:
     """Return where the runs are recorded."""
-    return state_file().with_name("test-files")
+    return state_folder() / "test-files"
+
+
+def _record(name: str) -> Path:
+    return state_directory() / f"{name}.json"
 
 
 def leftover_of(path: str, name: str, place: Place | None) -> Leftover:
@@ -110,7 +107,7 @@ def remember(found: Leftover, is_gone: Callable[[], bool]) -> bool:
         _known[found.run] = found
         _busy.add(found.run)
         try:
-            _sh(_WRITE, found.run, msgspec.json.encode(found).decode())
+            write_state_file(_record(found.run), _WHAT, msgspec.json.encode(found) + b"\n")
         except (AppError, OSError) as error:
             log.warning("the test files %s are not recorded: %s", printable(found.name), error)
     return True
@@ -125,7 +122,7 @@ def forget(name: str, *, removed: bool) -> None:
         if removed:
             del _known[name]
             try:
-                _sh(_REMOVE, name)
+                remove_state_file(_record(name), _WHAT)
             except (AppError, OSError) as error:
                 log.warning("the record of removed test files stays: %s", error)
     if not removed:
@@ -225,7 +222,7 @@ def _mount_of(path: str) -> mountinfo.MountRow | None:
 
 def _load() -> None:
     try:
-        text = _sh(_READ, "")
+        text = read_state_folder(state_directory(), _WHAT, _MAX_BYTES)
     except (AppError, OSError) as error:
         log.warning("the record of test files cannot be read: %s", error)
         return
@@ -238,16 +235,3 @@ def _load() -> None:
         if found.host == host:
             with _lock:
                 _known.setdefault(found.run, found)
-
-
-def _sh(script: str, name: str, text: str = "") -> str:
-    shell = find_program("sh")
-    if shell is None:
-        raise FileNotFoundError("sh")
-    outcome = run(
-        [shell, "-c", script, "sh", str(state_directory()), name],
-        timeout=_TIMEOUT_S, input_text=text + "\n", cwd="/",
-    )  # fmt: skip
-    if not outcome.ok:
-        raise OSError(outcome.stderr.strip() or "it did not answer in time")
-    return outcome.stdout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import pytest
 
-from app import process
+from app import process, state_files
 from app.agent.protocol import from_body, to_body
 from app.bench import cleanup, leftovers, programs, run
 from app.bench.cleaner import DONE
@@ -122,8 +122,8 @@ def test_a_state_directory_that_hangs_does_not_hold_the_answer(
     shell = tmp_path / "sh"
     shell.write_text("#!/bin/sh\nexec sleep 1000\n")
     shell.chmod(0o700)
-    monkeypatch.setattr(leftovers, "find_program", lambda _name: str(shell))
-    monkeypatch.setattr(leftovers, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(state_files, "find_program", lambda _name: str(shell))
+    monkeypatch.setattr(state_files, "TIMEOUT_S", 0.1)
     assert remember(Leftover(run=RUN, host=host_hash(), path="/tmp"), never)
     assert "not recorded" in caplog.text
     caplog.clear()
@@ -274,7 +274,7 @@ def test_ctrl_c_says_what_remains() -> None:
 
 def test_the_answer_has_time_to_record_what_remains() -> None:
     killing_s = 3 * run._TERM_S
-    recording_s = 2 * leftovers._TIMEOUT_S  # one that hangs is killed, and waited for
+    recording_s = 2 * state_files.TIMEOUT_S  # one that hangs is killed, and waited for
     assert killing_s + cleanup.REMOVAL_S + recording_s <= cleanup.ANSWER_S
 
 
