@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import posixpath
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from app.bench.programs import Place
 
 log = logging.getLogger("bench")
+
+#: How far a first try to remove files is.
+Removal = Literal["under way", "failed", "done"]
 
 #: So often the table of mounts is looked at while files remain.
 _LOOK_S = 5.0
@@ -65,6 +68,8 @@ _known: dict[str, Leftover] = {}
 _busy: set[str] = set()
 #: Whether the records of earlier programs are known; and whether somebody looks after what is known.
 _loaded = _watching = False
+#: The private mounts that are open.
+_places: list[Place] = []
 
 
 def state_directory() -> Path:
@@ -95,29 +100,40 @@ def leftover_of(path: str, name: str, place: Place | None) -> Leftover:
     return Leftover(run=name, host=host, share=row.source, path=path, below="" if below == "." else below)
 
 
-def remember(found: Leftover, is_gone: Callable[[], bool]) -> bool:
-    """Record a run whose files are being removed; return whether they still are.
+def remember(found: Leftover, removal: Callable[[], Removal]) -> bool:
+    """Record a run whose files are to be removed; return whether they remain.
 
-    Whoever removes them calls :func:`forget` at the end, after which ``is_gone`` is true. Waits for the
-    state directory for a second or two at most; a record that cannot be written is logged.
+    Waits for the state directory for some seconds at most; a record that cannot be written is logged.
+
+    Args:
+        found: the run.
+        removal: tells how far the first try is. It calls :func:`forget` when it ends.
     """
     with _lock:
-        if is_gone():
+        state = removal()
+        if state == "done":
             return False
         _known[found.run] = found
-        _busy.add(found.run)
+        if state == "under way":
+            _busy.add(found.run)
         try:
             write_state_file(_record(found.run), _WHAT, msgspec.json.encode(found) + b"\n")
         except (AppError, OSError) as error:
             log.warning("the test files %s are not recorded: %s", printable(found.name), error)
+    if state == "failed":
+        _try_again(found)
     return True
 
 
 def forget(name: str, *, removed: bool) -> None:
-    """Note that a run's files are not being removed any more; if they are gone, its record goes, too."""
+    """Note that a run's files are not being removed any more; if they are gone, its record goes, too.
+
+    Files that remain on a share of which a private mount is open are removed there.
+    """
     with _lock:
         _busy.discard(name)
-        if name not in _known:
+        found = _known.get(name)
+        if found is None:
             return
         if removed:
             del _known[name]
@@ -126,7 +142,16 @@ def forget(name: str, *, removed: bool) -> None:
             except (AppError, OSError) as error:
                 log.warning("the record of removed test files stays: %s", error)
     if not removed:
-        watch()
+        _try_again(found)
+
+
+def _try_again(found: Leftover) -> None:
+    """Remove files that a first try left, in a private mount if one is open, or as soon as they are seen."""
+    with _lock:
+        place = next((place for place in reversed(_places) if place.share == found.share), None)
+    if place is not None:
+        remove(found, posixpath.join(place.root, found.below).rstrip("/"), place)
+    watch()
 
 
 def remain() -> bool:
@@ -139,6 +164,22 @@ def of_share(share: str) -> list[Leftover]:
     """Return the known runs with files on a share that nobody removes at this moment."""
     with _lock:
         return [found for name, found in _known.items() if found.share == share and name not in _busy]
+
+
+def note_opened(place: Place) -> None:
+    """Remove what is recorded of the share of a private mount, also what is recorded while it is open."""
+    with _lock:
+        _places.append(place)
+        waiting = of_share(place.share)
+    for found in waiting:
+        remove(found, posixpath.join(place.root, found.below).rstrip("/"), place)
+
+
+def note_closed(place: Place) -> None:
+    """Remove nothing in a private mount any more."""
+    with _lock:
+        if place in _places:
+            _places.remove(place)
 
 
 def watch() -> None:

@@ -250,6 +250,7 @@ class PrivateMount:
         left_s = timeout_s - (time.monotonic() - began)
         with self._asking:
             active, self._active = self._active, None
+            leftovers.note_closed(self._place)
             if active is None or not self.session.running:
                 return Closing(None, None, gone=True)
             answer = self.session.close_mount(left_s, left_s + _GRACE_S)
@@ -295,8 +296,7 @@ class PrivateMount:
         self.read_ahead_kb: int | None = found["read_ahead_kb"]
         self.effective = effective_values(self._active)
         self._place = Place(self._start, self._abort, self.share, self.path, self.session)
-        for left in leftovers.of_share(self.share):
-            leftovers.remove(left, f"{self.path}/{left.below}".rstrip("/"), self._place)
+        leftovers.note_opened(self._place)
 
     def _abort(self) -> None:
         """Have the kernel give up once what waits for the server; see the helper's verb."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
+    from app.bench.leftovers import Removal
     from app.bench.programs import Place
     from app.bench.result import TestSpec
     from app.bench.where import Where
@@ -257,8 +258,8 @@ class _Run:
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._place = place
-        #: Set when the files of a killed worker are gone.
-        self._removed = False
+        #: Of the files of a killed worker.
+        self._removal: Removal = "under way"
         _check_names(spec)
         self._child: Child = start_program("worker", place)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
@@ -284,7 +285,7 @@ class _Run:
         cleaning.join(REMOVAL_S)
         directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
         left = leftovers.leftover_of(directory, self.run_id, self._place)
-        if self._removed or not leftovers.remember(left, lambda: self._removed):
+        if not leftovers.remember(left, lambda: self._removal):
             return ()
         return (printable(left.name),)
 
@@ -363,14 +364,16 @@ class _Run:
             kill_group(self._child)
 
     def _clean(self) -> None:
+        removed = False
         try:
             # Until the killed worker is really gone, it may still make or hold files.
             end = time.monotonic() + (_REAP_S if self._place is None else _EXIT_S)
             while wait(self._child, _ABORT_S) is None and time.monotonic() < end:
                 self._abort()
-            self._removed = clean(self._spec.path, self.run_id, self._place)
+            removed = clean(self._spec.path, self.run_id, self._place)
         finally:
-            leftovers.forget(self.run_id, removed=self._removed)
+            self._removal = "done" if removed else "failed"
+            leftovers.forget(self.run_id, removed=removed)
 
     def _abort(self) -> None:
         """Have the kernel give up what the killed worker wrote: it is to be removed anyway."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from private_mounts import processes
+from private_mounts import PATIENCE_S, processes
 
 from app.agent.hosts import LocalAgent
 from app.bench.files import DATA, PREFIX
@@ -25,8 +25,8 @@ from app.process import run
 
 MIB = 2**20
 POINT = Path("/mnt/stopped")
-#: Generous: all that is to happen takes seconds.
-LIMIT_S = 60
+#: After a cut TCP tries again after ever longer pauses, on a busy machine up to a minute later.
+LIMIT_S = PATIENCE_S
 
 
 def stop_programs(host: ServerHost) -> dict[str, Any]:
@@ -81,15 +81,19 @@ def ctrl_c_twice(host: ServerHost) -> dict[str, Any]:
 
 def next_start(host: ServerHost) -> dict[str, Any]:
     """Return what is recorded, and what is left of it when a program starts and the server answers."""
-    recorded = [path.stem for path in state_directory().glob("*.json")]
+    runs = recorded()
     for pid in processes("app.bench.cleaner"):
         os.kill(pid, signal.SIGKILL)
     apply_fault(host, "link-up", 0)
     before = left()
     agent = LocalAgent()
-    until(lambda: not left() and not list(state_directory().glob("*.json")))
+    until(lambda: not left() and not recorded())
     agent.close()
-    return {"recorded": recorded, "before": before, "left": left()}
+    return {"recorded": runs, "before": before, "left": left()}
+
+
+def recorded() -> list[str]:
+    return [path.stem for path in state_directory().glob("*.json")]
 
 
 def written() -> bool:
@@ -106,5 +110,5 @@ def until(condition: Callable[[], bool]) -> None:
         with contextlib.suppress(OSError):
             if condition():
                 return
-        assert time.monotonic() < end
+        assert time.monotonic() < end, f"waited {LIMIT_S} s; left: {left()}, recorded: {recorded()}"
         time.sleep(0.05)

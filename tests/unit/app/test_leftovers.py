@@ -19,7 +19,7 @@ from app.bench import cleanup, leftovers, programs, run
 from app.bench.cleaner import DONE
 from app.bench.cleanup import wait_for_cleanups
 from app.bench.files import PREFIX, host_hash
-from app.bench.leftovers import Leftover, forget, leftover_of, remember, watch
+from app.bench.leftovers import Leftover, Removal, forget, leftover_of, remember, watch
 from app.bench.messages import CleanJob
 from app.bench.programs import Place
 from app.bench.result import TestEvent, TestSpec
@@ -80,13 +80,13 @@ def files(path: Path) -> Path:
     return left
 
 
-def never() -> bool:
-    return False
+def under_way() -> Removal:
+    return "under way"
 
 
 def test_the_next_program_removes_what_is_recorded(tmp_path: Path, state: Path) -> None:
     left = files(tmp_path)
-    assert remember(Leftover(run=RUN, host=host_hash(), path=str(left.parent)), never)
+    assert remember(Leftover(run=RUN, host=host_hash(), path=str(left.parent)), under_way)
     assert [entry.name for entry in state.iterdir()] == [f"{RUN}.json"]
     assert oct(state.stat().st_mode)[-3:] == "700"
     begin_anew()
@@ -108,9 +108,9 @@ def test_what_another_machine_recorded_stays(tmp_path: Path, state: Path) -> Non
 
 def test_files_that_are_gone_are_not_recorded(state: Path) -> None:
     found = Leftover(run=RUN, host=host_hash(), path="/tmp")
-    assert not remember(found, lambda: True)
+    assert not remember(found, lambda: "done")
     assert not state.exists()
-    assert remember(found, never)
+    assert remember(found, under_way)
     forget(RUN, removed=True)
     assert list(state.iterdir()) == []
     assert not leftovers.remain()
@@ -124,7 +124,7 @@ def test_a_state_directory_that_hangs_does_not_hold_the_answer(
     shell.chmod(0o700)
     monkeypatch.setattr(state_files, "find_program", lambda _name: str(shell))
     monkeypatch.setattr(state_files, "TIMEOUT_S", 0.1)
-    assert remember(Leftover(run=RUN, host=host_hash(), path="/tmp"), never)
+    assert remember(Leftover(run=RUN, host=host_hash(), path="/tmp"), under_way)
     assert "not recorded" in caplog.text
     caplog.clear()
 
@@ -156,10 +156,30 @@ def test_files_of_a_private_mount_are_named_by_their_share(monkeypatch: pytest.M
     mounted(monkeypatch, NAS)
     assert leftovers._path_now(found) == "/mnt/nas/deep"
     monkeypatch.setattr(leftovers, "watch", lambda: None)
-    assert remember(found, never)
+    assert remember(found, under_way)
     assert leftovers.of_share("nas:/export") == []  # they are being removed
     forget(RUN, removed=False)
     assert leftovers.of_share("nas:/export") == [found]
+
+
+def test_what_an_earlier_cleaner_could_not_remove_goes_in_the_mount_that_is_open(tmp_path: Path) -> None:
+    """The share was mounted again before the cleaner in the mount that has gone gave up."""
+    left = files(tmp_path)
+    root = left.parent
+    place = Place(programs.start_program, lambda: None, "nas:/export", str(root), object())
+    assert remember(leftover_of(str(root), RUN, place), under_way)
+    leftovers.note_opened(place)
+    assert left.exists()
+    forget(RUN, removed=False)
+    ended(lambda: not left.exists() and not leftovers.remain())
+    leftovers.note_closed(place)
+    assert leftovers._places == []
+
+
+def test_files_are_removed_though_the_first_try_ended_before_they_were_recorded(tmp_path: Path) -> None:
+    left = files(tmp_path)
+    assert remember(Leftover(run=RUN, host=host_hash(), path=str(left.parent)), lambda: "failed")
+    ended(lambda: not left.exists() and not leftovers.remain())
 
 
 def test_a_cancelled_test_names_what_remains_until_it_is_removed(
