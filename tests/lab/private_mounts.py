@@ -247,10 +247,19 @@ def killed_helper(_host: ServerHost) -> dict[str, Any]:
     kind = kill_in_test(mount, str(HELPER))
     closing = list(mount.close())
     settled = wait_for_cleanups(PATIENCE_S)
-    # It was killed with all of its own: nobody was left to remove the files but the next test of the share.
+    recorded = leftovers.remain()
+    # It was killed with all of its own: the files are removed when the share is mounted again.
     with open_mount("vers=4.2") as mount:
+        removed = wait_for_cleanups(PATIENCE_S) and not leftovers.remain()
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
-    return {"kind": kind, "closing": closing, "settled": settled, "notes": notes}
+    return {
+        "kind": kind,
+        "closing": closing,
+        "settled": settled,
+        "recorded": recorded,
+        "removed": removed,
+        "notes": notes,
+    }
 
 
 def killed_agent(_host: ServerHost) -> dict[str, Any]:
