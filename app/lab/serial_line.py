@@ -204,6 +204,7 @@ class SerialLine:
                 self._changed.notify_all()
             next_s = self._endpoint.next_output_s()
         began_s = time.monotonic()
+        ready: set[int] = set()
         wait_s = _LOOK_S if next_s is None else min(max(next_s - began_s, 0.0), _LOOK_S)
         try:
             _write_all(self._writing, out)
@@ -212,7 +213,8 @@ class SerialLine:
         except OSError:  # a terminal whose other end is gone says so with EIO, a pipe with EPIPE
             data = b""
         if data == b"":
-            return (self._watch and self._watch.explain_end()) or "ended"
+            failure = self._watch.explain_end() if self._watch is not None else None
+            return failure or "ended"
         if self._wake_reading in ready:
             os.read(self._wake_reading, _READ_BYTES)
         if data is not None and self._take(data):

@@ -43,6 +43,7 @@ class Call(QObject):
     succeeded = Signal(object)
     failed = Signal(object)
     finished = Signal()
+    overdue = Signal()
 
     def __init__(self, name: str, args: Any = None, work: Callable[[], Any] | None = None) -> None:
         super().__init__()
