@@ -42,9 +42,13 @@ def guest_processes(supervisor: int) -> list[int]:
     while waiting:
         pid = waiting.pop()
         found.append(pid)
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # it has just ended
-                waiting.extend(int(child) for child in children.read_text().split())
+        # Each look-up fails where a process or its thread has just ended.
+        with contextlib.suppress(OSError):
+            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - one failure must not hide the others
+            for thread in threads:
+                with contextlib.suppress(OSError):
+                    text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+                    waiting.extend(int(child) for child in text.split())
     return found
 
 
