@@ -107,53 +107,23 @@ class Bench:
             Refusal: not-mounted, or usage.
         """
         argv, path = cast("list[str]", args["argv"]), str(args["socket"])
-        if not argv or len(argv) > _MAX_ARGUMENTS or not argv[0].startswith("/"):
-            raise Refusal("usage", "The command is not one.")
-        if any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv):
+        unfit = any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv)
+        if not argv or len(argv) > _MAX_ARGUMENTS or not argv[0].startswith("/") or unfit:
             raise Refusal("usage", "The command is not one.")
         if not path.startswith("/") or validate.has_control(path) or len(os.fsencode(path)) > _MAX_SOCKET:
             raise Refusal("usage", "The socket's path is not one.")
-        if self._apart is None or not self._is_open:
-            raise Refusal("not-mounted", "No test mount is open.")
-        self._apart.say({"run": argv, "socket": path})
-        answer = None
-        try:
-            # Not to be interrupted: to cancel it would be to close the mount.
-            answer = self._apart.hear(_RUN_S, unmounting.Deaf())
-        finally:
-            if answer is None:
-                self._forget()
-        if answer is None:
-            old = time.monotonic() - self._opened > keeper.MAX_AGE_S
-            raise Refusal("not-mounted", _TOO_OLD if old else "The test mount is gone.")
-        if not answer["started"]:
+        if not self._ask({"run": argv, "socket": path})["started"]:
             raise Refusal("busy-helper", f"{keeper.MAX_WORKERS} programs run for the test mount already.")
         return {}
 
     def abort(self, _args: dict[str, object], _session: Session) -> dict[str, object]:
-        """Have the kernel give up once what waits for the server (MNT_FORCE, umount(2)); the mount stays.
+        """Have the kernel give up what waits for the server (MNT_FORCE, umount(2)); tell if that ``ended``.
 
         A killed worker ends only when all that it wrote has been sent: the kernel waits for that where no
         signal ends it, and neither truncating nor unlinking the file shortens it. What is given up is lost.
-
-        Returns:
-            ``ended``: whether the call came back.
-
-        Raises:
-            Refusal: not-mounted.
+        Without an open mount it raises a Refusal, not-mounted.
         """
-        if self._apart is None or not self._is_open:
-            raise Refusal("not-mounted", "No test mount is open.")
-        self._apart.say({"abort": True})
-        answer = None
-        try:
-            answer = self._apart.hear(_RUN_S, unmounting.Deaf(), 0.0)
-        finally:
-            if answer is None:
-                self._forget()
-        if answer is None:
-            raise Refusal("not-mounted", "The test mount is gone.")
-        return answer
+        return self._ask({"abort": True})
 
     def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
         """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
@@ -176,6 +146,22 @@ class Bench:
         if self._is_open:
             self._close(_END_S)
         self._forget(_END_S)
+
+    def _ask(self, wish: dict[str, object]) -> dict[str, object]:
+        """Return the answer to a wish about the open mount; to interrupt it would be to close the mount."""
+        if self._apart is None or not self._is_open:
+            raise Refusal("not-mounted", "No test mount is open.")
+        self._apart.say(wish)
+        answer = None
+        try:
+            answer = self._apart.hear(_RUN_S, unmounting.Deaf())
+        finally:
+            if answer is None:
+                self._forget()
+        if answer is None:
+            old = time.monotonic() - self._opened > keeper.MAX_AGE_S
+            raise Refusal("not-mounted", _TOO_OLD if old else "The test mount is gone.")
+        return answer
 
     def _close(self, deadline_s: float) -> dict[str, object]:
         apart, self._is_open = self._apart, False

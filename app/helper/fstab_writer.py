@@ -268,7 +268,7 @@ class FstabWriter:
             raise Refusal("fstab-refused", "findmnt cannot read the new file.", detail="\n".join(fresh))
         if "crashed" in [*old, *new]:
             return ["findmnt crashed and checked only a part of the new fstab."]
-        # Its other errors do not stop: it calls every missing mount point one, and systemd makes it.
+        # Its other errors do not stop: it calls a missing mount point one, which systemd makes.
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
 
 
@@ -298,8 +298,7 @@ def _complaints(path: str, waiter: Waiter) -> list[str] | None:
             found.append(f"{about}: {line.strip()}")
         else:
             about = line.strip()
-    # findmnt of util-linux 2.41 crashes at the first line that it cannot read.
-    return [*found, "crashed"] if ended.code < 0 else found
+    return [*found, "crashed"] if ended.code < 0 else found  # 2.41 does at a line that it cannot read
 
 
 def _failed(error: OSError) -> Refusal:
