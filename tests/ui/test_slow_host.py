@@ -115,7 +115,7 @@ def test_a_dead_lab_says_where_its_report_is_and_can_be_started_again(
         ErrorKind.LAB_STOPPED, "The lab's guest has not answered for 15 s.", hint=f"Restart the lab. {REPORT}"
     )
     host.client._transport.failure = stopped  # type: ignore[attr-defined]
-    host.client._transport.close()  # type: ignore[attr-defined]
+    host.client._end()  # type: ignore[attr-defined]  # a dead guest answers nothing more
     driver.wait(lambda: driver.sees("starting-retry"))
     assert "has not answered" in driver.message()
     assert REPORT in driver.window._banner._hint.text()
