@@ -84,8 +84,13 @@ def in_background(
     return thread
 
 
-def unless_cancelled(work: Callable[[], T], token: CancelToken) -> T:
+def unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = None) -> T:
     """Do clean-up work and return its result; at a cancellation it goes on in the background.
+
+    Args:
+        work: what is done.
+        token: of the request that waits for it.
+        owner: whose work it is.
 
     Raises:
         CancelledError: if it was not done when the token was set.
@@ -101,12 +106,18 @@ def unless_cancelled(work: Callable[[], T], token: CancelToken) -> T:
             result.set_exception(error)
         over.set()
 
-    in_background("bench-close", body)
+    in_background("bench-close", body, owner=owner)
     with token.on_cancel(over.set):
         over.wait()
     if not result.done():
         raise CancelledError
     return result.result()
+
+
+def owners() -> list[object]:
+    """Return whose clean-up work is under way, each as often as it has some."""
+    with _lock:
+        return [work.owner for work in _running.values() if work.owner is not None]
 
 
 def pending(mount_point: str) -> bool:

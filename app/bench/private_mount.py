@@ -17,7 +17,7 @@ import msgspec
 
 from advisor.options import to_mount
 from app.bench import leftovers
-from app.bench.cleanup import in_background, unless_cancelled, wait_for_cleanups
+from app.bench.cleanup import in_background, owners, unless_cancelled, wait_for_cleanups
 from app.bench.programs import Place
 from app.bench.run import look_at, run_test
 from app.bench.session import BenchSession
@@ -140,12 +140,12 @@ class PrivateMount:
             self._let_go()  # closed already, or gone
         elif error is None:
             with contextlib.suppress(CancelledError):  # all is measured
-                unless_cancelled(self.close, self._token)
+                unless_cancelled(self.close, self._token, self.session)
         elif self._token.cancelled or isinstance(error, CancelledError):
             self.abandon()
         else:
             with contextlib.suppress(AppError):
-                unless_cancelled(self.close, self._token)
+                unless_cancelled(self.close, self._token, self.session)
 
     def run_test(
         self,
@@ -170,7 +170,7 @@ class PrivateMount:
         """
 
         def remount(_where: Where | None) -> None:
-            unless_cancelled(self.close_mount, token)
+            unless_cancelled(self.close_mount, token, self.session)
             self._open(token)
 
         with self._said_of_the_share():
@@ -262,14 +262,19 @@ class PrivateMount:
         )
 
     def _open(self, token: CancelToken) -> None:
-        # What an earlier test with this helper still clears up is let go first.
+        # What an earlier test still clears up is let go first, also in another session: while its mount of
+        # the server is there, the kernel would share its connections.
         self._token = token
         began = time.monotonic()
-        while not wait_for_cleanups(_LOOK_S, self.session) and time.monotonic() < began + _SETTLE_S:
-            token.check()
+        sessions: set[BenchSession] = set()
+        while (busy := _busy_sessions()) and time.monotonic() < began + _SETTLE_S:
+            token.wait(_LOOK_S)
             if time.monotonic() > began + _FILES_S:
-                self.session.wanted.set()  # what remains is recorded
-        self.session.wanted.clear()
+                sessions |= busy
+                for session in busy:
+                    session.wanted.set()  # what remains is recorded
+        for session in sessions:
+            session.wanted.clear()
         kilobytes = self._asked_read_ahead_kb
         wire: dict[str, Any] = {
             "share": self.share,
@@ -350,3 +355,9 @@ class PrivateMount:
             else []
         )
         return MountTable(mounts=rows)
+
+
+def _busy_sessions() -> set[BenchSession]:
+    """Return the sessions with clean-up work under way, of themselves or of a mount of theirs."""
+    sessions = (owner.session if isinstance(owner, PrivateMount) else owner for owner in owners())
+    return {session for session in sessions if isinstance(session, BenchSession)}

@@ -221,7 +221,7 @@ class Prober:
             mount.abandon()
             raise
         began = self._hands.now()
-        unless_cancelled(mount.close, self._token)
+        unless_cancelled(mount.close, self._token, mount)
         took_s += self._hands.now() - began
         return Tried(effective=mount.effective, shared=mount.shared, took_s=took_s)
 

@@ -114,7 +114,7 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
 def _close(mount: OpenMount, token: CancelToken) -> Closing | None:
     """Unmount, unless cancelled meanwhile; None if the helper is gone, and the mount with it."""
     try:
-        return unless_cancelled(mount.close, token)
+        return unless_cancelled(mount.close, token, mount)
     except CancelledError:
         raise
     except AppError:

@@ -12,9 +12,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from waiting import DEADLINE_S
+from waiting import DEADLINE_S, wait_for
 
+from app.bench import private_mount
 from app.bench import session as session_module
+from app.bench.cleanup import in_background
 from app.bench.files import PREFIX
 from app.bench.private_mount import Closing, PrivateMount
 from app.bench.problems import explain
@@ -286,3 +288,14 @@ def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
         connection._child.wait()
         assert mount.close() == Closing(None, None, gone=True)
     assert world.told() == ["hello", "open", "run"]
+
+
+def test_a_session_counts_as_busy_while_a_mount_of_it_closes() -> None:
+    """Another session that mounts the same server then would share the connections of the old mount."""
+    session, over = BenchSession(), threading.Event()
+    in_background("private-mount-close", lambda: wait_for(over, "the end of the test"), owner=session)
+    assert private_mount._busy_sessions() == {session}
+    over.set()
+    assert wait_for_cleanups(DEADLINE_S)
+    assert private_mount._busy_sessions() == set()
+    session.close()
