@@ -249,12 +249,15 @@ def side_by_side(
         others = sorted(found - set(itertools.chain(_OWN_GUESTS, *_SPEEDS.values())))
         steps.append(pytest_step("lab", python, others, options))
     for version in newer:
-        paths = ["tests/unit", "tests/ui"]
-        steps.append(
+        steps += [
             pytest_step(
-                f"unit and window, Python {version}", python_of("test", version), paths, in_memory(version)
+                f"{name}, Python {version}",
+                python_of("test", version),
+                [paths],
+                in_memory(f"{name}-{version}"),
             )
-        )
+            for name, paths in (("window", "tests/ui"), ("unit tests", "tests/unit"))
+        ]
     steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], in_memory("noqt")))
     if lab:
         steps.append(pytest_step("lab, guests of their own", python, _OWN_GUESTS, options))
