@@ -254,7 +254,7 @@ def side_by_side(
                 f"{name}, Python {version}",
                 python_of("test", version),
                 [paths],
-                in_memory(f"{name}-{version}"),
+                in_memory(f"{Path(paths).name}-{version}"),  # tests' paths have no spaces
             )
             for name, paths in (("window", "tests/ui"), ("unit tests", "tests/unit"))
         ]
