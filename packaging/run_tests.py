@@ -21,6 +21,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -215,6 +216,18 @@ def write_summary(outcomes: Sequence[Outcome], seed: int, seconds: float) -> Non
     (RESULTS / "summary.json").write_text(json.dumps(told, indent=1))
 
 
+def heed_signals_in_children() -> None:
+    """Have children heed Ctrl-C and the like although this process was started without.
+
+    What a script puts into the background starts with these signals ignored, what nohup starts with one of
+    them. Ignored signals are inherited: no program that a test interrupts would end. Those with a handler are
+    set back by exec (signal(7)).
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
+
+
 def read_report(path: Path) -> Counts:
     """Count the tests of a JUnit file that pytest wrote."""
     counts = Counts()
@@ -230,7 +243,7 @@ def read_report(path: Path) -> Counts:
 def side_by_side(
     options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool
 ) -> list[Step]:
-    """Return the steps that may share the machine, the long ones first.
+    """Return the steps that may share the machine: those first that take long or wait more than they compute.
 
     Args:
         options: of pytest.
@@ -247,7 +260,11 @@ def side_by_side(
     if lab:
         found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
         others = sorted(found - set(itertools.chain(_OWN_GUESTS, *_SPEEDS.values())))
-        steps.append(pytest_step("lab", python, others, options))
+        steps += [
+            pytest_step("lab", python, others, options),
+            pytest_step("lab, guests of their own", python, _OWN_GUESTS, options),
+            pytest_step("visual", python, ["tests/visual"], options),
+        ]
     for version in newer:
         steps += [
             pytest_step(
@@ -259,11 +276,8 @@ def side_by_side(
             for name, paths in (("window", "tests/ui"), ("unit tests", "tests/unit"))
         ]
     steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], in_memory("noqt")))
-    if lab:
-        steps.append(pytest_step("lab, guests of their own", python, _OWN_GUESTS, options))
-        if "--long" not in options:
-            steps += speeds(options)
-        steps.append(pytest_step("visual", python, ["tests/visual"], options))
+    if lab and "--long" not in options:
+        steps += speeds(options)
     if not newer or "--long" in options:
         # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
         steps.append(pytest_step("window", python, ["tests/ui"], in_memory("window")))
@@ -311,6 +325,7 @@ def main(arguments: list[str]) -> int:
     if "--repeat" in arguments:
         return repeat_tests.main(arguments)
     began = time.monotonic()
+    heed_signals_in_children()
     try:
         set_up(("test", "noqt"), TO_TEST)
         if any(Path(argument.split("::")[0]).exists() for argument in arguments):

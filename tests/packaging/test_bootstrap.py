@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,19 @@ def test_every_lab_test_is_in_one_group() -> None:
         steps += run_tests.speeds(options) if options else []
         paths = [word for step in steps for word in step.command if word.startswith("tests/lab/")]
         assert sorted(paths) == sorted(f"tests/lab/{path.name}" for path in ROOT.glob("tests/lab/test_*.py"))
+
+
+def test_what_a_test_starts_can_be_interrupted_also_from_the_background() -> None:
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # as a shell does after “&”
+    heed = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging')!r}); import run_tests; {{}}"
+    ask = "import subprocess; print(subprocess.run(['grep', 'SigIgn', '/proc/self/status'], text=True, "
+    ask += "capture_output=True, check=True).stdout)"
+    masks = []
+    for call in ("", "run_tests.heed_signals_in_children(); "):
+        code = ignored + heed.format(call) + ask
+        told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        masks.append(bool(int(told.split()[1], 16) & 1 << (signal.SIGINT - 1)))
+    assert masks == [True, False]
 
 
 @pytest.mark.parametrize("script", ["run", "test", ".ci/run"])
