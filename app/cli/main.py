@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
             return _WITHOUT_HOST[args.command](args)
         if args.command == "experiment" and args.action in LIBRARY:
             return run_library(args)
+        if args.command in _MEASURING and args.lab is None:
+            leftovers.watch()
         with open_host(args.lab) as host:
             text = _COMMANDS[args.command](host, args)
         if text:
@@ -241,8 +243,6 @@ def _watch_mount(host: Host, args: argparse.Namespace) -> str:
 
 
 def _test(host: Host, args: argparse.Namespace) -> str:
-    if args.lab is None:
-        leftovers.watch()
     result = _run_test(host, args, args.path or _lab_share(host))
     kept = "" if args.no_history else keep_test(result, quiet=args.json)
     return _json(result) if args.json else test_text(result) + kept

@@ -10,6 +10,7 @@ import pytest
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from app.agent.client import Call
 from app.agent.protocol import HelloResult, UnmountResult
+from app.bench import leftovers
 from app.bench.result import CacheReport, Sample, TestResult, TestSpec, Transfer
 from app.cli import main as cli
 from app.errors import AppError, ErrorKind
@@ -123,6 +124,25 @@ def test_results_as_text(
 def test_json_is_one_object(host: FakeHost, capsys: pytest.CaptureFixture[str], argv: list[str]) -> None:
     assert cli.main([*argv, "--json"]) == 0
     assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+@pytest.mark.parametrize(
+    ("argv", "removes"),
+    [
+        (["test", "/mnt/lab"], True),
+        (["experiment", "run", "versions", "--quick"], True),
+        (["--lab", "gigabit", "test"], False),  # the guest has no files of earlier tests
+        (["list"], False),
+    ],
+)
+def test_what_measures_first_removes_test_files_that_an_earlier_run_could_not(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch, argv: list[str], removes: bool
+) -> None:
+    began: list[bool] = []
+    monkeypatch.setattr(leftovers, "watch", lambda: began.append(True))
+    monkeypatch.setattr(cli, "run_experiments", lambda *_args: "")
+    cli.main(argv)
+    assert began == [True] * removes
 
 
 def test_the_test_object_has_what_is_promised(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
