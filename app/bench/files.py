@@ -286,7 +286,13 @@ def _is_over(run: str, present: str) -> bool:
         return False
     if now is not None and now["maker"] == found["maker"]:
         return True
-    return _start_ticks(int(found["pid"], 16)) != int(found["started"], 16)
+    return not maker_lives(run)
+
+
+def maker_lives(run: str) -> bool:
+    """Return whether the process that named a run, on this machine, still runs."""
+    found = _RUN.fullmatch(run)
+    return found is not None and _start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
 
 
 def _empty(directory_fd: int) -> None:

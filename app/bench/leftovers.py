@@ -1,8 +1,8 @@
 """Test files that could not be removed in time: recorded, and removed when their server answers.
 
 Each run has a file of its own in the person's state directory, so that several programs can record at once.
-A test whose agent is killed is not recorded; the next test in its directory removes its files (see
-:func:`app.bench.files.remove_leftovers`).
+It is written when the run begins, so that it is there however the program ends, and removed with the test
+files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from app.bench.cleanup import clean, in_background
-from app.bench.files import PREFIX, host_hash
+from app.bench.files import PREFIX, host_hash, maker_lives
 from app.errors import AppError, printable
 from app.mounts import mountinfo
 from app.state_files import read_state_folder, remove_state_file, state_folder, write_state_file
@@ -66,6 +66,8 @@ _lock = threading.RLock()
 _known: dict[str, Leftover] = {}
 #: Runs whose files are being removed.
 _busy: set[str] = set()
+#: Runs with a record that this process wrote.
+_recorded: set[str] = set()
 #: Whether the records of earlier programs are known; and whether somebody looks after what is known.
 _loaded = _watching = False
 #: The private mounts that are open.
@@ -100,6 +102,40 @@ def leftover_of(path: str, name: str, place: Place | None) -> Leftover:
     return Leftover(run=name, host=host, share=row.source, path=path, below="" if below == "." else below)
 
 
+def begin(found: Leftover) -> None:
+    """Record a run that begins, before it makes files. Its end calls :func:`end`, or :func:`remember`."""
+    with _lock:
+        _write(found)
+
+
+def end(name: str) -> None:
+    """Remove the record of a run that removed its files itself."""
+    with _lock:
+        _unwrite(name)
+
+
+def _write(found: Leftover) -> None:
+    if found.run in _recorded:
+        return
+    try:
+        write_state_file(_record(found.run), _WHAT, msgspec.json.encode(found) + b"\n")
+    except (AppError, OSError) as error:
+        log.warning("the test files %s are not recorded: %s", printable(found.name), error)
+    else:
+        _recorded.add(found.run)
+
+
+def _unwrite(name: str) -> None:
+    if name not in _recorded and name not in _known:
+        return
+    try:
+        remove_state_file(_record(name), _WHAT)
+    except (AppError, OSError) as error:
+        log.warning("the record of removed test files stays: %s", error)
+    else:
+        _recorded.discard(name)
+
+
 def remember(found: Leftover, removal: Callable[[], Removal]) -> bool:
     """Record a run whose files are to be removed; return whether they remain.
 
@@ -116,10 +152,7 @@ def remember(found: Leftover, removal: Callable[[], Removal]) -> bool:
         _known[found.run] = found
         if state == "under way":
             _busy.add(found.run)
-        try:
-            write_state_file(_record(found.run), _WHAT, msgspec.json.encode(found) + b"\n")
-        except (AppError, OSError) as error:
-            log.warning("the test files %s are not recorded: %s", printable(found.name), error)
+        _write(found)
     if state == "failed":
         _try_again(found)
     return True
@@ -133,15 +166,10 @@ def forget(name: str, *, removed: bool) -> None:
     with _lock:
         _busy.discard(name)
         found = _known.get(name)
-        if found is None:
-            return
         if removed:
-            del _known[name]
-            try:
-                remove_state_file(_record(name), _WHAT)
-            except (AppError, OSError) as error:
-                log.warning("the record of removed test files stays: %s", error)
-    if not removed:
+            _unwrite(name)
+            _known.pop(name, None)
+    if found is not None and not removed:
         _try_again(found)
 
 
@@ -273,6 +301,7 @@ def _load() -> None:
             found = from_json(line, Leftover)
         except (msgspec.DecodeError, UnicodeEncodeError):
             continue
-        if found.host == host:
+        # Another program's test may be running: it removes its files itself.
+        if found.host == host and not maker_lives(found.run):
             with _lock:
                 _known.setdefault(found.run, found)

@@ -255,6 +255,8 @@ class _Run:
         self._path = spec.path
         #: Set when the worker has said its last line, before which it removes its files.
         self._tidy = False
+        #: Whether its files are for the next stage.
+        self._keeps_files = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._place = place
@@ -283,11 +285,14 @@ class _Run:
         """Remove the files that a finished "keep" stage left; return those that remain, for a person."""
         cleaning = self._in_background(self._clean)
         cleaning.join(REMOVAL_S)
-        directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
-        left = leftovers.leftover_of(directory, self.run_id, self._place)
+        left = self._leftover()
         if not leftovers.remember(left, lambda: self._removal):
             return ()
         return (printable(left.name),)
+
+    def _leftover(self) -> leftovers.Leftover:
+        directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
+        return leftovers.leftover_of(directory, self.run_id, self._place)
 
     def _send_job(self) -> None:
         job = WorkerJob(
@@ -309,6 +314,7 @@ class _Run:
                 raise self._death()
             if message.ok is not None:
                 self._tidy = True
+                self._keeps_files = self._stage == "keep"
                 return message.ok
             if message.error is not None:
                 self._tidy = not message.error.left
@@ -320,6 +326,8 @@ class _Run:
         """Take a line that is not the last; return whether it is a sign of life."""
         if message.path is not None:
             self._path = message.path
+            if self._stage != "look":
+                leftovers.begin(self._leftover())
         if message.event is None:
             return True
         self._emit(message.event)
@@ -338,6 +346,8 @@ class _Run:
             child.stdin.close()
         child.stderr.close()
         if self._tidy or self._stage == "look":
+            if not self._keeps_files:
+                leftovers.end(self.run_id)
             self._in_background(self._reap)
             return ()
         return self.abandon()

@@ -34,7 +34,12 @@ def stop_programs(host: ServerHost) -> dict[str, Any]:
     POINT.mkdir(parents=True)
     run(["/sbin/mount.nfs", SHARE, str(POINT), "-o", "vers=4.2"], timeout=30)
     found: dict[str, Any] = {}
-    for name, job in (("closed", closed_agent), ("once", ctrl_c), ("twice", ctrl_c_twice)):
+    for name, job in (
+        ("closed", closed_agent),
+        ("once", ctrl_c),
+        ("twice", ctrl_c_twice),
+        ("killed", killed_agent),
+    ):
         try:
             found[name] = job(host)
         except BaseException:  # noqa: BLE001 - told; the other jobs go on
@@ -51,6 +56,18 @@ def closed_agent(host: ServerHost) -> dict[str, Any]:
     assert begun.wait(LIMIT_S)
     until(written)
     apply_fault(host, "link-down", 0)
+    agent.close()
+    return next_start(host)
+
+
+def killed_agent(host: ServerHost) -> dict[str, Any]:
+    """Kill an agent, which can write nothing down any more, with the link down."""
+    agent = LocalAgent()
+    agent.client.submit("test.run", TestSpec(path=str(POINT), size=256 * MIB))
+    until(written)
+    apply_fault(host, "link-down", 0)
+    for pid in processes("app.agent"):
+        os.kill(pid, signal.SIGKILL)
     agent.close()
     return next_start(host)
 

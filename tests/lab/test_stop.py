@@ -115,14 +115,14 @@ def found(guest_job: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     return guest_job({"stopping": True})
 
 
-@pytest.mark.parametrize("how", ["closed", "once", "twice"])
+@pytest.mark.parametrize("how", ["closed", "once", "twice", "killed"])
 def test_a_program_ends_although_the_server_is_away(found: dict[str, Any], how: str) -> None:
     told = found[how]
     assert "failed" not in told, told["failed"]
     (run,) = told["recorded"]
     assert told["before"] == [run]
     assert told["left"] == []
-    if how == "closed":
+    if how in {"closed", "killed"}:
         return
     assert told["status"] == 130
     assert "Cancelled" in told["told"]

@@ -18,7 +18,7 @@ from app.agent.protocol import from_body, to_body
 from app.bench import cleanup, leftovers, programs, run
 from app.bench.cleaner import DONE
 from app.bench.cleanup import wait_for_cleanups
-from app.bench.files import PREFIX, host_hash
+from app.bench.files import PREFIX, host_hash, new_run_id
 from app.bench.leftovers import Leftover, Removal, forget, leftover_of, remember, watch
 from app.bench.messages import CleanJob
 from app.bench.programs import Place
@@ -58,6 +58,7 @@ def begin_anew() -> None:
     with leftovers._lock:
         leftovers._known.clear()
         leftovers._busy.clear()
+        leftovers._recorded.clear()
         leftovers._loaded = False
 
 
@@ -106,6 +107,33 @@ def test_what_another_machine_recorded_stays(tmp_path: Path, state: Path) -> Non
     assert len(list(state.iterdir())) == 2
 
 
+def test_a_run_is_recorded_from_its_beginning_to_its_end(state: Path, tmp_path: Path) -> None:
+    tested = tmp_path / "tested"
+    tested.mkdir()
+    during: list[list[str]] = []
+
+    def look(event: TestEvent) -> None:
+        if event.phase == "read":
+            during.append([path.stem for path in state.iterdir()])
+
+    run_test(TestSpec(path=str(tested), size=MIB), CancelToken(), look)
+    assert during
+    assert all(len(names) == 1 for names in during)
+    assert list(state.iterdir()) == []
+
+
+def test_a_test_of_another_program_that_still_runs_is_left_to_it(tmp_path: Path, state: Path) -> None:
+    run_name = new_run_id()  # of this process, which lives
+    left = tmp_path / "tested" / (PREFIX + run_name)
+    left.mkdir(parents=True)
+    leftovers.begin(Leftover(run=run_name, host=host_hash(), path=str(left.parent)))
+    begin_anew()
+    watch()
+    ended(lambda: not leftovers._watching)
+    assert left.exists()
+    assert [path.stem for path in state.iterdir()] == [run_name]
+
+
 def test_files_that_are_gone_are_not_recorded(state: Path) -> None:
     found = Leftover(run=RUN, host=host_hash(), path="/tmp")
     assert not remember(found, lambda: "done")
@@ -122,6 +150,7 @@ def test_a_state_directory_that_hangs_does_not_hold_the_answer(
     shell = tmp_path / "sh"
     shell.write_text("#!/bin/sh\nexec sleep 1000\n")
     shell.chmod(0o700)
+    monkeypatch.setattr(state_files, "is_local", lambda _path: False)
     monkeypatch.setattr(state_files, "find_program", lambda _name: str(shell))
     monkeypatch.setattr(state_files, "TIMEOUT_S", 0.1)
     assert remember(Leftover(run=RUN, host=host_hash(), path="/tmp"), under_way)
