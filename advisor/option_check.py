@@ -76,8 +76,8 @@ def _check_text(item: str, name: str) -> OptionProblem | None:
         message = f"In “{item}” a quotation mark is not closed."
         hint = "Close it, or leave it out: only values with a comma in them need quotation marks."
         return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
-    if any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in item):
-        message = "An option contains a control character or a byte that is not UTF-8."
+    if not item.isprintable():
+        message = "An option contains a control character or another character that is not printable."
         hint = "It may have come along with a pasted text; type the option anew."
         return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
     if item != item.strip():

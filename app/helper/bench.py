@@ -110,7 +110,7 @@ class Bench:
         unfit = any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv)
         if not argv or len(argv) > _MAX_ARGUMENTS or not argv[0].startswith("/") or unfit:
             raise Refusal("usage", "The command is not one.")
-        if not path.startswith("/") or validate.has_control(path) or len(os.fsencode(path)) > _MAX_SOCKET:
+        if not path.startswith("/") or not path.isprintable() or len(os.fsencode(path)) > _MAX_SOCKET:
             raise Refusal("usage", "The socket's path is not one.")
         if not self._ask({"run": argv, "socket": path})["started"]:
             raise Refusal("busy-helper", f"{keeper.MAX_WORKERS} programs run for the test mount already.")

@@ -6,17 +6,21 @@ root shows exactly the line that the helper will write.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from app.helper import table, targets, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.helper.options import Catalogue
 
+_Item = TypeVar("_Item")
 #: glibc loses lines of more than about 4 KiB.
 MAX_LINE = 4000
 _BLANKS = re.compile(rb"[ \t]+")
@@ -25,6 +29,8 @@ _SPAN = re.compile(r"[0-9]{1,6}(ms|s|sec|min|m|h)?\Z")
 #: What mount(8) and systemd read in fstab, beside the words for mount.nfs (systemd.mount(5), nfs(5)).
 _WORDS = frozenset({"_netdev", "nofail", "noauto", "auto", "bg", "x-systemd.automount"})
 _SPANS = frozenset({"x-systemd.idle-timeout", "x-systemd.mount-timeout"})
+#: Words that set nosuid and nodev too (mount(8)); they may have a value, as in user=ann.
+_IMPLY = frozenset({"user", "users", "owner", "group"})
 
 
 class Entry(NamedTuple):
@@ -79,8 +85,14 @@ def entries(data: bytes) -> list[Entry]:
     return [entry for entry in found if entry is not None]
 
 
+def _cut(line: bytes) -> tuple[bytes, bytes]:
+    """Return a line and its end; as libmount reads it, one carriage return is part of the end."""
+    body = line.removesuffix(b"\n").removesuffix(b"\r")
+    return body, line[len(body) :]
+
+
 def _entry(line: bytes, number: int) -> Entry | None:
-    text = line.removesuffix(b"\n").removesuffix(b"\r").strip(b" \t")
+    text = _cut(line)[0].strip(b" \t")
     fields = _BLANKS.split(text)
     if text.startswith(b"#") or len(fields) < 3 or any(b"\0" in field for field in fields):
         return None
@@ -111,11 +123,8 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
     parts = lines(data)
     written = b""
     if old is None:
-        end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
         written = b"\t".join(fields or []) + b"\t0\t0"
-        open_end = bool(parts) and not parts[-1].endswith(b"\n")
-        # A file without a final newline stays one.
-        parts += [end, written] if open_end else [written + end]
+        parts += _appended(parts, written)
     elif fields is None:
         parts[old.number - 1] = b""
     else:
@@ -126,6 +135,15 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
     result = b"".join(parts)
     _prove(data, result, old, fields)
     return Edited(result, os.fsdecode(written.rstrip(b"\r\n")))
+
+
+def _appended(parts: list[bytes], written: bytes) -> list[bytes]:
+    """Return what a new last line adds to a file of these lines."""
+    end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
+    if not parts or parts[-1].endswith(b"\n"):
+        return [written + end]
+    # A file without a final newline stays one. A carriage return there is the first half of a line's end.
+    return [b"\n" if parts[-1].endswith(b"\r") else end, written]
 
 
 def _find(data: bytes, key: tuple[str, str]) -> Entry:
@@ -147,25 +165,33 @@ def _check_free(data: bytes, target: str, old: Entry | None) -> None:
 
 
 def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]:
-    validate.share(new.share)
-    validate.target(new.target)
     if new.fstype not in table.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
     same = old is not None and (old.share, old.target) == (new.share, new.target)
-    kept = set(split(old.options)) if old is not None and same else set[str]()
+    kept = split(old.options) if old is not None and same else []
     if not same:
+        validate.share(new.share)
+        validate.target(new.target)
         targets.permit_entry(new.target)
     words = [word for word in new.words if word]
     check_words([word for word in words if word not in kept], words, catalogue)
-    if not same:
-        words += [word for word in ALWAYS if word not in words]
+    for word in ALWAYS:
+        if not sets(words, word) and (not same or sets(kept, word)):
+            words = [*(other for other in words if other != word), word]
     return [escaped(field) for field in (new.share, new.target, new.fstype, ",".join(words) or "defaults")]
 
 
 def split(options: str) -> list[str]:
     """Return the words of an option string; a comma between double quotes does not divide."""
     return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
+
+
+def sets(words: Sequence[str], wanted: str) -> bool:
+    """Whether mount(8) takes nosuid or nodev from these words: the last one that speaks of it decides."""
+    opposite = wanted.removeprefix("no")
+    said = [word for word in words if word in {wanted, opposite} or word.partition("=")[0] in _IMPLY]
+    return bool(said) and said[-1] != opposite
 
 
 def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) -> None:
@@ -176,9 +202,14 @@ def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) ->
     """
     if len(set(all_words)) != len(all_words):
         raise Refusal("option-invalid", "An option is given twice.")
-    for word in all_words:
-        if validate.has_control(word) or ("," in word and word in fresh):
-            raise Refusal("option-invalid", "An option contains a character that cannot be written.")
+    for word in fresh:
+        if "," in word or not word.isprintable():
+            which = validate.which(word)
+            raise Refusal("option-invalid", f"An option contains a character that cannot be written{which}.")
+    if {"bg", "x-systemd.automount"} <= set(all_words) and {"bg", "x-systemd.automount"} & set(fresh):
+        # systemd turns bg into nofail and waits itself, but not so for an automount (systemd.mount(5)):
+        # there mount.nfs would go on trying, for a week, where nothing watches it.
+        raise Refusal("option-invalid", "Use either “bg” or “x-systemd.automount”: they do not go together.")
     for word in [word for word in fresh if word.partition("=")[0] in _SPANS]:
         if not _SPAN.match(word.partition("=")[2]):
             raise Refusal("option-invalid", f"“{word.partition('=')[0]}” takes a time such as 30s.")
@@ -195,8 +226,7 @@ def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) ->
 
 def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     """Return the line with its first four fields replaced; blanks between them and the rest stay."""
-    body = line.rstrip(b"\r\n")
-    end = line[len(body) :]
+    body, end = _cut(line)
     pieces = re.split(rb"([ \t]+)", body)
     first = 2 if pieces[0] == b"" else 0
     while len(pieces) < first + 7 or (len(pieces) == first + 7 and pieces[first + 6] == b""):
@@ -213,14 +243,52 @@ def _prove(before: bytes, after: bytes, old: Entry | None, fields: list[bytes] |
     Raises:
         Refusal: if not; that would be a bug, and nothing is written.
     """
-    rest = [e[1:] for e in entries(before) if old is None or e.number != old.number]
-    now = [e[1:] for e in entries(after)]
+    expected = [entry[1:] for entry in entries(before)]
+    at = len(expected) if old is None else [entry.number for entry in entries(before)].index(old.number)
+    expected[at : at + 1] = []
     if fields is not None:
         share, target, fstype, options = (table.unescaped(field) for field in fields)
         freq, passno = (old.freq, old.passno) if old is not None else (0, 0)
-        expected = (share, target, fstype, options, freq, passno)
-        if expected not in now:
-            raise Refusal("fstab-refused", "The new entry would not be read back as it was meant.")
-        now.remove(expected)
-    if sorted(now) != sorted(rest):
-        raise Refusal("fstab-refused", "The change would have altered another entry.")
+        expected.insert(at, (share, target, fstype, options, freq, passno))
+    found = entries(after)
+    if [entry[1:] for entry in found] != expected or not _is_one_line(before, after):
+        pairs = itertools.zip_longest(found, expected)
+        number = next((now.number for now, then in pairs if now is not None and now[1:] != then), 0)
+        raise Refusal(
+            "fstab-refused",
+            f"After this change, line {number} of fstab would be read in another way than it is meant."
+            if number
+            else "After this change, an entry of fstab would be missing.",
+            detail="Nothing was written. Change the entry with an editor.",
+        )
+
+
+def check_copy(now: bytes, copy: bytes) -> None:
+    """Check that a copy differs from fstab in one NFS entry at most, as an edit leaves it.
+
+    Raises:
+        Refusal: with code fstab-refused.
+    """
+    ours, theirs = _rests(*([entry[1:] for entry in entries(data)] for data in (now, copy)))
+    types = {entry[2] for entry in (*ours, *theirs)}
+    if max(len(ours), len(theirs)) > 1 or not types <= table.NFS_TYPES or not _is_one_line(now, copy):
+        raise Refusal("fstab-refused", "The copy of fstab differs from it in more than one NFS entry.")
+
+
+def _is_one_line(first: bytes, second: bytes) -> bool:
+    """Whether two files differ in one line at most, its end and that of the last line before it included."""
+    return all(b"".join(rest).count(b"\n") <= 1 for rest in _rests(lines(first), lines(second)))
+
+
+def _rests(first: list[_Item], second: list[_Item]) -> tuple[list[_Item], list[_Item]]:
+    """Return what two lists have between the beginning and the end that they have in common."""
+    start = _alike(first, second)
+    first, second = first[start:], second[start:]
+    end = _alike(first[::-1], second[::-1])
+    return first[: len(first) - end], second[: len(second) - end]
+
+
+def _alike(first: list[_Item], second: list[_Item]) -> int:
+    """Return how many items two lists have in common at their beginnings."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _pair in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -4,8 +4,9 @@
     export = "/" [ component *( "/" component ) [ "/" ] ]
     target = "/" component *( "/" component )
 
-No component is "." or "..", no byte is below 0x20 or 0x7f, and a comma or a colon cannot stand in an
-export (mount.nfs reads a comma as a list of servers).
+No component is "." or "..", every character is printable (str.isprintable), and a comma or a colon cannot
+stand in an export (mount.nfs reads a comma as a list of servers). What is not printable can steer a terminal
+(U+009B), turn a line around (U+202E) or look like a blank (U+00A0) wherever the name is shown.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def share(text: str) -> str:
     else:
         server, separator, export = text.partition(":")
         good_server = _is_ipv4(server) or _is_name(server)
+    if not text.isprintable():
+        raise Refusal("share-invalid", f"The share contains a character that is not printable{which(text)}.")
     if not separator or not good_server or not _is_export(export):
         raise Refusal("share-invalid", "The share is not of the form server:/export.")
     return text
@@ -51,8 +54,10 @@ def target(text: str) -> str:
     """
     if not text.startswith("/"):
         raise Refusal("mount-point-invalid", "The mount point is not an absolute path.")
-    if has_control(text):
-        raise Refusal("mount-point-invalid", "The mount point contains a control character.")
+    if not text.isprintable():
+        raise Refusal(
+            "mount-point-invalid", f"The mount point contains a character that is not printable{which(text)}."
+        )
     if text != "/" and (text.startswith("//") or posixpath.normpath(text) != text):
         raise Refusal(
             "mount-point-invalid",
@@ -64,9 +69,9 @@ def target(text: str) -> str:
     return text
 
 
-def has_control(text: str) -> bool:
-    """Whether the text has a control character, or cannot be written as UTF-8."""
-    return any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in text)
+def which(text: str) -> str:
+    """Return the first character that is not printable for the end of a message: " (U+009B)"."""
+    return next((f" (U+{ord(c):04X})" for c in text if not c.isprintable()), "")
 
 
 def _escaped_length(text: str) -> int:
@@ -75,7 +80,7 @@ def _escaped_length(text: str) -> int:
 
 
 def _is_export(text: str) -> bool:
-    if not text.startswith("/") or has_control(text) or len(text.encode()) > MAX_EXPORT:
+    if not text.startswith("/") or len(text.encode()) > MAX_EXPORT:
         return False
     if "," in text or ":" in text:
         return False

@@ -22,12 +22,13 @@ def check_mount_point(share: str, path: str, *, create: bool) -> AppError | None
     """Return what is wrong with a mount point, or None if the helper is worth asking.
 
     Args:
-        share: server:/export; fstab may declare a mount point for it.
+        share: server:/export, checked too; fstab may declare a mount point for it.
         path: as the person wrote it.
         create: whether a missing directory is to be made.
     """
     caller = targets.Caller(os.geteuid(), os.getegid())
     try:
+        validate.share(share)
         validate.target(path)
         try:
             targets.check_table(table.read(), path)

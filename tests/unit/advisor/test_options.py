@@ -274,6 +274,8 @@ def test_what_is_right_has_no_problem(text: str) -> None:
         ('context="a,b', "context", "text", "quotation"),
         ("rw, ro", "rw", "text", "blank"),
         ("a\nb", "a", "text", "control"),
+        ("ro\x9b", "ro\x9b", "text", "control"),
+        ("ro\u202e", "ro\u202e", "text", "control"),
     ],
 )
 def test_a_wrong_item_is_named_with_what_to_do(text: str, name: str, code: str, words: str) -> None:

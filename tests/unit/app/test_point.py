@@ -24,6 +24,12 @@ def test_a_relative_path_and_an_odd_one():
     assert kind_of("mnt/x") == "mount-point-invalid"
     assert kind_of("/mnt/../etc") == "mount-point-invalid"
     assert kind_of("/mnt/a\nb") == "mount-point-invalid"
+    assert kind_of("/mnt/a\u202eb") == "mount-point-invalid"
+
+
+def test_a_share_that_the_helper_would_refuse(plain_path):
+    for share in ("nas:/a\x9bb", "nas:/a\u00a0b", "nas:a"):
+        assert check_mount_point(share, str(plain_path / "new"), create=True).kind.value == "share-invalid"
 
 
 def test_files_links_and_full_directories(plain_path):

@@ -117,9 +117,115 @@ def test_what_is_not_clear_is_refused():
     assert code(data, None, NEW._replace(fstype="ext4")) == "option-invalid"
 
 
+SAME = ("nas:/a", "/mnt/a")
+
+
+def change_of(options, *words):
+    """Return the options after a change of the entry at its own place."""
+    data = f"nas:/a /mnt/a nfs {options} 0 0\n".encode()
+    return entries(edit(data, SAME, Wanted(*SAME, "nfs", words)))[0].options
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "after"),
+    [
+        ("rw,nosuid,nodev", ("rw",), "rw,nosuid,nodev"),
+        ("nosuid,nodev,rw", ("nodev", "ro"), "nodev,ro,nosuid"),
+        ("nosuid,nodev", (), "nosuid,nodev"),
+        # What root left out stays out, word by word.
+        ("rw", ("ro",), "ro"),
+        ("rw,nodev", ("ro",), "ro,nodev"),
+        ("suid,nodev", ("suid", "ro"), "suid,ro,nodev"),
+        # mount(8) goes by the last of nosuid and suid: another order would be another meaning.
+        ("suid,nosuid,rw", ("nosuid", "suid", "rw"), "suid,rw,nosuid"),
+        ("nosuid,suid,rw", ("nosuid", "suid", "ro"), "nosuid,suid,ro"),
+        ("dev,nodev", ("dev",), "dev,nodev"),
+        # user and its like set both (mount(8)).
+        ("user,rw", ("rw",), "rw,nosuid,nodev"),
+        ("users", ("ro",), "ro,nosuid,nodev"),
+        ("owner,suid", ("ro",), "ro,nodev"),
+        ("user=ann,rw", ("user=ann", "ro"), "user=ann,ro"),
+        ("suid,user", ("user", "suid"), "user,suid,nosuid"),
+    ],
+)
+def test_nosuid_and_nodev_are_never_taken_from_an_entry(before, words, after):
+    assert change_of(before, *words) == after
+
+
+@pytest.mark.parametrize("other", [("nas:/b", "/mnt/a"), ("nas:/a", "/mnt/b")])
+def test_an_entry_that_moves_gets_nosuid_and_nodev(other):
+    data = b"nas:/a /mnt/a nfs rw 0 0\n"
+    assert entries(edit(data, SAME, Wanted(*other, "nfs", ("rw",))))[0].options == "rw,nosuid,nodev"
+
+
+@pytest.mark.parametrize(
+    ("data", "after"),
+    [
+        (b"# a\r\n/dev/sda1 / ext4 ro 0 1\r", b"# a\r\n/dev/sda1 / ext4 ro 0 1\r\n"),
+        (b"# a\n/dev/sda1 / ext4 ro 0 1\r", b"# a\n/dev/sda1 / ext4 ro 0 1\r\n"),
+        (b"nas:/b /mnt/b nfs ro\r\r", b"nas:/b /mnt/b nfs ro\r\r\n"),
+        (b"\r", b"\r\n"),
+    ],
+)
+def test_a_last_line_that_ends_in_a_carriage_return_gets_the_rest_of_its_end(data, after):
+    added = edit(data, None, NEW)
+    assert added.startswith(after)
+    assert not added.endswith(b"\n")
+    assert [e[1:] for e in entries(added)][:-1] == [e[1:] for e in entries(data)]
+    assert edit(added, KEY, None) == after
+
+
+def test_a_carriage_return_of_an_option_is_no_line_end():
+    data = b"nas:/a /mnt/a nfs ro\r\r\n"
+    assert edit(data, SAME, Wanted(*SAME, "nfs", ("rw",))) == b"nas:/a /mnt/a nfs rw\r\n"
+
+
+def test_bg_is_allowed_where_it_does_not_escape_systemd():
+    assert change_of("rw", "bg") == "bg"
+    assert change_of("bg,x-systemd.automount", "bg", "x-systemd.automount", "ro") == (
+        "bg,x-systemd.automount,ro"
+    )
+    with pytest.raises(Refusal, match="automount") as caught:
+        change_of("bg", "bg", "x-systemd.automount")
+    assert caught.value.code == "option-invalid"
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x1b", "\x7f", "\x9b", "\x85", "\u202e", "\u2066", "\u2028", "\u200b", "\u00a0", "\ud800"]
+)
+def test_what_is_not_printable_is_written_nowhere(sign):
+    assert code(b"", None, NEW._replace(target=f"/mnt/a{sign}b")) == "mount-point-invalid"
+    assert code(b"", None, NEW._replace(share=f"nas:/a{sign}b")) == "share-invalid"
+    assert code(b"", None, NEW._replace(words=(f"x-systemd.mount-timeout=1{sign}",))) == "option-invalid"
+    assert code(b"", None, NEW._replace(words=(f"fsc=a{sign}",))) == "option-invalid"
+
+
+def test_what_root_named_may_stay_as_it_is():
+    """A name that this program would not write anew is no reason to refuse another option for it."""
+    data = "nas:/a\u00a0b /mnt/a\u00a0b/ nfs ro,x-note=a\u00a0b 0 0\n".encode()
+    key = ("nas:/a\u00a0b", "/mnt/a\u00a0b/")
+    kept = edit(data, key, Wanted(*key, "nfs", ("hard", "x-note=a\u00a0b")))
+    assert kept == data.replace(b"ro,x-note", b"hard,x-note")
+
+
+def test_the_copy_of_before_differs_in_one_nfs_entry():
+    rest = b"# a\n/dev/sda1 / ext4 ro 0 1\n"
+    one, other = b"nas:/a /mnt/a nfs ro 0 0\n", b"nas:/a /mnt/a nfs rw 0 0\n"
+    good = [(rest + one, rest), (rest, one + rest), (rest + one, rest + other), (rest, rest)]
+    for now, then in [*good, (rest[:-1] + b"\n" + one[:-1], rest[:-1])]:
+        fstab_text.check_copy(now, then)
+    bad = [b"", rest.replace(b"ro", b"rw") + one, rest[:20], one + one + rest + one, b"# b\n" + rest + other]
+    for then in [*bad, rest + one.replace(b"nfs", b"ext4"), rest + one + b"# b\n# c\n"]:
+        with pytest.raises(Refusal) as caught:
+            fstab_text.check_copy(rest + one, then)
+        assert caught.value.code == "fstab-refused"
+
+
 PATHS = st.lists(
     st.text(
-        st.characters(exclude_characters="/,:\0", exclude_categories=("Cc", "Cs")), min_size=1, max_size=9
+        st.characters(exclude_characters="/,:", exclude_categories=("C", "Z"), include_characters=" "),
+        min_size=1,
+        max_size=9,
     ),
     min_size=1,
     max_size=3,

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
@@ -53,10 +54,15 @@ def oracle_export(text):
         raw = text.encode()
     except UnicodeEncodeError:
         return False
-    if not 1 <= len(raw) <= 1023 or any(b < 32 or b == 127 for b in raw) or set(raw) & {44, 58}:
+    if not 1 <= len(raw) <= 1023 or not oracle_shown(text) or set(raw) & {44, 58}:
         return False
     # A slash, then non-empty parts with single slashes between, and perhaps one at the end.
     return re.fullmatch(r"/|(/(?!\.{1,2}(/|\Z))[^/]+)+/?", text, re.DOTALL) is not None
+
+
+def oracle_shown(text):
+    """By the categories of Unicode: no control, format, surrogate, private, unassigned, no blank but one."""
+    return all(c == " " or unicodedata.category(c)[0] not in "CZ" for c in text)
 
 
 def oracle_target(text):
@@ -64,7 +70,7 @@ def oracle_target(text):
         raw = text.encode()
     except UnicodeEncodeError:
         return False
-    if any(b < 32 or b == 127 for b in raw):
+    if not oracle_shown(text):
         return False
     if text != "/" and re.fullmatch(r"(/(?!\.{1,2}(/|\Z))[^/]+)+", text, re.DOTALL) is None:
         return False
@@ -82,6 +88,9 @@ def oracle_target(text):
     )
 )
 @example("nas01:/export/home")
+@example("nas:/a\x85b")
+@example("nas:/a\u2066b")
+@example("nas:/a b")
 @example("[2001:db8::7]:/data")
 @example("[fe80::1%eth0]:/x y")
 @example("nas:/")
@@ -107,12 +116,23 @@ def test_share_agrees_with_the_oracle(text):
     | st.integers(0, 260).map(lambda n: "/" + " " * n)
 )
 @example("//mnt")
+@example("/mnt/a\x9bb")
+@example("/mnt/a\u202eb")
+@example("/mnt/a\u2028b")
+@example("/mnt/a\u00a0b")
+@example("/mnt/a b")
 @example("/mnt/")
 @example("/mnt/.")
 @example("/mnt/..hidden")
 @example("/")
 def test_target_agrees_with_the_oracle(text):
     assert accepts(validate.target, text) == oracle_target(text)
+
+
+def test_the_character_that_is_not_printable_is_named():
+    for check, text in ((validate.target, "/mnt/a\x9bb\u202e"), (validate.share, "nas:/a\x9b")):
+        with pytest.raises(Refusal, match=r"\(U\+009B\)"):
+            check(text)
 
 
 @pytest.mark.parametrize(("text", "code"), [("mnt", "mount-point-invalid"), ("", "mount-point-invalid")])
