@@ -138,15 +138,27 @@ class Files:
         finally:
             os.close(fd)
 
-    def back_up(self, path: str, prefix: str, data: bytes) -> str:
-        """Keep bytes in a folder under a dated name, durable when this returns; return the file's path."""
+    def back_up(self, path: str, prefix: str, data: bytes, result: str = "") -> str:
+        """Keep bytes in a folder under a dated name, durable when this returns; return the file's path.
+
+        Args:
+            path: of the folder, which is made if it is missing.
+            prefix: of the name.
+            data: what to keep.
+            result: checksum of what takes the place of these bytes. It becomes the end of the name, so
+                that it lasts exactly as long as the copy.
+        """
         os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
         folder = self.sys.open(path, FOLDER)
         try:
             now = time.time_ns()
             name = f"{prefix}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now // 10**9))}.{now % 10**9:09d}Z"
-            if (last := max(kept(folder, prefix), default="")) >= name:
-                name = f"{last}+"  # the clock was set back; what is written last is the newest all the same
+            last = max(kept(folder, prefix), default="")
+            last = last.removesuffix(f".{result_of(last)}")
+            if last >= name:
+                # The clock was set back; what is written last is the newest all the same. "~" is after ".".
+                name = f"{last}~"
+            name = f"{name}.{result}" if result else name
             self.create(folder, name, data)
             self.sys.fsync(folder)
             for old in kept(folder, prefix)[:-KEEP]:
@@ -154,6 +166,11 @@ class Files:
             return f"{path}/{name}"
         finally:
             os.close(folder)
+
+
+def result_of(name: str) -> str:
+    """Return the checksum at the end of a backup's name, "" if it has none."""
+    return name.rpartition("Z")[2].lstrip("+~").removeprefix(".")
 
 
 def kept(folder: int, prefix: str) -> list[str]:

@@ -89,7 +89,8 @@ class FstabWriter:
     def restore(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Take the last change back: every byte is again as the newest backup has it.
 
-        An older backup is refused: it would take other people's changes back too.
+        An older backup is refused, and so is any if fstab is no longer what the change left: it would take
+        other people's changes back too.
 
         Raises:
             Refusal: fstab is as it was then.
@@ -122,11 +123,18 @@ class FstabWriter:
             names = kept(folder, "fstab")
             if not names or edit != f"{self._backups}/{names[-1]}":
                 raise Refusal("fstab-refused", "This copy of fstab is not the newest one.", detail=edit)
+            if files.result_of(names[-1]) != _sha256(before):
+                raise Refusal(
+                    "fstab-changed",
+                    "fstab is no longer as the last change left it, so that change was not taken back.",
+                )
             fd = self._sys.open(names[-1], READ, dir_fd=folder)
             try:
-                return fstab_text.Edited(self._files.read_all(fd), "")
+                copy = self._files.read_all(fd)
             finally:
                 os.close(fd)
+            fstab_text.check_copy(before, copy)
+            return fstab_text.Edited(copy, "")
         finally:
             os.close(folder)
 
@@ -135,10 +143,10 @@ class FstabWriter:
     ) -> dict[str, object]:
         lock(folder, "fstab")
         before = self._read(folder)
-        if hashlib.sha256(before.data).hexdigest() != sha256:
+        if _sha256(before.data) != sha256:
             raise Refusal("fstab-changed", "fstab was changed since it was read.")
         edited = self._edited(before.data, edit)
-        backup = self._files.back_up(self._backups, "fstab", before.data)
+        backup = self._files.back_up(self._backups, "fstab", before.data, _sha256(edited.data))
         try:
             self._prepare(folder, before, edited.data)
             warnings = self._verify(waiter)
@@ -270,6 +278,10 @@ class FstabWriter:
             return ["findmnt crashed and checked only a part of the new fstab."]
         # Its other errors do not stop: it calls a missing mount point one, which systemd makes.
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _wanted(args: dict[str, object]) -> fstab_text.Wanted:

@@ -61,6 +61,12 @@ def test_a_kernel_without_udp_is_told_first() -> None:
     assert _proposed(advice)["proto"] == "tcp"
 
 
+def test_a_slow_line_mounts_in_the_background_but_not_on_demand() -> None:
+    facts = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e6, rtt_s=0.1))
+    assert _proposed(recommend(MountOptions.parse("hard"), facts))["bg"] == "bg"
+    assert "bg" not in _proposed(recommend(MountOptions.parse("x-systemd.automount"), facts))
+
+
 def test_values_that_are_right_already_are_agreed_with() -> None:
     advice = recommend(
         MountOptions.parse("proto=udp,rsize=1024,wsize=1024,timeo=3"), _facts("3com-etherlink-iii")

@@ -137,6 +137,59 @@ def test_the_last_change_is_taken_back_byte_for_byte(tmp_path):
         make(tmp_path / "other").restore({"backup": "x", "sha256": hashlib.sha256(OLD).hexdigest()}, Quiet())
 
 
+def theirs(path, data):
+    """Write as another program that keeps the file's inode, or replaces it."""
+    path.write_bytes(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        NEW + b"\n# theirs\n",
+        NEW.replace(b"ext4 ro", b"ext4 rw"),
+        NEW.replace(b"nofail", b"nofail,ro"),
+        OLD,
+        b"",
+    ],
+)
+def test_what_others_changed_since_is_not_taken_back(tmp_path, now):
+    writer = make(tmp_path)
+    path = tmp_path / "etc" / "fstab"
+    backup = writer.add(request(), Quiet())["backup"]
+    sha256 = theirs(path, now)
+    with pytest.raises(Refusal, match="no longer") as caught:
+        writer.restore({"backup": backup, "sha256": sha256}, Quiet())
+    assert caught.value.code == "fstab-changed"
+    assert path.read_bytes() == now
+    # As the change left it again, it is taken back.
+    writer.restore({"backup": backup, "sha256": theirs(path, NEW)}, Quiet())
+    assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", OLD[:20], OLD.replace(b"ext4 ro", b"ext4 rw"), OLD[40:], OLD + b"\nx\ny\n"]
+)
+def test_a_damaged_copy_is_not_taken_back(tmp_path, damaged):
+    writer = make(tmp_path)
+    backup = writer.add(request(), Quiet())["backup"]
+    Path(backup).write_bytes(damaged)
+    with pytest.raises(Refusal, match="more than one NFS entry") as caught:
+        writer.restore({"backup": backup, "sha256": hashlib.sha256(NEW).hexdigest()}, Quiet())
+    assert caught.value.code == "fstab-refused"
+    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW
+
+
+def test_a_copy_that_does_not_say_what_the_change_left_is_not_taken_back(tmp_path):
+    """Such are those of versions before; a change that failed leaves one whose result never was."""
+    writer = make(tmp_path)
+    backup = Path(writer.add(request(), Quiet())["backup"])
+    old = backup.rename(backup.with_name("fstab-20260101T000000.000000000Z"))
+    with pytest.raises(Refusal, match="no longer"):
+        writer.restore({"backup": str(old), "sha256": hashlib.sha256(NEW).hexdigest()}, Quiet())
+    assert (tmp_path / "etc" / "fstab").read_bytes() == NEW
+
+
 def test_it_changes_in_place(tmp_path):
     writer = make(tmp_path)
     args = request(old_share="nas:/a", old_target="/mnt/a", share="nas:/a", target="/mnt/a")
@@ -147,15 +200,19 @@ def test_it_changes_in_place(tmp_path):
 def test_the_newest_copy_is_the_last_one_whatever_the_clock_does(tmp_path, monkeypatch):
     second = 10**9
     # The end of a second, then set back and standing still, then ahead again.
-    clock = iter([100 * second - 1, 90 * second, 90 * second, 200 * second])
+    clock = iter([100 * second - 1, 90 * second, 90 * second, 90 * second, 200 * second])
     monkeypatch.setattr(files.time, "time_ns", lambda: next(clock))
-    made = [Files(System()).back_up(str(tmp_path), "fstab", b"x") for _number in range(4)]
+    # The results are not in the order of the copies.
+    results = [hashlib.sha256(word).hexdigest() for word in (b"3", b"1", b"2", b"4", b"5")]
+    assert results != sorted(results)
+    made = [Files(System()).back_up(str(tmp_path), "fstab", b"x", result) for result in results]
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
         assert [f"{tmp_path}/{name}" for name in files.kept(folder, "fstab")] == made
     finally:
         os.close(folder)
-    assert made[3].endswith("fstab-19700101T000320.000000000Z")
+    assert made[4].endswith(f"fstab-19700101T000320.000000000Z.{results[4]}")
+    assert len(Path(made[3]).name) == len(Path(made[4]).name) + 3
 
 
 def test_it_keeps_twenty_backups(tmp_path):
