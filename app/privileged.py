@@ -164,7 +164,7 @@ class HelperClient:
 
 
 class _Connection:
-    """A running helper and its pipes.
+    """A running helper, and the sockets to it.
 
     Attributes:
         greeted: whether it answered hello. Before that it may be pkexec, waiting for a password.
@@ -176,7 +176,7 @@ class _Connection:
         self._role = role
         self._stop_s = stop_s
         try:
-            self._child = process.start(command, stderr=process.PIPE)
+            self._child = process.start_connected(command, stderr=process.PIPE)
         except OSError as error:
             raise _failed("The helper cannot be started.", str(error)) from error
         self._through_pkexec = Path(command[0]).name == "pkexec"

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -121,6 +122,26 @@ def start(
         list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=child_environment(env), cwd=cwd,
         pass_fds=pass_fds, start_new_session=own_session, bufsize=0,
     )  # fmt: skip
+
+
+def start_connected(argv: Sequence[str], *, stderr: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a long-lived child that takes requests and answers them, as :func:`start`, but over sockets.
+
+    Any process of the same user can open a pipe again through /proc/PID/fd (proc(5)), and so write requests
+    of its own to an agent, or to a helper that the person has authorized. It cannot open a socket (ENXIO).
+    There are two pairs of them, so that closing ``stdin`` is the end of the child's input and no more, as
+    with pipes.
+
+    Raises:
+        OSError: if it cannot be started.
+    """
+    requests, its_input = socket.socketpair()
+    answers, its_output = socket.socketpair()
+    with requests, its_input, answers, its_output:
+        child = start(argv, stdin=its_input.fileno(), stdout=its_output.fileno(), stderr=stderr)
+        child.stdin = os.fdopen(requests.detach(), "wb", buffering=0)
+        child.stdout = os.fdopen(answers.detach(), "rb", buffering=0)
+    return child
 
 
 def kill_group(child: Child, signal_number: int = signal.SIGKILL) -> None:

@@ -12,7 +12,7 @@ from app.agent.protocol import VERBS, Empty
 from app.agent.server import Context
 from app.agent.transport import PipeTransport
 from app.errors import AppError, ErrorKind, internal_error
-from app.process import kill_group, start, wait
+from app.process import kill_group, start_connected, wait
 from app.tasks import CancelToken, run_in_thread
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class LocalAgent:
     """
 
     def __init__(self) -> None:
-        self._child = start([sys.executable, "-P", "-m", "app.agent"])
-        # The pipe is unbuffered, and a raw stream would read lines byte by byte.
+        self._child = start_connected([sys.executable, "-P", "-m", "app.agent"])
+        # The socket is unbuffered, and a raw stream would read lines byte by byte.
         self._out = io.BufferedReader(cast("io.RawIOBase", self._child.stdout))
         self.client = AgentClient(PipeTransport(self._out, cast("BinaryIO", self._child.stdin)))
 

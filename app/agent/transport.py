@@ -1,4 +1,4 @@
-"""Transports of the agent's protocol: one interface for pipes, the lab's serial line, and others to come."""
+"""Transports of the agent's protocol: one interface for sockets, the lab's serial line and others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Transport(Protocol):
 
 
 class PipeTransport:
-    """Two binary files as a transport: the pipes to a local agent, or its standard streams.
+    """Two binary files as a transport: the sockets to a local agent, or its standard streams.
 
     Args:
         reader: buffered; a raw one would read lines byte by byte.
