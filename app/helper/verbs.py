@@ -39,8 +39,7 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "unit-write": {**_SHARE, "options": Field(list), "automount": Field(bool), "sha256": Field(str),
                    "idle_s": Field(int, default=-1)},
     "unit-remove": {"target": Field(str), "sha256": Field(str)},
-    "tune": {"target": Field(str, default=""), "read_ahead_kb": Field(int, default=-1),
-             "sunrpc": Field(dict, default={})},
+    "tune": {"target": Field(str), "read_ahead_kb": Field(int)},
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }  # fmt: skip
 #: Every verb but hello and cancel belongs to exactly one role.
