@@ -3,22 +3,44 @@
     python3 packaging/install_helper.py [--remove] [--prefix FOLDER]
 
 With ``--prefix`` everything goes below a folder, as package builds and tests want it.
+
+The new helper is complete and on the disk in a folder beside the old one before the two change places in one
+step (renameat2(2), RENAME_EXCHANGE). Whenever this is killed, the old helper stands there, or the new one.
+
+Every file is checked as it is read: a link, or a file that others could have put there or changed, is not
+installed. Others are all but root and the owner of this very program, which root runs already.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import errno
+import grp
 import os
+import pwd
 import shutil
+import stat
 import sys
 import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).absolute().parents[1]
 LIBEXEC = Path("/usr/libexec/mountwright")
+#: Where a helper is made, and where one is taken apart. An installer that was killed may leave them.
+STAGE, OLD = LIBEXEC.with_name(".mountwright.new"), LIBEXEC.with_name(".mountwright.old")
 POLICY = Path("/usr/share/polkit-1/actions/org.mountwright.policy")
 #: The helper reads TOML with tomllib.
 OLDEST_PYTHON = (3, 11)
+# linux/fcntl.h, linux/fs.h
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
+
+
+class SourceError(Exception):
+    """A file is not fit to be installed; the message names it and the reason."""
 
 
 def files() -> list[tuple[Path, Path, int]]:
@@ -39,13 +61,120 @@ def below(prefix: Path, path: Path) -> Path:
 
 
 def install(prefix: Path) -> None:
-    """Install all files, replacing an earlier installation as a whole."""
-    remove_helper(prefix)
-    for source, destination, mode in files():
-        target = below(prefix, destination)
-        make_folders(prefix, target.parent)
-        write(target, source.read_bytes(), mode)
-        print(f"installed {target}")
+    """Install all files; an earlier helper is replaced as a whole, in one step.
+
+    Raises:
+        SourceError: if a file is not fit to be installed; nothing is changed then.
+        OSError: if a file cannot be read or written.
+    """
+    wanted = [(read(source), destination, mode) for source, destination, mode in files()]
+    stage = below(prefix, STAGE)
+    make_folders(prefix, stage.parent)
+    remove_leftovers(prefix)
+    for data, destination, mode in wanted:
+        if destination.is_relative_to(LIBEXEC):
+            staged = stage / destination.relative_to(LIBEXEC)
+            make_folders(prefix, staged.parent)
+            write(staged, data, mode)
+    for folder in (stage / "app" / "helper", stage / "app", stage):
+        flush(folder)
+    put_in_place(prefix)
+    for data, destination, mode in wanted:
+        path = below(prefix, destination)
+        if not destination.is_relative_to(LIBEXEC):
+            make_folders(prefix, path.parent)
+            write(path, data, mode)
+            flush(path.parent)
+        print(f"installed {path}")
+    remove_leftovers(prefix)
+
+
+def read(path: Path) -> bytes:
+    """Return the bytes of a file of the checkout, if only root and this program's owner can have made it.
+
+    Raises:
+        SourceError: if it or a folder on the way is a link, of another kind, or others could change it.
+    """
+    parts = path.relative_to(SOURCE).parts
+    fd = os.open(SOURCE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for number, part in enumerate(("", *parts)):
+            if part:
+                try:
+                    found = os.open(part, _READ if number == len(parts) else _FOLDER, dir_fd=fd)
+                except OSError as error:
+                    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+                        raise SourceError(
+                            f"{path}: “{part}” is a symbolic link or of another kind."
+                        ) from None
+                    raise
+                os.close(fd)
+                fd = found
+            check(SOURCE.joinpath(*parts[:number]), os.fstat(fd), is_file=number == len(parts))
+        with os.fdopen(os.dup(fd), "rb") as file:
+            return file.read()
+    finally:
+        os.close(fd)
+
+
+def check(path: Path, found: os.stat_result, *, is_file: bool) -> None:
+    """Check what was found under a path of the checkout.
+
+    Raises:
+        SourceError: if it is not fit to be installed.
+    """
+    owner = Path(__file__).stat().st_uid
+    if not (stat.S_ISREG if is_file else stat.S_ISDIR)(found.st_mode):
+        raise SourceError(f"“{path}” is not a {'plain file' if is_file else 'folder'}.")
+    if found.st_uid not in {0, owner}:
+        raise SourceError(f"“{path}” belongs to the user {found.st_uid}, not to root or the user {owner}.")
+    if is_file and found.st_nlink != 1 and found.st_uid != owner:
+        raise SourceError(f"“{path}” is a file of root with another name somewhere else.")
+    if found.st_mode & 0o002 or (found.st_mode & 0o020 and not is_private_group(found.st_uid, found.st_gid)):
+        raise SourceError(f"Other users could change “{path}”. “chmod go-w {path}” ends that.")
+
+
+def is_private_group(uid: int, gid: int) -> bool:
+    """Whether a group is its user's alone, as pam_umask(8) tells it: checkouts are writable by those."""
+    try:
+        user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return user.pw_gid == gid and user.pw_name == group.gr_name and not set(group.gr_mem) - {user.pw_name}
+
+
+def put_in_place(prefix: Path) -> None:
+    """Let the staged helper take the place of the old one, which then has one of the leftovers' names.
+
+    Raises:
+        OSError: if it cannot.
+    """
+    stage, target = below(prefix, STAGE), below(prefix, LIBEXEC)
+    if not os.path.lexists(target):
+        stage.rename(target)
+    elif (number := renameat2(stage, target, _RENAME_EXCHANGE)) in {errno.EINVAL, errno.ENOSYS, errno.EXDEV}:
+        # This file system cannot exchange: for a moment there is no helper, but never a part of one.
+        target.rename(below(prefix, OLD))
+        stage.rename(target)
+    elif number:
+        raise OSError(number, os.strerror(number), str(target))
+    flush(target.parent)
+
+
+def renameat2(first: Path, second: Path, flags: int) -> int:
+    """Return the errno of this system call, 0 for success (renameat2(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    done = libc.renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), flags)
+    return 0 if done == 0 else ctypes.get_errno()
+
+
+def remove_leftovers(prefix: Path) -> None:
+    """Remove what has one of the leftovers' names."""
+    for path in (below(prefix, STAGE), below(prefix, OLD)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def make_folders(prefix: Path, folder: Path) -> None:
@@ -59,28 +188,38 @@ def make_folders(prefix: Path, folder: Path) -> None:
 def write(target: Path, data: bytes, mode: int) -> None:
     """Write a file under another name and rename it, so that nobody ever sees a part of it."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        os.fchmod(file.fileno(), mode)
-        if os.geteuid() == 0:
-            os.fchown(file.fileno(), 0, 0)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(name).replace(target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), 0, 0)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
 
 
-def remove_helper(prefix: Path) -> None:
-    """Remove an installed helper, if there is one."""
-    folder = below(prefix, LIBEXEC)
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
-        print(f"removed {folder}")
+def flush(folder: Path) -> None:
+    """Have the entries of a folder on the disk."""
+    fd = os.open(folder, _FOLDER)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def remove(prefix: Path) -> None:
     """Remove the helper and its polkit actions."""
-    remove_helper(prefix)
-    policy = below(prefix, POLICY)
+    folder, policy = below(prefix, LIBEXEC), below(prefix, POLICY)
+    remove_leftovers(prefix)
+    if os.path.lexists(folder):
+        folder.rename(below(prefix, OLD))  # whole until it is out of its place
+        remove_leftovers(prefix)
+        print(f"removed {folder}")
     if policy.exists():
         policy.unlink()
         print(f"removed {policy}")
@@ -101,6 +240,9 @@ def main(argv: list[str]) -> int:
         return 69
     try:
         (remove if options.remove else install)(prefix)
+    except SourceError as error:
+        print(f"install_helper: Nothing was installed. {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"install_helper: {error}", file=sys.stderr)
         return 1

@@ -6,10 +6,10 @@ started (mount.nfs, an rpc.statd) and drops the mount. Mounts follow the system'
 go back, so that an unmount elsewhere is not held up by a copy. The mount covers /run/mountwright there:
 nothing is made for it, so nothing is left.
 
-What ends with the namespace is the mount, not every use of it: a worker can pass an open file of the mount to
-another process of its user (SCM_RIGHTS, unix(7)), for which the superblock lasts until that file is closed.
-This is no way to more rights. The file was opened with the user's own, and nosuid and nodev hold for it. It is
-not counted either: the kernel tells no user of a superblock that is in no table of mounts.
+What ends with the namespace is the mount, not every use of it: a worker can pass an open file of the mount
+to another process of its user (SCM_RIGHTS, unix(7)). The superblock then lasts until that file is closed.
+This is no way to more rights. The file was opened with the user's own, and nosuid and nodev hold for it. It
+is not counted either: the kernel tells no user of a superblock that is in no table of mounts.
 """
 
 from __future__ import annotations
