@@ -142,6 +142,11 @@ def _appended(parts: list[bytes], written: bytes) -> list[bytes]:
     end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
     if not parts or parts[-1].endswith(b"\n"):
         return [written + end]
+    if b"\0" in parts[-1]:  # libmount would no longer read it
+        raise Refusal(
+            "fstab-refused",
+            "The last line of fstab has a NUL byte and no end. Remove the byte with an editor first.",
+        )
     # A file without a final newline stays one. A carriage return there is the first half of a line's end.
     return [b"\n" if parts[-1].endswith(b"\r") else end, written]
 

@@ -1,13 +1,12 @@
 """fstab is read as mount(8) reads it, and not a byte is lost."""
 
-import ctypes
-import os
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from libmount import read_by_libmount
 
 from app.mounts import fstab
 
@@ -44,38 +43,6 @@ def test_every_byte_is_kept(path: Path) -> None:
     table = fstab.parse(raw)
     assert bytes(table) == raw
     assert [line.number for line in table.lines] == list(range(1, len(table.lines) + 1))
-
-
-def read_by_libmount(path: Path) -> list[tuple[str, str, str, str, int, int]]:
-    """Return the entries that libmount itself reads, and skip the test where it is not installed.
-
-    findmnt is no judge of broken lines: that of util-linux 2.41 crashes at the first one.
-    """
-    try:
-        libmount = ctypes.CDLL("libmount.so.1")
-    except OSError as error:
-        pytest.skip(f"libmount is not here: {error}")
-    pointer = ctypes.c_void_p
-    libmount.mnt_new_table.restype = libmount.mnt_new_iter.restype = pointer
-    libmount.mnt_table_parse_fstab.argtypes = [pointer, ctypes.c_char_p]
-    libmount.mnt_table_next_fs.argtypes = [pointer, pointer, ctypes.POINTER(pointer)]
-    texts = [getattr(libmount, f"mnt_fs_get_{name}") for name in ("source", "target", "fstype", "options")]
-    for function in texts:
-        function.argtypes, function.restype = [pointer], ctypes.c_char_p
-    numbers = [libmount.mnt_fs_get_freq, libmount.mnt_fs_get_passno]
-    for function in numbers:
-        function.argtypes = [pointer]
-    libmount.mnt_unref_table.argtypes = libmount.mnt_free_iter.argtypes = [pointer]
-    table, each = pointer(libmount.mnt_new_table()), pointer(libmount.mnt_new_iter(0))
-    found, entry = [], pointer()
-    assert libmount.mnt_table_parse_fstab(table, os.fsencode(path)) == 0
-    while libmount.mnt_table_next_fs(table, each, ctypes.byref(entry)) == 0:
-        source, target, fstype, options = (os.fsdecode(function(entry) or b"") for function in texts)
-        freq, passno = (function(entry) for function in numbers)
-        found.append((source, target, fstype, options, freq, passno))
-    libmount.mnt_free_iter(each)
-    libmount.mnt_unref_table(table)
-    return found
 
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)

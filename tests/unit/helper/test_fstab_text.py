@@ -175,6 +175,17 @@ def test_a_last_line_that_ends_in_a_carriage_return_gets_the_rest_of_its_end(dat
     assert edit(added, KEY, None) == after
 
 
+def test_a_last_line_with_a_nul_byte_gets_no_end():
+    """libmount reads it up to the NUL byte, and not at all once it has an end."""
+    last = b"nas:/n /mnt/n nfs ro 0 0\0x"
+    with pytest.raises(Refusal, match="NUL byte"):
+        edit(b"# a\n" + last, None, NEW)
+    data = b"# a\n" + last + b"\n"
+    assert edit(data, None, NEW).startswith(data)
+    before = b"nas:/a /mnt/a nfs ro 0 0\n"
+    assert edit(before + last, SAME, None) == last
+
+
 def test_a_carriage_return_of_an_option_is_no_line_end():
     data = b"nas:/a /mnt/a nfs ro\r\r\n"
     assert edit(data, SAME, Wanted(*SAME, "nfs", ("rw",))) == b"nas:/a /mnt/a nfs rw\r\n"
