@@ -63,7 +63,7 @@ def target(text: str) -> str:
             "mount-point-invalid",
             "The mount point is not in its plain form: it has an empty part, “.”, “..” or a final slash.",
         )
-    parts = text.encode("utf-8", errors="surrogatepass").split(b"/")
+    parts = text.encode().split(b"/")
     if max(map(len, parts)) > MAX_COMPONENT or _escaped_length(text) > MAX_TARGET:
         raise Refusal("mount-point-invalid", "The mount point is too long.")
     return text
@@ -75,8 +75,8 @@ def which(text: str) -> str:
 
 
 def _escaped_length(text: str) -> int:
-    # In fstab each of these four is written as a backslash and three digits.
-    return len(text.encode("utf-8", errors="surrogatepass")) + 3 * sum(text.count(c) for c in " \t\n\\")
+    # In fstab a space and a backslash are written as a backslash and three digits.
+    return len(text.encode()) + 3 * (text.count(" ") + text.count("\\"))
 
 
 def _is_export(text: str) -> bool:
