@@ -34,14 +34,14 @@ def share(text: str) -> str:
         Refusal: with code share-invalid.
     """
     if text.startswith("["):
-        server, separator, export = text[1:].partition("]:")
+        server, _separator, export = text[1:].partition("]:")
         good_server = _is_ipv6(server)
     else:
-        server, separator, export = text.partition(":")
+        server, _separator, export = text.partition(":")
         good_server = _is_ipv4(server) or _is_name(server)
     if not text.isprintable():
         raise Refusal("share-invalid", f"The share contains a character that is not printable{which(text)}.")
-    if not separator or not good_server or not _is_export(export):
+    if not good_server or not _is_export(export):
         raise Refusal("share-invalid", "The share is not of the form server:/export.")
     return text
 
@@ -58,7 +58,7 @@ def target(text: str) -> str:
         raise Refusal(
             "mount-point-invalid", f"The mount point contains a character that is not printable{which(text)}."
         )
-    if text != "/" and (text.startswith("//") or posixpath.normpath(text) != text):
+    if text.startswith("//") or posixpath.normpath(text) != text:
         raise Refusal(
             "mount-point-invalid",
             "The mount point is not in its plain form: it has an empty part, “.”, “..” or a final slash.",

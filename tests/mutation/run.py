@@ -249,9 +249,11 @@ def is_killed(module: str, path: Path, tree: ast.Module, tests: list[str]) -> bo
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
             signal.alarm(WALL_S)
             sys.meta_path.insert(0, Instead(f"app.helper.{module}", path, tree))
+            # Neither the window's plugin nor the ini file, which names its settings.
             options = [
-                "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0",
-                "-W", "ignore::pytest.PytestAssertRewriteWarning", "-o", "addopts=--import-mode=importlib",
+                "-x", "-q", "-c", os.devnull, f"--rootdir={ROOT}", "-p", "no:cacheprovider",
+                "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0", "--import-mode=importlib",
+                "-o", f"pythonpath={ROOT / 'tests' / 'common'}", "-W", "ignore::pytest.PytestWarning",
             ]  # fmt: skip
             code = int(pytest.main([*options, *(f"{TESTS}/{test}" for test in tests)]))
         finally:
@@ -288,7 +290,9 @@ def main(argv: list[str]) -> int:
     sys.path[:0] = [str(ROOT)]
     score_of: dict[str, tuple[int, list[str]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
+        os.environ |= {"HYPOTHESIS_STORAGE_DIRECTORY": folder, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        # The tests are compiled once, for all forks.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, folder
         for module in options.modules or MODULES:
             began = time.monotonic()
             if options.count:

@@ -138,3 +138,158 @@ def test_a_catalogue_without_options_for_us_is_an_error(tmp_path):
 def test_an_empty_catalogue_refuses_all():
     with pytest.raises(Refusal):
         Catalogue().build(["ro"])
+
+
+# A catalogue of the tests' own, whose limits are known.
+
+OWN = """
+[group]
+label = "a table that is no option"
+
+[group.option.size]
+kind = "uint"
+forms = ["size=", "no-such char="]
+min = 10
+max = 99
+change = "remount"
+helper = true
+
+[option.open]
+kind = "uint"
+forms = ["open="]
+helper = true
+
+[option.huge]
+kind = "uint"
+forms = ["huge="]
+max = 99999999999
+helper = true
+
+[option.flag]
+kind = "flag"
+forms = ["flag"]
+neg = "noflag"
+change = "remount"
+helper = true
+
+[option.mode]
+kind = "enum"
+forms = ["mode="]
+values = ["slow", 7]
+helper = true
+
+[option.plus]
+kind = "enum"
+forms = ["plus", "plus=fast"]
+helper = true
+
+[option.sec]
+kind = "seclist"
+forms = ["sec="]
+values = ["sys", "krb5"]
+helper = true
+
+[option.name]
+kind = "string"
+forms = ["name="]
+helper = true
+
+[option.host]
+kind = "addr"
+forms = ["host="]
+helper = true
+
+[option.secret]
+kind = "flag"
+forms = ["secret"]
+helper = "true"
+
+[option.for-fstab]
+kind = "flag"
+forms = ["onlyfstab", "span="]
+neg = "noonly"
+scope = "fstab"
+helper = false
+
+[option.never]
+kind = "string"
+forms = [NEVER]
+helper = true
+"""
+NEVER = [
+    "suid", "dev", "remount", "bind", "rbind", "move", "loop", "user", "users", "owner", "group", "sloppy",
+    "addr=", "bg",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    path = tmp_path_factory.mktemp("catalogue") / "options.toml"
+    path.write_text(OWN.replace("NEVER", ", ".join(f'"{word}"' for word in NEVER)))
+    return load(path)
+
+
+def test_what_is_never_passed_on_is_not_even_where_the_catalogue_says_so(own):
+    assert set(own.bare) == {"flag", "noflag", "plus", "plus=fast"}
+    assert set(own.keyed) == {"size=", "open=", "huge=", "mode=", "sec=", "name=", "host="}
+    assert own.elsewhere == {"onlyfstab", "span=", "noonly"}
+    assert own.remount == {"size=", "flag", "noflag"}
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["size=10", "size=99", "open=0", "open=4294967295", "huge=4294967295", "flag", "noflag", "plus=fast",
+     "plus", "mode=slow", "mode=7", "sec=sys", "sec=krb5:sys", "name=a", "name=_a.b:c-d", "name=" + "a" * 64,
+     "host=10.0.0.1", "host=::1"],
+)  # fmt: skip
+def test_a_value_at_its_limit_passes(own, word):
+    assert own.build([word]) == (word,)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["size=9", "size=100", "size=", "size=010", "size=+11", "size= 11", "size=11 ", "size=1_1", "size=11\n",
+     "open=4294967296", "open=00", "open=-1", "huge=4294967296", "huge=99999999999", "flag=1", "flag=",
+     "mode", "mode=", "mode=slow=", "mode=slowX", "plus=slow", "plus=", "sec=", "sec=sys:", "sec=:sys",
+     "sec=sys:sys", "sec=sys,krb5", "name=", "name=-a", "name=.a", "name=:a", "name=a b", "name=a,b",
+     "name=a\n", "name=" + "a" * 65, "name=ä", "host=", "host=nas", "host=fe80::1%eth0", "host=1.2.3.4,5",
+     "host=\u0661.2.3.4", "secret", "suid", "other", "no-such char=1"],
+)  # fmt: skip
+def test_a_value_beyond_its_limit_is_refused(own, word):
+    with pytest.raises(Refusal) as caught:
+        own.build([word])
+    assert caught.value.code == "option-invalid"
+
+
+def test_what_is_refused_is_named_only_if_it_can_be_shown(own):
+    for word, shown in (
+        ("other", "“other”"),
+        ("o" * 41, "“?”"),
+        ("o" * 40, f"“{'o' * 40}”"),
+        ("a\x9b", "“?”"),
+    ):
+        with pytest.raises(Refusal, match=re.escape(shown)):
+            own.build([word])
+
+
+def test_the_whole_has_limits(own):
+    assert own.build(["onlyfstab"] * 64) == ()
+    with pytest.raises(Refusal, match="too many"):
+        own.build(["onlyfstab"] * 65)
+    # 63 words of 16 signs, as far as there are so many, joined by commas.
+    entries = {f"name{number:02d}=": own.keyed["name="] for number in range(64)}
+    long = Catalogue(keyed={key: type(entry)(key, "string", (), 0, 0) for key, entry in entries.items()})
+    fits = [f"name{number:02d}=" + "a" * 56 for number in range(15)]  # 15 * 64 with their commas
+    room = 1024 - 15 * 64
+    assert len(",".join(long.build([*fits, "name15=" + "a" * (room - 8)]))) == 1023
+    with pytest.raises(Refusal, match="too long"):
+        long.build([*fits, "name15=" + "a" * (room - 7)])
+
+
+def test_an_installed_catalogue_comes_first(tmp_path, monkeypatch):
+    from app.helper import options
+
+    monkeypatch.setattr(options, "__file__", str(tmp_path / "app" / "helper" / "options.py"))
+    assert catalogue_path() == tmp_path / "resources" / "options.toml"
+    (tmp_path / "options.toml").write_text("")
+    assert catalogue_path() == tmp_path / "options.toml"
