@@ -113,6 +113,6 @@ def _is_name(text: str) -> bool:
     name = text.removesuffix(".")
     labels = name.split(".")
     # A name of digits and dots alone is an address with an error in it.
-    if not text.isascii() or len(name) > 253 or all(label.isdigit() for label in labels):
+    if len(name) > 253 or all(label.isdigit() for label in labels):
         return False
     return all(_LABEL.match(label) for label in labels)
