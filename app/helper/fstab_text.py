@@ -123,8 +123,9 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
     parts = lines(data)
     written = b""
     if old is None:
-        written = b"\t".join(fields or []) + b"\t0\t0"
-        parts += _appended(parts, written)
+        appended = _appended(parts, b"\t".join(fields or []) + b"\t0\t0")
+        written = appended[-1]
+        parts += appended
     elif fields is None:
         parts[old.number - 1] = b""
     else:

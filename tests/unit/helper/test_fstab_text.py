@@ -143,6 +143,9 @@ def change_of(options, *words):
         # user and its like set both (mount(8)).
         ("user,rw", ("rw",), "rw,nosuid,nodev"),
         ("users", ("ro",), "ro,nosuid,nodev"),
+        ("group", ("ro",), "ro,nosuid,nodev"),
+        ("owner", ("ro",), "ro,nosuid,nodev"),
+        ("username=ann", ("ro",), "ro"),
         ("owner,suid", ("ro",), "ro,nodev"),
         ("user=ann,rw", ("user=ann", "ro"), "user=ann,ro"),
         ("suid,user", ("user", "suid"), "user,suid,nosuid"),
@@ -189,6 +192,128 @@ def test_a_last_line_with_a_nul_byte_gets_no_end():
 def test_a_carriage_return_of_an_option_is_no_line_end():
     data = b"nas:/a /mnt/a nfs ro\r\r\n"
     assert edit(data, SAME, Wanted(*SAME, "nfs", ("rw",))) == b"nas:/a /mnt/a nfs rw\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        (b"nas:/a /mnt/a nfs", ("", 0, 0)),
+        (b"nas:/a\t /mnt/a \tnfs ro", ("ro", 0, 0)),
+        (b" \tnas:/a /mnt/a nfs ro 1", ("ro", 1, 0)),
+        (b"nas:/a /mnt/a nfs ro 1 2", ("ro", 1, 2)),
+        (b"nas:/a /mnt/a nfs ro +1 -2 # and more", ("ro", 1, -2)),
+        (b"nas:/a /mnt/a nfs ro 0123456789 2147483647", ("ro", 123456789, 2147483647)),
+        (b"nas:/a /mnt/a nfs r\\054o\\000x 0 0", ("r,o", 0, 0)),
+        (b"nas:/a /mnt/a nfs ro 1x 0", None),
+        (b"nas:/a /mnt/a nfs ro 1 x", None),
+        (b"nas:/a /mnt/a nfs ro 12345678901 0", None),
+        (b"nas:/a /mnt/a", None),
+        (b"#nas:/a /mnt/a nfs ro 0 0", None),
+        (b" \t# nas:/a /mnt/a nfs", None),
+        (b"nas:/a /mnt/a n\0fs ro 0 0", None),
+        (b"", None),
+    ],
+)
+def test_an_entry_is_read_as_mount_reads_it(line, fields):
+    found = entries(b"# head\n" + line + b"\n")
+    expected = fields and [fstab_text.Entry(2, "nas:/a", "/mnt/a", "nfs", *fields)]
+    assert found == (expected or [])
+    assert len(entries(b"nas:/b /mnt/b nfs\n" * 3)) == 3
+    assert [entry.number for entry in entries(b"nas:/b /mnt/b nfs\n\nnas:/b /mnt/b nfs")] == [1, 3]
+
+
+@pytest.mark.parametrize("span", ["0", "30", "999999", "1ms", "1s", "1sec", "1min", "1m", "1h"])
+@pytest.mark.parametrize("key", ["x-systemd.idle-timeout", "x-systemd.mount-timeout"])
+def test_a_time_is_written_as_systemd_reads_it(key, span):
+    assert change_of("rw", f"{key}={span}") == f"{key}={span}"
+    for wrong in (f"{span}x", f"x{span}", "1000000", "1d", "", "-1", "1 s", "s", f"{span};{span}"):
+        with pytest.raises(Refusal, match="30s") as caught:
+            change_of("rw", f"{key}={wrong}")
+        assert caught.value.code == "option-invalid"
+
+
+@pytest.mark.parametrize("word", ["_netdev", "nofail", "noauto", "auto", "bg", "x-systemd.automount"])
+def test_every_word_of_fstab_alone_is_allowed(word):
+    assert change_of("rw", word) == word
+    for wrong in (f"{word}X", f"X{word}", f"{word}=1"):
+        with pytest.raises(Refusal):
+            change_of("rw", wrong)
+
+
+def test_an_entry_has_4000_bytes():
+    """Its end counts: glibc's buffer takes that, too."""
+    room = 4000 - len(edit(b"", None, NEW._replace(share="nas:/")))
+    share = "nas:/" + " " * (room // 4) + "x" * (room % 4)
+    new = NEW._replace(share=share)
+    data = edit(b"", None, new)
+    assert len(data) == 4000
+    key = (share, NEW.target)
+    longer = NEW._replace(words=("_netdev", "nofail", "ro"))
+    assert code(b"", None, NEW._replace(share=share + "x")) == "option-invalid"
+    assert code(data, key, longer._replace(share=share)) == "option-invalid"
+    assert edit(data, key, new._replace(words=("nofail", "_netdev"))).endswith(
+        b"nofail,_netdev,nosuid,nodev\t0\t0\n"
+    )
+
+
+@pytest.mark.parametrize("there", [b"/mnt/a", b"/mnt/a/", b"/mnt/a//"])
+@pytest.mark.parametrize("fstype", [b"nfs", b"ext4", b"cifs"])
+def test_a_mount_point_is_declared_once(there, fstype):
+    data = b"x " + there + b" " + fstype + b" ro 0 0\nnas:/c /mnt/c nfs\n"
+    assert code(data, None, NEW._replace(target="/mnt/a")) == "mount-point-busy"
+    assert code(data, ("nas:/c", "/mnt/c"), NEW._replace(target="/mnt/a")) == "mount-point-busy"
+    edit(data, None, NEW._replace(target="/mnt/ab"))
+    edit(data, ("nas:/c", "/mnt/c"), NEW._replace(target="/mnt/c"))
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        (b"nas:/a /mnt/a nfs", b"nas:/a /mnt/a nfs4 ro"),
+        (b"\tnas:/a\t/mnt/a  nfs ", b"\tnas:/a\t/mnt/a  nfs4  ro"),
+        (b"nas:/a /mnt/a nfs rw ", b"nas:/a /mnt/a nfs4 ro "),
+        (b"nas:/a /mnt/a nfs rw 1", b"nas:/a /mnt/a nfs4 ro 1"),
+        (b" nas:/a /mnt/a nfs rw 1 2 # x \r", b" nas:/a /mnt/a nfs4 ro 1 2 # x \r"),
+    ],
+)
+def test_a_changed_line_keeps_what_was_not_asked_for(line, after):
+    for end in (b"", b"\n", b"\r\n"):
+        changed = edit(b"# a\n" + line + end, SAME, Wanted(*SAME, "nfs4", ("ro",)))
+        assert changed == b"# a\n" + after + end
+
+
+def test_words_are_divided_as_mount_divides_them():
+    assert fstab_text.split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
+    assert fstab_text.split("") == []
+    assert fstab_text.split('a="b,c') == ['a="b,c']
+    for words in (("hard", "hard"), ("hard", "soft"), ("ro", "", "ro")):
+        with pytest.raises(Refusal, match="twice"):
+            change_of("rw", *words)
+    assert change_of("rw", "", "ro", "") == "ro"
+    assert change_of("rw") == "defaults"
+    for word in ("defaults", "user", "x-systemd.requires=a", "group"):
+        assert code(b"", None, NEW._replace(words=(word,))) == "option-invalid"
+
+
+@pytest.mark.parametrize("words", [("x-systemd.automount",), ("bg",)])
+def test_either_of_bg_and_automount_may_be_the_new_one(words):
+    other = {"bg": "x-systemd.automount", "x-systemd.automount": "bg"}[words[0]]
+    with pytest.raises(Refusal, match="go together"):
+        change_of(other, other, *words)
+
+
+@pytest.mark.parametrize("fstype", ["nfs", "nfs4"])
+def test_both_types_are_written(fstype):
+    assert entries(edit(b"", None, NEW._replace(fstype=fstype)))[0].fstype == fstype
+
+
+def test_the_line_that_was_written_is_told_without_its_end():
+    done = apply(b"# a\r\n", Edit(None, NEW), CATALOGUE)
+    assert done.line == (
+        "new.example.org:/export/some\\040where\t/mnt/new\\040one\tnfs4\t_netdev,nofail,nosuid,nodev\t0\t0"
+    )
+    assert done.data == b"# a\r\n" + done.line.encode() + b"\r\n"
+    assert apply(done.data, Edit(KEY, None), CATALOGUE) == (b"# a\r\n", "")
 
 
 def test_bg_is_allowed_where_it_does_not_escape_systemd():

@@ -1,5 +1,6 @@
 """Units are built from checked fields, and read exactly as the dialect that copies them writes."""
 
+import hashlib
 import shutil
 import subprocess
 
@@ -51,6 +52,91 @@ def test_the_dialect_writes_the_same(share, target, words, idle_s):
     read = systemd.read(units.mount + units.automount)
     assert (str(read.entry.share), read.entry.mount_point) == (share, target)
     assert read.entry.when == ("on demand" if automount else "by hand" if "noauto" in words else "start-up")
+
+
+def test_a_unit_is_written_to_the_letter():
+    units = build("nas:/a%b", "/mnt/a", ["ro", "x-systemd.mount-timeout=30s", "nodev", ""])
+    assert units == unit_text.Units(
+        "# Made by Mountwright, which writes it anew at each change.\n"
+        "[Unit]\nDescription=nas:/a%%b on /mnt/a\n\n"
+        "[Mount]\nWhat=nas:/a%%b\nWhere=/mnt/a\nType=nfs\nOptions=ro,nodev,nosuid\nTimeoutSec=30s\n\n"
+        "[Install]\nRequiredBy=remote-fs.target\n",
+        "",
+        ("remote-fs.target.requires/mnt-a.mount",),
+    )
+    assert build(words=["noauto", "nosuid"]).mount.endswith("Type=nfs\nOptions=nosuid,nodev\n")
+
+
+def test_a_pair_is_written_to_the_letter():
+    units = build(words=["noauto", "nofail"], automount=True, idle_s=0)
+    assert units == unit_text.Units(
+        "# Made by Mountwright, which writes it anew at each change.\n"
+        "# Started by the .automount unit of the same name.\n"
+        "[Unit]\nDescription=nas:/a on /mnt/a\n\n"
+        "[Mount]\nWhat=nas:/a\nWhere=/mnt/a\nType=nfs\nOptions=nofail,nosuid,nodev\n",
+        "# Made by Mountwright, which writes it anew at each change.\n"
+        "# Goes with mnt-a.mount, which has the share and the options.\n"
+        "[Unit]\nDescription=nas:/a on /mnt/a, on demand\n\n"
+        "[Automount]\nWhere=/mnt/a\nTimeoutIdleSec=0\n\n[Install]\nWantedBy=remote-fs.target\n",
+        ("remote-fs.target.wants/mnt-a.automount",),
+    )
+    assert "TimeoutIdleSec" not in build(automount=True, idle_s=-1).automount
+
+
+@pytest.mark.parametrize(("idle_s", "fits"), [(-2, False), (-1, True), (31 * 86400, True), (2678401, False)])
+def test_the_time_without_use_has_limits(idle_s, fits):
+    if fits:
+        build(automount=True, idle_s=idle_s)
+    else:
+        with pytest.raises(Refusal) as caught:
+            build(automount=True, idle_s=idle_s)
+        assert caught.value.code == "option-invalid"
+    if idle_s != -1:
+        with pytest.raises(Refusal):
+            build(idle_s=idle_s)
+
+
+def test_a_name_has_255_signs():
+    assert unit_text.name("/" + "a" * 249) == "a" * 249 + ".mount"
+    assert len(unit_text.name("/" + "a" * 245, "automount")) == 255
+    for path, suffix in (
+        ("/" + "a" * 250, "mount"),
+        ("/" + "a" * 246, "automount"),
+        ("/" + "ä" * 32, "mount"),
+    ):
+        with pytest.raises(Refusal) as caught:
+            unit_text.name(path, suffix)
+        assert caught.value.code == "mount-point-invalid"
+    assert unit_text.name("/") == "-.mount"
+    assert unit_text.name("/.a/.b") == "\\x2ea-.b.mount"
+    # Every sign that stands for itself.
+    plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_."
+    assert unit_text.name("/" + plain) == plain + ".mount"
+    for sign in map(chr, range(32, 256)):
+        if sign not in plain + "/":
+            escape = "".join(f"\\x{byte:02x}" for byte in sign.encode())
+            assert unit_text.name(f"/a{sign}") == f"a{escape}.mount"
+
+
+def test_every_file_and_link_of_a_mount_point_is_known():
+    assert unit_text.places("/mnt/a") == (
+        "mnt-a.mount",
+        "mnt-a.automount",
+        "remote-fs.target.wants/mnt-a.mount",
+        "remote-fs.target.requires/mnt-a.mount",
+        "remote-fs.target.wants/mnt-a.automount",
+    )
+
+
+def test_the_checksum_of_a_pair_tells_which_is_which():
+    def sha256(data):
+        return hashlib.sha256(data).hexdigest()
+
+    assert unit_text.pair_sha256(None, None) == ""
+    assert unit_text.pair_sha256(b"a", None) == sha256(b"a\0")
+    assert unit_text.pair_sha256(None, b"a") == sha256(b"\0a")
+    assert unit_text.pair_sha256(b"a", b"b") == sha256(b"a\0b")
+    assert unit_text.pair_sha256(b"", b"") == sha256(b"\0")
 
 
 def test_what_enables_them():
@@ -116,8 +202,14 @@ def test_a_name_is_one_safe_word_and_the_dialect_s(text):
     ],
 )
 def test_everything_else_is_refused(changes):
-    with pytest.raises(Refusal):
+    with pytest.raises(Refusal) as caught:
         build(**changes)
+    assert caught.value.code in {
+        "share-invalid",
+        "mount-point-invalid",
+        "mount-point-system",
+        "option-invalid",
+    }
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.lists(st.text(max_size=12), max_size=3), st.booleans())
