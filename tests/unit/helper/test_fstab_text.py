@@ -219,6 +219,7 @@ def test_an_entry_is_read_as_mount_reads_it(line, fields):
     expected = fields and [fstab_text.Entry(2, "nas:/a", "/mnt/a", "nfs", *fields)]
     assert found == (expected or [])
     assert len(entries(b"nas:/b /mnt/b nfs\n" * 3)) == 3
+    assert entries(b"\tXnas:/b /mnt/b nfs X\t")[0][1:5] == ("Xnas:/b", "/mnt/b", "nfs", "X")
     assert [entry.number for entry in entries(b"nas:/b /mnt/b nfs\n\nnas:/b /mnt/b nfs")] == [1, 3]
 
 
