@@ -23,9 +23,12 @@ class ErrorKind(StrEnum):
     MOUNT_POINT_MISSING = "mount-point-missing"
     MOUNT_POINT_IS_FILE = "mount-point-is-file"
     MOUNT_POINT_NOT_EMPTY = "mount-point-not-empty"
-    MOUNT_POINT_SYSTEM = "mount-point-system"  # a system directory, or outside the allowed roots
+    MOUNT_POINT_SYSTEM = "mount-point-system"  # a directory of the system, or one that others can change
+    MOUNT_POINT_RESTRICTED = "mount-point-restricted"  # needs an administrator's approval of its own
+    MOUNT_POINT_UNREACHABLE = "mount-point-unreachable"  # below a directory that the user may not enter
     MOUNT_POINT_BUSY = "mount-point-busy"  # something is mounted there already
     NOT_MOUNTED = "not-mounted"
+    MOUNT_NOT_YOURS = "mount-not-yours"  # likewise needs an approval of its own
     BUSY = "busy"  # unmount refused: in use
     SERVER_UNKNOWN = "server-unknown"  # the name does not resolve
     SERVER_SILENT = "server-silent"  # no answer in time

@@ -47,8 +47,11 @@ _HINTS = {
     ErrorKind.MOUNT_POINT_MISSING: "Make the directory first, or choose another one.",
     ErrorKind.MOUNT_POINT_IS_FILE: "Choose a directory, or a name that does not exist yet.",
     ErrorKind.MOUNT_POINT_NOT_EMPTY: "Choose an empty directory: its files would be hidden by the mount.",
-    ErrorKind.MOUNT_POINT_SYSTEM: "Choose a directory below /mnt, /media or /srv, for example /mnt/nas. "
-    "An administrator can add folders in /etc/mountwright/roots.conf.",
+    ErrorKind.MOUNT_POINT_SYSTEM: "Choose a directory below /mnt, /media or /srv, for example /mnt/nas.",
+    ErrorKind.MOUNT_POINT_RESTRICTED: "Choose a directory below /mnt, /media or /srv, for example /mnt/nas. "
+    "An administrator can add directories in /etc/mountwright/roots.conf, or approve this mount point alone.",
+    ErrorKind.MOUNT_POINT_UNREACHABLE: "Choose a directory below /mnt, /media or /srv, for example /mnt/nas.",
+    ErrorKind.MOUNT_NOT_YOURS: "An administrator can approve the change of this mount alone.",
     ErrorKind.MOUNT_POINT_BUSY: "Unmount what is there first, or choose another directory.",
     ErrorKind.MOUNT_NFS_MISSING: "Install the package nfs-common (Debian, Ubuntu) or nfs-utils "
     "(Fedora, openSUSE, Arch).",

@@ -1,4 +1,4 @@
-"""The making and unmaking of the directory that something is mounted on.
+"""The walk to a mount point, and the making and unmaking of the directory that something is mounted on.
 
 Every part of the path is opened without following links, and looked at through its descriptor: the rules of
 :mod:`app.helper.targets` say whose it must be.
@@ -10,11 +10,15 @@ import contextlib
 import os
 import stat
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from app.helper import table, targets
 from app.helper.errors import Refusal
 
-_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass
@@ -34,22 +38,29 @@ class Prepared:
         self.made.clear()
 
 
-def prepare(caller: targets.Caller, path: str, *, create: bool) -> Prepared:
+def prepare(caller: targets.Caller, path: str, *, create: bool, hide: bool = False) -> Prepared:
     """Walk to the mount point, make what is missing if asked, and check that it is an empty directory.
+
+    Args:
+        caller: who asked.
+        path: of the mount point.
+        create: whether what is missing is made.
+        hide: whether the directory may have entries, which the mount hides.
 
     Raises:
         Refusal: with a code that begins with mount-point.
     """
     prepared = Prepared()
     parts = path.split("/")[1:]
-    fd = os.open("/", _DIRECTORY)
+    fd = os.open("/", DIRECTORY)
     try:
         for depth, part in enumerate(parts):
-            _check_ancestor(caller, os.fstat(fd), "/" + "/".join(parts[:depth]))
+            _check_ancestor(caller, fd, "/" + "/".join(parts[:depth]))
             below = _enter(fd, part, "/" + "/".join(parts[: depth + 1]), prepared if create else None, caller)
             os.close(fd)
             fd = below
-        _check_empty(fd, path)
+        if not hide:
+            _check_empty(fd, path)
     except BaseException:
         prepared.undo()
         raise
@@ -58,7 +69,60 @@ def prepare(caller: targets.Caller, path: str, *, create: bool) -> Prepared:
     return prepared
 
 
-def _check_ancestor(caller: targets.Caller, found: os.stat_result, path: str) -> None:
+def check_ancestors(caller: targets.Caller, path: str) -> None:
+    """Check the directories above a path, as far as they exist, as :func:`prepare` does.
+
+    The path itself is not touched: a dead server may be mounted there.
+
+    Raises:
+        Refusal: with a code that begins with mount-point.
+    """
+    parts = path.split("/")[1:]
+    fd = os.open("/", DIRECTORY)
+    try:
+        for depth, part in enumerate(parts):
+            _check_ancestor(caller, fd, "/" + "/".join(parts[:depth]))
+            if depth == len(parts) - 1:
+                break
+            try:
+                below = os.open(part, DIRECTORY, dir_fd=fd)
+            except FileNotFoundError:
+                break
+            except OSError:
+                raise _not_a_directory(fd, part, "/" + "/".join(parts[: depth + 1])) from None
+            os.close(fd)
+            fd = below
+    finally:
+        os.close(fd)
+
+
+def open_parent(path: str) -> tuple[int, str]:
+    """Open the directory above a path without following links; return its descriptor, and the last name.
+
+    Raises:
+        OSError: if the way is another one by now.
+    """
+    *parents, name = path.split("/")[1:]
+    fd = os.open("/", DIRECTORY)
+    try:
+        for part in parents:
+            below = os.open(part, DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd, name
+
+
+def _check_ancestor(caller: targets.Caller, fd: int, path: str) -> None:
+    if caller.uid != 0 and not _may_search(caller, fd):
+        # What lies below is not told: one code, whether it is there or not.
+        raise Refusal(
+            "mount-point-unreachable",
+            f"You may not enter the directory “{path}”, so nothing is mounted below it.",
+        )
+    found = os.fstat(fd)
     shared = bool(found.st_mode & 0o022)
     strict = caller.uid != 0
     foreign = strict and found.st_uid != 0
@@ -69,17 +133,40 @@ def _check_ancestor(caller: targets.Caller, found: os.stat_result, path: str) ->
         )
 
 
+def _may_search(caller: targets.Caller, fd: int) -> bool:
+    with as_caller(caller):
+        return os.access(".", os.X_OK, dir_fd=fd, effective_ids=True)
+
+
+@contextlib.contextmanager
+def as_caller(caller: targets.Caller) -> Generator[None]:
+    """Have the rights of the caller's user and groups, as files are looked up, and nothing of root's.
+
+    The real and the saved user stay root: the caller can neither signal nor trace the process meanwhile.
+    """
+    groups = os.getgroups()
+    try:
+        os.setgroups(caller.groups)
+        os.setegid(caller.gid)
+        os.seteuid(caller.uid)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
 def _enter(fd: int, part: str, path: str, prepared: Prepared | None, caller: targets.Caller) -> int:
     """Open a directory's entry; with ``prepared``, make it if it is missing and note that."""
     try:
-        return os.open(part, _DIRECTORY, dir_fd=fd)
+        return os.open(part, DIRECTORY, dir_fd=fd)
     except FileNotFoundError:
         if prepared is None:
             raise Refusal("mount-point-missing", f"The directory “{path}” does not exist.") from None
     except OSError:
         raise _not_a_directory(fd, part, path) from None
     _make(fd, part, path, caller)
-    below = os.open(part, _DIRECTORY, dir_fd=fd)
+    below = os.open(part, DIRECTORY, dir_fd=fd)
     found = os.fstat(below)
     if not table.is_within(targets.OWN_ROOT, path):
         prepared.made.append((path, found.st_dev, found.st_ino))
@@ -123,13 +210,11 @@ def _check_empty(fd: int, path: str) -> None:
 
 def remove_directory(path: str, device: int, inode: int) -> bool:
     """Remove an empty directory if it is the very one of that device and inode; return whether it went."""
-    *parents, name = path.split("/")[1:]
-    fd = os.open("/", _DIRECTORY)
     try:
-        for part in parents:
-            below = os.open(part, _DIRECTORY, dir_fd=fd)
-            os.close(fd)
-            fd = below
+        fd, name = open_parent(path)
+    except OSError:
+        return False
+    try:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         if (found.st_dev, found.st_ino) != (device, inode) or not stat.S_ISDIR(found.st_mode):
             return False

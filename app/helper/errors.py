@@ -8,8 +8,8 @@ CODES = frozenset({
     "protocol", "usage", "unavailable", "cancelled", "internal",
     "share-invalid", "option-invalid",
     "mount-point-invalid", "mount-point-missing", "mount-point-is-file", "mount-point-not-empty",
-    "mount-point-system", "mount-point-busy",
-    "not-mounted", "busy", "not-responding",
+    "mount-point-system", "mount-point-restricted", "mount-point-unreachable", "mount-point-busy",
+    "not-mounted", "mount-not-yours", "busy", "not-responding",
     "mount-failed", "mount-nfs-missing", "option-rejected",
     "fstab-changed", "fstab-refused", "fstab-failed",
 })  # fmt: skip

@@ -4,6 +4,8 @@ The flags of one mount point are changed with MS_BIND, which asks neither NFS no
 belong to the superblock, and so to every mount that shares it: sync, and rw where it is read-only as a
 whole. For these the file system is asked without option data, which changes nothing else (kernel
 fs/nfs/fs_context.c, skip_reconfig_option_check; before 5.6 fs/nfs/super.c, nfs_remount).
+
+The mount is named to the kernel by a descriptor of it, not by its path; see :mod:`app.helper.unmounting`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import children, table, unmounting
+from app.helper import children, directories, table, unmounting
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -80,22 +82,23 @@ def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) ->
     flags = _flags((set(row.options) | wanted.shown) - wanted.absent)
     sync = "sync" in super_words if wanted.sync is None else wanted.sync
     whole = "ro" not in super_words or "ro" in wanted.absent
-    path = os.fsencode(row.mount_point)
     calls = [flags | _REMOUNT | _BIND]
     if sync != ("sync" in super_words) or (whole and "ro" in super_words):
         calls.insert(0, (flags & ~_RDONLY) | (0 if whole else _RDONLY) | sync * _SYNCHRONOUS | _REMOUNT)
-    child = children.Disposable(lambda: next((error for call in calls if (error := _mount(path, call))), 0))
+    child = children.Disposable(lambda: _remount(row, calls))
     try:
         status = _wait(child, time.monotonic() + deadline_s, waiter)
     finally:
         child.dispose()
     if status == errno.EBUSY:
         raise unmounting.in_use(row.mount_point, f"Files on “{row.mount_point}” are open for writing.")
+    if status == unmounting.ELSEWHERE:
+        raise unmounting.moved(row.mount_point)
     now = next((r for r in table.read() if (r.mount_id, r.device) == (row.mount_id, row.device)), None)
     if status or now is None or not _is_done(now, wanted):
         raise Refusal(
             "option-rejected", f"The mount at “{row.mount_point}” was not changed as asked.",
-            detail=f"mount: {os.strerror(status) if 0 < status < 255 else 'no error'}",
+            detail=f"mount: {os.strerror(status) if 0 < status < unmounting.ELSEWHERE else 'no error'}",
         )  # fmt: skip
     return {"options": now.super_options, "mount_options": ",".join(now.options), "whole": len(calls) > 1}
 
@@ -123,6 +126,16 @@ def _is_done(row: table.Row, wanted: Wanted) -> bool:
     if "ro" in wanted.absent and "ro" in super_words:
         return False
     return good and (wanted.sync is None or wanted.sync == ("sync" in super_words))
+
+
+def _remount(row: table.Row, calls: list[int]) -> int:
+    """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
+    try:
+        fd = unmounting.open_mount(row, *directories.open_parent(row.mount_point))
+    except (OSError, ValueError):
+        return unmounting.ELSEWHERE
+    path = f"/proc/self/fd/{fd}".encode()
+    return next((error for flags in calls if (error := _mount(path, flags))), 0)
 
 
 def _mount(path: bytes, flags: int) -> int:

@@ -1,4 +1,9 @@
-"""Taking a mount away: the table of mounts decides what happened, in a child that may never come back."""
+"""Taking a mount away: the table of mounts decides what happened, in a child that may never come back.
+
+The path of a mount is looked up once, by the child, without following links, and what it leads to is the
+mount only if the kernel gives it the same mount id (proc(5), fdinfo). umount2(2) then gets the last name
+alone, from the directory that was opened: whoever renames directories above it meanwhile changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from app.helper import children, holders, table
+from app.helper import children, directories, holders, table
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -22,6 +27,8 @@ MNT_FORCE, MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
 #: After the mount has left the table: how long the kernel may take to say goodbye to the server.
 FAREWELL_S = 5.0
 _POLL_S = 0.05
+#: Exit status of a child, beside the errnos: the path leads somewhere else by now.
+ELSEWHERE = 254
 
 
 class Deaf:
@@ -49,8 +56,7 @@ def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> boo
     Raises:
         Refusal: it is still there then.
     """
-    path = os.fsencode(row.mount_point)
-    child = children.Disposable(lambda: umount2(path, flags))
+    child = children.Disposable(lambda: _unmount(row, flags))
     end = time.monotonic() + deadline_s
     status: int | None = None
     try:
@@ -80,8 +86,18 @@ def _not_removed(row: table.Row, status: int) -> Refusal:
     path = row.mount_point
     if status == errno.EBUSY:
         return in_use(path, f"The mount at “{path}” is in use.")
-    text = os.strerror(status) if status < 255 else "the call broke off"
+    if status == ELSEWHERE:
+        return moved(path)
+    text = os.strerror(status) if status < ELSEWHERE else "the call broke off"
     return Refusal("not-responding", f"The mount at “{path}” could not be removed.", detail=f"umount: {text}")
+
+
+def moved(path: str) -> Refusal:
+    """Return the refusal of a mount that its path does not lead to."""
+    return Refusal(
+        "not-mounted",
+        f"“{path}” does not lead to that mount any more: it was moved, or another mount hides it.",
+    )
 
 
 def in_use(path: str, message: str) -> Refusal:
@@ -91,6 +107,38 @@ def in_use(path: str, message: str) -> Refusal:
     detail = [f"{h['command']} (process {h['pid']}): {h['use']}" for h in found]
     detail += [f"mounted below: {name}" for name in below]
     return Refusal("busy", message, detail="\n".join(detail), data={"holders": found})
+
+
+def _unmount(row: table.Row, flags: int) -> int:
+    """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
+    try:
+        parent, name = directories.open_parent(row.mount_point)
+        os.close(open_mount(row, parent, name))
+        os.fchdir(parent)
+    except (OSError, ValueError):
+        return ELSEWHERE
+    return umount2(os.fsencode(name), flags)
+
+
+def open_mount(row: table.Row, parent: int, name: str) -> int:
+    """Open the root of the row's mount, of which this is the directory and the name there.
+
+    O_PATH asks no server: what it takes is in the kernel's memory while the mount lasts.
+
+    Raises:
+        OSError: if there is nothing of that name.
+        ValueError: if it is another mount.
+    """
+    fd = os.open(name, directories.DIRECTORY, dir_fd=parent)
+    if _mount_id(fd) != row.mount_id:
+        os.close(fd)
+        raise ValueError("another mount")
+    return fd
+
+
+def _mount_id(fd: int) -> int:
+    with open(f"/proc/self/fdinfo/{fd}", "rb") as file:  # noqa: PTH123
+        return next((int(line.split()[1]) for line in file if line.startswith(b"mnt_id:")), -1)
 
 
 def umount2(path: bytes, flags: int) -> int:

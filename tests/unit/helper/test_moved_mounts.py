@@ -1,0 +1,104 @@
+"""Mounts while somebody swaps the directories above for links: only the mount that is meant changes.
+
+tmpfs stands in for NFS, in a mount namespace of its own.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+SCRIPT = """
+import ctypes, json, os, subprocess, sys, threading
+sys.path.insert(0, sys.argv[1])
+from app.helper import remounting, table, unmounting
+from app.helper.errors import Refusal
+from app.helper.options import load
+table.NFS_TYPES = frozenset({"tmpfs"})
+base, kind, attempts = sys.argv[2], sys.argv[3], int(sys.argv[4])
+own, victim = base + "/user/dir/nfs", base + "/victim/nfs"
+for path, options in ((own, "rw"), (victim, "ro,noexec,nosymfollow")):
+    os.makedirs(path)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options + ",nosuid,nodev", "tmpfs", path], check=True)
+os.symlink(base + "/victim", base + "/user/link")
+rows = {row.mount_point: row for row in table.read()}
+held = open(own + "/held", "w")  # it stays when the unmount comes to the right one
+done, swaps = threading.Event(), 0
+libc = ctypes.CDLL(None, use_errno=True)
+names = [os.fsencode(base + "/user/" + name) for name in ("dir", "link")]
+def swap():
+    global swaps
+    while not done.is_set():
+        swaps += libc.renameat2(-100, names[0], -100, names[1], 2) == 0
+class Waiter:
+    cancelled = False
+    def wait(self, fds, timeout_s):
+        import select
+        return set(select.select(list(fds), [], [], timeout_s)[0])
+words = ["rw", "exec", "symfollow", "noatime"]
+wanted = remounting.Wanted.read(words, load())
+def unmount():
+    unmounting.remove(rows[own], 0, 20.0, Waiter())
+def remount():
+    remounting.change(rows[own], wanted, 20.0, Waiter())
+codes = {}
+def attempt():
+    try:
+        {"unmount": unmount, "remount": remount}[kind]()
+        code = "done"
+    except Refusal as refusal:
+        code = refusal.code
+    codes[code] = codes.get(code, 0) + 1
+thread = threading.Thread(target=swap)
+thread.start()
+try:
+    for _ in range(attempts):
+        attempt()
+finally:
+    done.set()
+    thread.join()
+now = {row.mount_point: row for row in table.read()}
+print(json.dumps({
+    "codes": codes, "swaps": swaps, "there": victim in now,
+    "options": sorted(now[victim].options) if victim in now else [],
+}))
+"""
+
+
+def run(folder, kind, attempts):
+    words = [sys.executable, "-c", SCRIPT, str(ROOT), str(folder), kind, str(attempts)]
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    if "unshare failed" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+pytestmark = [
+    pytest.mark.usefixtures("mount_point_at_root"),
+    pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare"),
+]
+
+
+@pytest.mark.parametrize("kind", ["unmount", "remount"])
+@pytest.mark.parametrize("attempts", [150, pytest.param(10_000, marks=pytest.mark.long)])
+def test_swapped_directories_lead_to_no_other_mount(plain_path, kind, attempts):
+    told = run(plain_path, kind, attempts)
+    assert told["there"]
+    assert told["options"] == ["nodev", "noexec", "nosuid", "nosymfollow", "relatime", "ro"]
+    # Both happened: the way was found, and it led elsewhere.
+    found = {"unmount": "busy", "remount": "done"}[kind]
+    assert {found, "not-mounted"} <= set(told["codes"]) <= {found, "not-mounted"}
+    assert told["swaps"] > attempts
