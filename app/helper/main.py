@@ -131,7 +131,7 @@ def _caller(pkexec_uid: str | None) -> Caller:
     if not pkexec_uid.isascii() or not pkexec_uid.isdigit() or int(pkexec_uid) != parent:
         raise ValueError("the caller is not the one that pkexec names")
     user = pwd.getpwuid(parent)
-    return Caller(user.pw_uid, user.pw_gid, groups)
+    return Caller(user.pw_uid, user.pw_gid, groups, home=user.pw_dir)
 
 
 def _check_pipes() -> None:
@@ -166,14 +166,13 @@ def _mount_role(caller: Caller) -> dict[str, Handler]:
     }  # fmt: skip
 
 
-def _persist_role(_caller: Caller) -> dict[str, Handler]:
-    from app.helper.fstab_writer import FstabWriter
-    from app.helper.unit_writer import UnitWriter
+def _persist_role(caller: Caller) -> dict[str, Handler]:
+    from app.helper.declaring import Declaring
 
-    writer, units = FstabWriter(), UnitWriter()
+    entries = Declaring(caller)
     return {
-        "add": writer.add, "change": writer.change, "remove": writer.remove, "restore": writer.restore,
-        "unit-write": units.write, "unit-remove": units.remove,
+        "add": entries.add, "change": entries.change, "remove": entries.remove, "restore": entries.restore,
+        "unit-write": entries.write_units, "unit-remove": entries.remove_units,
     }  # fmt: skip
 
 

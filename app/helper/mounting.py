@@ -1,14 +1,21 @@
-"""The verbs of the mount role: mount a share, try one, change one in use, say who holds it, unmount it."""
+"""The verbs of the mount role: mount a share, try one, change one in use, say who holds it, unmount it.
+
+A mount belongs to the user it was made for (:mod:`app.helper.mount_record`), and any other to the system.
+Its owner may unmount it and change it, root may, and a user whose request an administrator approved. What
+fstab lets users unmount (mount(8), ``user`` and ``users``) they may unmount here, too.
+"""
 
 from __future__ import annotations
 
+import pwd
 from typing import TYPE_CHECKING, cast
 
 from app.helper import (
+    declarations,
     directories,
     holders,
-    made,
     mount_nfs,
+    mount_record,
     private,
     remounting,
     table,
@@ -31,9 +38,14 @@ class Mounting:
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
         self._caller = caller
         self._catalogue = catalogue
+        #: Whose the mounts made here are: what an administrator approved is the system's, unless it takes the
+        #: place of somebody's mount in the same plan.
+        self._owner = 0 if caller.administers else caller.uid
 
     def mount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Mount ``share`` at ``target`` with ``options`` (a list of words); see the session's schema.
+
+        With ``hide``, a directory outside those for mounts may have entries, which the mount hides.
 
         Raises:
             Refusal: nothing is mounted then, and no directory is left.
@@ -47,13 +59,14 @@ class Mounting:
         targets.permit_mount(self._caller, share, path)
         before = table.read()
         targets.check_table(before, path)
-        prepared = directories.prepare(self._caller, path, create=args["create"] is True)
+        hide = args["hide"] is True and targets.place_of(path) is targets.Place.RESTRICTED
+        prepared = directories.prepare(self._caller, path, create=args["create"] is True, hide=hide)
         try:
             row, text = mount_nfs.run(argv, path, before, deadline_s, waiter)
         except BaseException:
             prepared.undo()
             raise
-        made.note(path, prepared)
+        mount_record.note(row, self._owner, prepared.made)
         return {
             "mount_id": row.mount_id, "device": row.device, "source": row.source, "fstype": row.fstype,
             "created": bool(prepared.made), "command": argv, "text": text, "notes": notes,
@@ -81,7 +94,7 @@ class Mounting:
         Raises:
             Refusal: nothing is changed then, or the message says otherwise.
         """
-        row = self._own_row(args)
+        row = self._permitted(args)
         words = list(cast("list[str]", args["options"]))
         wanted = remounting.Wanted.read(words, self._load())
         return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
@@ -100,16 +113,20 @@ class Mounting:
         Raises:
             Refusal: the mount is still there then.
         """
-        row = self._own_row(args)
+        row = self._permitted(args, to_unmount=True)
         path = row.mount_point
+        owner = mount_record.owner(row)
         flags = (unmounting.MNT_FORCE if args["force"] is True else 0) | (
             unmounting.MNT_DETACH if args["lazy"] is True else 0
         )
         unmounting.remove(row, flags, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
+        if self._caller.system:
+            self._owner = owner
         rows = table.read()
         if table.at(rows, path) is None:
             utab.forget(path)
-        removed = _is_free(rows, path) and made.remove(path)
+        removed = _is_free(rows, path) and mount_record.remove_made(path)
+        mount_record.forget(path, table.at(rows, path))
         return {"removed_directory": removed, "still_mounted": table.at(rows, path) is not None}
 
     def holders(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
@@ -118,16 +135,50 @@ class Mounting:
         Raises:
             Refusal: if there is no such mount, or the caller may not unmount it.
         """
-        return {"holders": holders.find(self._own_row(args).mount_point)}
+        return {"holders": holders.find(self._permitted(args, to_unmount=True).mount_point)}
 
-    def _own_row(self, args: dict[str, object]) -> table.Row:
+    def _permitted(self, args: dict[str, object], *, to_unmount: bool = False) -> table.Row:
         """Return the topmost mount at ``target``, if it is NFS and the caller may change it."""
         path = validate.target(str(args["target"]))
         row = table.at(table.read(), path)
         if row is None or row.fstype not in table.NFS_TYPES:
             raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
-        targets.permit_unmount(self._caller, path)
+        permit_change(self._caller, row, to_unmount=to_unmount)
         return row
+
+
+def permit_change(caller: Caller, row: table.Row, *, to_unmount: bool) -> None:
+    """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
+
+    Raises:
+        Refusal: with code mount-not-yours.
+    """
+    owner = mount_record.owner(row)
+    if caller.administers or owner == caller.uid or (to_unmount and _is_for_users(caller, row)):
+        return
+    whose = "another user" if owner else "the system"
+    raise Refusal(
+        "mount-not-yours", f"The mount at “{row.mount_point}” belongs to {whose}.", data={"uid": owner}
+    )
+
+
+def _is_for_users(caller: Caller, row: table.Row) -> bool:
+    """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
+    for share, path, options in targets.fstab_entries():
+        words = options.split(",")
+        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
+        if not same or declarations.has(share, path) or "nouser" in words:
+            continue
+        if "users" in words or ("user" in words and utab.mounted_by(row) == _name(caller.uid)):
+            return True
+    return False
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _is_free(rows: list[table.Row], path: str) -> bool:

@@ -83,3 +83,11 @@ def at(rows: list[Row], path: str) -> Row | None:
 def is_within(path: str, folder: str) -> bool:
     """Whether the path is the folder or lies below it (both in plain form)."""
     return folder in {"/", path} or path.startswith(folder + "/")
+
+
+def plain_share(share: str) -> str:
+    """Return a share for comparing: version 4 prints ``//srv//a/`` as ``/srv/a``, version 3 as written."""
+    host, colon, export = share.partition("]:/" if share.startswith("[") else ":/")
+    if not colon:
+        return share
+    return f"{host.lower()}{colon}{'/'.join(part for part in export.split('/') if part)}"

@@ -1,4 +1,4 @@
-"""libmount's own notes on mounts, /run/mount/utab: an entry is taken out when its mount has gone.
+"""libmount's own notes on mounts, /run/mount/utab: who mounted, and the end of an entry with its mount.
 
 mount.nfs adds an entry at each mount. umount2(2) knows nothing of it, and a later mount(8) or umount(8) of
 the same directory would believe what the old entry says. Format and lock as in util-linux,
@@ -12,10 +12,32 @@ import fcntl
 import os
 import re
 import time
+from typing import TYPE_CHECKING
+
+from app.helper import table, targets
+
+if TYPE_CHECKING:
+    from app.helper.table import Row
 
 FOLDER = "/run/mount"
 _LOCK_S = 1.0
 _MAX_BYTES = 4 << 20
+
+
+def mounted_by(row: Row, folder: str = FOLDER) -> str:
+    """Return the user that mount(8) mounted this NFS mount for, "" for root.
+
+    It notes ``user=NAME`` for an entry of fstab that lets one user mount (libmount/src/context_mount.c).
+    """
+    name = ""
+    for line in targets.read_small(f"{folder}/utab").split(b"\n"):
+        fields = dict(field.partition(b"=")[::2] for field in line.split(b" "))
+        path, share, words = (table.unescaped(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS"))
+        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
+        if same and fields.get(b"ID", b"%d" % row.mount_id) == b"%d" % row.mount_id:
+            users = [word.removeprefix("user=") for word in words.split(",") if word.startswith("user=")]
+            name = users[0] if users else ""
+    return name
 
 
 def forget(path: str, folder: str = FOLDER) -> bool:

@@ -23,7 +23,8 @@ _TEST = {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)}
 SCHEMAS: dict[str, dict[str, Field]] = {
     "hello": {"restarts": Field(bool, default=False)},
     "cancel": {"id": Field(str)},
-    "mount": {**_SHARE, "options": Field(list), "create": Field(bool), "timeout_ms": Field(int)},
+    "mount": {**_SHARE, "options": Field(list), "create": Field(bool), "hide": Field(bool, default=False),
+              "timeout_ms": Field(int)},
     "unmount": {"target": Field(str), "force": Field(bool, default=False), "lazy": Field(bool, default=False),
                 "timeout_ms": Field(int)},
     "holders": {"target": Field(str)},

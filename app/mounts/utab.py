@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.options import MountOptions
+from app.helper.table import plain_share
 from app.mounts.mountinfo import MountRow, unescape
+
+__all__ = ["UtabEntry", "parse", "plain_share", "read", "requested_options"]
 
 #: mount.nfs adds these itself.
 _ADDED = ("addr", "clientaddr")
@@ -83,11 +86,3 @@ def _agrees(entry: UtabEntry, row: MountRow) -> bool:
     return all(noted.get(name) in {None, live.get(name)} for name in ("vers", "addr")) or (
         noted.get("vers") == "4" and (live.get("vers") or "").startswith("4")
     )
-
-
-def plain_share(share: str) -> str:
-    """Return a share for comparing: version 4 prints ``//srv//a/`` as ``/srv/a``, version 3 as written."""
-    host, colon, export = share.partition("]:/" if share.startswith("[") else ":/")
-    if not colon:
-        return share
-    return f"{host.lower()}{colon}{'/'.join(part for part in export.split('/') if part)}"

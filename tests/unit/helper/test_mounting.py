@@ -165,14 +165,14 @@ esac
 SCRIPT = """
 import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
-from app.helper import made, mount_nfs, mounting, table, targets, utab
+from app.helper import mount_nfs, mount_record, mounting, table, targets, utab
 from app.helper.errors import Refusal
 utab.forget = lambda path: False
 base = sys.argv[2]
 table.NFS_TYPES = frozenset({"tmpfs"})
 mount_nfs.MOUNT_NFS = (base + "/mount.nfs",)
-targets.OWN_ROOT, made.FOLDER = base + "/own", base + "/own/made"
-targets._SYSTEM = ()
+targets.OWN_ROOT, mount_record.FOLDER = base + "/own", base + "/own/mounts"
+targets.FORBIDDEN = ()
 class Waiter:
     cancelled = False
     def wait(self, fds, timeout_s):
@@ -189,7 +189,7 @@ def ask(name, verb, **args):
     told[name + " left"] = [os.path.lexists(point), any(row.mount_point == point for row in table.read())]
 def mount(name, export, **more):
     ask(name, helper.mount, **{"share": "nas:/" + export, "target": point, "options": [], "create": True,
-                               "timeout_ms": 20000, **more})
+                               "hide": False, "timeout_ms": 20000, **more})
 def unmount(name):
     ask(name, helper.unmount, target=point, force=False, lazy=False, timeout_ms=20000)
 for export in ("denied", "loose", "lie"):
@@ -220,7 +220,7 @@ def attempt(name, export, waiter=None, **more):
         told[name] = helper.attempt(args, waiter or Waiter())
     except Refusal as refusal:
         told[name] = [refusal.code, refusal.message, refusal.detail]
-    told[name + " left"] = table.read() != rows or sorted(os.listdir(base + "/own")) != ["made"]
+    told[name + " left"] = table.read() != rows or sorted(os.listdir(base + "/own")) != ["mounts"]
 class Cancelled(Waiter):
     cancelled = True
     def wait(self, fds, timeout_s):
@@ -240,7 +240,7 @@ holder.kill(); holder.wait()
 unmount("gone")
 unmount("twice")
 ask("holders of nothing", helper.holders, target=point)
-told["left"] = os.listdir(base + "/own/made")
+told["left"] = os.listdir(base + "/own/mounts")
 print(json.dumps(told))
 """
 

@@ -2,19 +2,21 @@
 
 import ctypes
 import os
+import shutil
 import stat
 import threading
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from app.helper import directories, made, table, targets
+from app.helper import declarations, directories, mount_record, mounting, table, targets, utab
 from app.helper.errors import Refusal
-from app.helper.targets import Caller
+from app.helper.targets import Caller, Place
 
 ROOT = Caller(0, 0)
-USER = Caller(1000, 1000)
+USER = Caller(1000, 1000, home="/home/ann")
+#: The same user, whose request an administrator approved.
+APPROVED = USER._replace(system=True)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may be the owner of these directories")
 
 
@@ -24,6 +26,7 @@ def own_fstab(monkeypatch, tmp_path):
     monkeypatch.setattr(targets, "FSTAB", str(tmp_path / "no-fstab"))
     monkeypatch.setattr(targets, "ROOTS_FILE", str(tmp_path / "no-roots"))
     monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(tmp_path / "no-fstab"),))
+    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(tmp_path / "no-fstab"),))
     monkeypatch.setattr(targets.read_roots, "__defaults__", (str(tmp_path / "no-roots"),))
 
 
@@ -35,13 +38,21 @@ def code_of(check, *args, **options):
     return ""
 
 
+@pytest.fixture(autouse=True)
+def own_declarations(monkeypatch, tmp_path):
+    monkeypatch.setattr(declarations, "FOLDER", str(tmp_path / "no-declarations"))
+
+
 SYSTEM = [
     "/",
     "/bin",
     "/etc",
     "/etc/x",
     "/usr",
-    "/usr/local/x",
+    "/usr/x",
+    "/usr/local/sbin",
+    "/usr/local/lib/systemd",
+    "/usr/share/polkit-1",
     "/lib",
     "/lib/x",
     "/lib64/x",
@@ -51,31 +62,48 @@ SYSTEM = [
     "/boot/efi",
     "/root",
     "/root/x",
+    "/root/.ssh",
     "/run",
     "/run/x",
+    "/run/user/1000",
     "/run/mountwright",
-    "/run/mountwright/made/x",
+    "/run/mountwright/1000",
+    "/run/mountwright/mounts",
+    "/run/mountwright/mounts/x",
     "/tmp",
     "/tmp/x",
     "/var",
-    "/var/lib/x",
+    "/var/lib",
+    "/var/lib/dpkg/info",
+    "/var/lib/mountwright",
+    "/var/spool/cron/crontabs",
+    "/var/tmp/x",
     "/sbin/x",
-    "/home",
-    "/opt",
+    "/nix/store",
 ]
+RESTRICTED = ["/home", "/home/ann", "/opt", "/usr/local", "/usr/local/data", "/data", "/var/lib/x", "/mnt",
+              "/library/x"]  # fmt: skip
+HOMES = ["/home/ann/nfs", "/home/ann/a/b"]
 
 
 @pytest.mark.parametrize("path", SYSTEM)
-@pytest.mark.parametrize("caller", [ROOT, USER])
+@pytest.mark.parametrize("caller", [ROOT, USER, APPROVED])
 def test_the_system_s_directories_are_refused_to_everybody(caller, path):
+    assert targets.place_of(path) is Place.FORBIDDEN
     assert code_of(targets.permit_mount, caller, "nas:/x", path) == "mount-point-system"
+    assert code_of(targets.permit_place, caller, path) == "mount-point-system"
+    assert code_of(targets.permit_entry, path) == "mount-point-system"
 
 
-@pytest.mark.parametrize(
-    "path", ["/mnt", "/mnt/a", "/srv/a/b", "/data", "/home/ann/nfs", "/opt/x", "/library/x"]
-)
-def test_root_may_mount_elsewhere(path):
-    assert code_of(targets.permit_mount, ROOT, "nas:/x", path) == ""
+@pytest.mark.parametrize("path", [*RESTRICTED, *HOMES])
+def test_root_and_who_has_an_approval_may_mount_elsewhere(path):
+    assert targets.place_of(path) is Place.RESTRICTED
+    for caller in (ROOT, APPROVED):
+        assert code_of(targets.permit_mount, caller, "nas:/x", path) == ""
+        assert code_of(targets.permit_place, caller, path) == ""
+    assert code_of(targets.permit_mount, USER, "nas:/x", path) == "mount-point-restricted"
+    assert code_of(targets.permit_place, USER, path) == "mount-point-restricted"
+    assert code_of(targets.permit_entry, path) == ""
 
 
 @pytest.mark.parametrize(
@@ -88,6 +116,7 @@ def test_root_may_mount_elsewhere(path):
         ("/mnt", False),
         ("/run/mountwright/1000", False),
         ("/run/mountwright/1001/a", False),
+        ("/run/mountwright/01000/a", False),
         ("/mntx/a", False),
         ("/data", False),
         ("/home/ann/nfs", False),
@@ -95,20 +124,25 @@ def test_root_may_mount_elsewhere(path):
 )
 def test_users_may_mount_below_the_folders_for_mounts(path, allowed):
     assert (code_of(targets.permit_mount, USER, "nas:/x", path) == "") is allowed
-    assert (code_of(targets.permit_unmount, USER, path) == "") is allowed
+    assert (code_of(targets.permit_place, USER, path) == "") is allowed
 
 
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.sampled_from(["mnt", "srv", "media", "etc", "usr", "run", "mountwright", "1000", "a", "home"]),
-        min_size=1,
-        max_size=4,
-    ).map(lambda parts: "/" + "/".join(parts))
-)
-def test_a_user_never_leaves_the_folders(path):
-    inside = path.startswith(("/mnt/", "/srv/", "/media/", "/run/mountwright/1000/"))
-    assert (code_of(targets.permit_mount, USER, "nas:/x", path) == "") is inside
+def data_of(check, *args):
+    with pytest.raises(Refusal) as caught:
+        check(*args)
+    return caught.value.data
+
+
+def test_a_home_is_told(monkeypatch):
+    assert data_of(targets.permit_place, USER, "/home/ann/nas") == {"home": "/home/ann"}
+    assert data_of(targets.permit_place, USER, "/home/ann") == {"home": ""}
+    elsewhere = USER._replace(home="/srv/people/ann")
+    assert data_of(targets.permit_place, elsewhere, "/srv/people/ann/nas") == {"home": "/srv/people/ann"}
+    assert code_of(targets.permit_place, elsewhere, "/srv/people/ann") == ""
+    for home in ("", "/", "/srv", "/home"):  # of accounts of services
+        assert code_of(targets.permit_place, USER._replace(home=home), "/srv/x") == ""
+    monkeypatch.setattr(targets, "read_roots", lambda: ("/home/shared",))
+    assert code_of(targets.permit_place, USER, "/home/shared/nas") == ""
 
 
 @as_root
@@ -116,22 +150,42 @@ def test_what_root_declared_in_fstab_may_be_mounted_exactly(tmp_path, monkeypatc
     fstab = tmp_path / "fstab"
     fstab.write_text(
         "# nas:/c /data nfs\nnas:/h /home nfs4 ro 0 0\nnas:/w /var/www\\040x nfs\nnas:/e /etc nfs\n"
+        "nas:/s /srv/s nfs\nnas:/m /usr/local/bin nfs\n"
     )
+    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(fstab),))
     monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(fstab),))
     assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == ""
+    assert code_of(targets.permit_mount, USER, "NAS:/h/", "/home") == ""
     assert code_of(targets.permit_mount, USER, "nas:/w", "/var/www x") == ""
-    assert code_of(targets.permit_mount, USER, "nas:/other", "/home") == "mount-point-system"
-    assert code_of(targets.permit_mount, USER, "nas:/e", "/etc") == "mount-point-system"
-    assert code_of(targets.permit_mount, USER, "nas:/c", "/data") == "mount-point-system"
-    assert code_of(targets.permit_unmount, USER, "/home") == ""
+    assert code_of(targets.permit_mount, USER, "nas:/other", "/home") == "mount-point-restricted"
+    assert code_of(targets.permit_mount, USER, "nas:/c", "/data") == "mount-point-restricted"
+    for caller in (USER, ROOT, APPROVED):
+        assert code_of(targets.permit_mount, caller, "nas:/e", "/etc") == "mount-point-system"
+        assert code_of(targets.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
+    # A place for ordinary users that fstab keeps for a share takes no other one.
+    assert code_of(targets.permit_mount, USER, "nas:/s", "/srv/s") == ""
+    assert code_of(targets.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
+    assert code_of(targets.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
     fstab.chmod(0o666)
-    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == "mount-point-system"
+    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+
+
+@as_root
+def test_what_this_program_declared_for_a_user_opens_no_place(tmp_path, monkeypatch):
+    fstab = tmp_path / "fstab"
+    fstab.write_text("nas:/h /home nfs4\n")
+    monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(fstab),))
+    declarations.note("nas:/h", "/home", 1000)
+    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+    declarations.forget("nas:/h", "/home")
+    declarations.forget("nas:/h", "/home")
+    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == ""
 
 
 @as_root
 def test_the_administrator_adds_folders(tmp_path, monkeypatch):
     roots = tmp_path / "roots.conf"
-    roots.write_text("# more\n/data/nfs\n/etc\nrelative\n/\n/usr/x\n")
+    roots.write_text("# more\n/data/nfs\n/etc\nrelative\n/\n/usr/x\n/var/lib\n")
     monkeypatch.setattr(targets.read_roots, "__defaults__", (str(roots),))
     assert targets.read_roots() == ("/data/nfs",)
     assert code_of(targets.permit_mount, USER, "nas:/x", "/data/nfs/a") == ""
@@ -239,15 +293,149 @@ def test_a_replaced_directory_is_left_alone(tmp_path):
 
 
 @as_root
-def test_the_record_of_made_directories(tmp_path, monkeypatch):
+def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
+    """Who may not list a directory of root's learns nothing of it by asking for mounts below."""
+    base = Path("/srv") / f"mountwright-{os.getpid()}"
+    base.mkdir(mode=0o755)
+    try:
+        private = base / "private"
+        (private / "full" / "x").mkdir(parents=True)
+        (private / "file").touch()
+        (private / "link").symlink_to("/etc")
+        private.chmod(0o700)
+        names = ("full", "file", "link", "missing", "full/x", "missing/x")
+        for create in (False, True):
+            told = {
+                code_of(directories.prepare, USER, str(private / name), create=create) for name in names
+            } | {code_of(directories.check_ancestors, USER, str(private / name)) for name in names}
+            assert told == {"mount-point-unreachable"}
+        assert sorted(entry.name for entry in private.iterdir()) == ["file", "full", "link"]
+        assert code_of(directories.prepare, APPROVED, str(private / "full"), create=False) != ""
+        assert (
+            code_of(directories.prepare, ROOT, str(private / "file"), create=False) == "mount-point-is-file"
+        )
+        # Its group may enter, and whoever is in that.
+        private.chmod(0o710)
+        os.chown(private, 0, 4321)
+        member = USER._replace(groups=(4321,))
+        assert (
+            code_of(directories.prepare, member, str(private / "file"), create=False) == "mount-point-is-file"
+        )
+        assert (
+            code_of(directories.prepare, USER, str(private / "file"), create=False)
+            == "mount-point-unreachable"
+        )
+        assert (os.geteuid(), os.getegid()) == (0, 0)
+    finally:
+        shutil.rmtree(base)
+
+
+@as_root
+def test_what_becomes_hidden_is_hidden_only_where_that_is_said(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    path = str(tmp_path / "full")
+    assert code_of(directories.prepare, ROOT, path, create=False) == "mount-point-not-empty"
+    assert directories.prepare(ROOT, path, create=False, hide=True).made == []
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
     monkeypatch.setattr(targets, "OWN_ROOT", str(tmp_path / "own"))
-    monkeypatch.setattr(made, "FOLDER", str(tmp_path / "own" / "made"))
+    monkeypatch.setattr(mount_record, "FOLDER", str(tmp_path / "own" / "mounts"))
+    return tmp_path / "own" / "mounts"
+
+
+def live(path, **changes):
+    return table.Row(40, 1, "0:50", str(path), ("rw",), "nfs4", "nas:/x", "rw")._replace(**changes)
+
+
+@as_root
+def test_the_record_of_made_directories(tmp_path, records):
     path = str(tmp_path / "p" / "q")
-    made.note(path, directories.prepare(ROOT, path, create=True))
-    assert made.remove(path) is True
+    mount_record.note(live(path), 1000, directories.prepare(ROOT, path, create=True).made)
+    # Unmounted by somebody else and mounted once more, on the same directory.
+    mount_record.note(live(path, mount_id=41), 1000, directories.prepare(ROOT, path, create=True).made)
+    assert mount_record.remove_made(path) is True
     assert not (tmp_path / "p").exists()
-    assert made.remove(path) is False
-    assert list((tmp_path / "own" / "made").iterdir()) == []
+    mount_record.forget(path, None)
+    assert mount_record.remove_made(path) is False
+    assert list(records.iterdir()) == []
+
+
+@as_root
+def test_a_mount_is_its_user_s_while_it_is_that_very_mount(tmp_path, records, monkeypatch):
+    previous = os.umask(0o077)
+    try:
+        mount_record.note(live("/mnt/a"), 1000, [])
+    finally:
+        os.umask(previous)
+    assert mount_record.owner(live("/mnt/a")) == 1000
+    assert mount_record.owner(live("/mnt/a", options=("ro",), super_options="ro")) == 1000  # a remount
+    for change in ({"mount_id": 41}, {"device": "0:51"}, {"source": "nas:/y"}, {"mount_point": "/mnt/b"}):
+        assert mount_record.owner(live("/mnt/a", **change)) == 0
+    (record,) = records.iterdir()
+    assert stat.S_IMODE(record.stat().st_mode) == 0o644
+    assert stat.S_IMODE(records.stat().st_mode) == 0o755
+    mount_record.forget("/mnt/a", live("/mnt/a"))  # one that came there meanwhile
+    assert mount_record.owner(live("/mnt/a")) == 1000
+    (tmp_path / "boot").write_text("another\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(mount_record, "_BOOT_ID", str(tmp_path / "boot"))
+        assert mount_record.owner(live("/mnt/a")) == 0
+    record.chmod(0o666)
+    assert mount_record.owner(live("/mnt/a")) == 0
+    record.chmod(0o644)
+    for text in ("", "[]", "{}", "null", "{"):
+        record.write_text(text)
+        assert mount_record.owner(live("/mnt/a")) == 0
+    mount_record.forget("/mnt/a", None)
+    assert list(records.iterdir()) == []
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("options", "noted", "may"),
+    [
+        ("defaults", "", False),
+        ("noauto,users", "", True),
+        ("noauto,users,nouser", "", False),
+        ("noauto,user", "OPTS=rw,user=daemon", True),
+        ("noauto,user", "OPTS=rw,user=bin", False),
+        ("noauto,user", "OPTS=rw", False),
+        ("noauto,user", "ID=41 OPTS=rw,user=daemon", False),
+        ("noauto", "OPTS=rw,user=daemon", False),
+    ],
+)
+@pytest.mark.usefixtures("records")
+def test_what_fstab_lets_users_unmount_stays_theirs(tmp_path, monkeypatch, options, noted, may):
+    fstab = tmp_path / "fstab"
+    fstab.write_text(f"nas:/x /data nfs {options}\n")
+    (tmp_path / "utab").write_text(f"SRC=nas:/x TARGET=/data {noted}\nSRC=a:/b TARGET=/c OPTS=user=daemon\n")
+    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(utab.mounted_by, "__defaults__", (str(tmp_path),))
+    caller = Caller(1, 1)  # daemon
+    assert (code_of(mounting.permit_change, caller, live("/data"), to_unmount=True) == "") is may
+    assert code_of(mounting.permit_change, caller, live("/data"), to_unmount=False) == "mount-not-yours"
+    other = live("/data", source="evil:/x")
+    assert code_of(mounting.permit_change, caller, other, to_unmount=True) == "mount-not-yours"
+    declarations.note("nas:/x", "/data", 1)
+    assert code_of(mounting.permit_change, caller, live("/data"), to_unmount=True) == "mount-not-yours"
+
+
+@as_root
+def test_another_s_mount_is_root_s_and_the_administrator_s_to_change(records):
+    mount_record.note(live("/mnt/a"), 1000, [])
+    for to_unmount in (True, False):
+        for caller, path, code in [
+            (USER, "/mnt/a", ""),
+            (USER._replace(uid=1001), "/mnt/a", "mount-not-yours"),
+            (USER, "/mnt/b", "mount-not-yours"),
+            (ROOT, "/mnt/a", ""),
+            (ROOT, "/mnt/b", ""),
+            (APPROVED, "/mnt/b", ""),
+        ]:
+            assert code_of(mounting.permit_change, caller, live(path), to_unmount=to_unmount) == code
 
 
 @as_root

@@ -1,0 +1,54 @@
+"""Which entries of fstab this program wrote for an ordinary user: root did not write those.
+
+An entry that root wrote says that root trusts this share at this place, so an ordinary user may mount it
+there (:func:`app.helper.targets.permit_mount`). An entry that an administrator approved was approved for the
+next boot. One file an entry, in a directory that only root can enter; what has left fstab is without effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+
+FOLDER = "/var/lib/mountwright/declared"
+
+
+def _name(share: str, target: str) -> str:
+    key = json.dumps([share, target]).encode("ascii")
+    return f"{FOLDER}/{hashlib.sha256(key).hexdigest()}"
+
+
+def note(share: str, target: str, uid: int) -> None:
+    """Remember, durably, for whom an entry is written. It comes before the entry.
+
+    Raises:
+        OSError: the entry is not to be written then.
+    """
+    os.makedirs(FOLDER, 0o700, exist_ok=True)  # noqa: PTH103
+    temporary = f"{FOLDER}/.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # noqa: PTH108
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(fd, "w", encoding="ascii") as file:  # noqa: PTH123 - a descriptor
+        json.dump({"share": share, "target": target, "uid": uid}, file)
+        file.flush()
+        os.fsync(fd)
+    os.rename(temporary, _name(share, target))  # noqa: PTH104
+    folder = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def forget(share: str, target: str) -> None:
+    """Forget an entry that has left fstab; one that cannot be forgotten does no harm."""
+    with contextlib.suppress(OSError):
+        os.unlink(_name(share, target))  # noqa: PTH108
+
+
+def has(share: str, target: str) -> bool:
+    """Whether the entry was written for an ordinary user; False for one who may not know."""
+    return os.path.lexists(_name(share, target))

@@ -1,0 +1,102 @@
+"""The record of the mounts that this program made: whose each is, and the directories made for it.
+
+One file a mount point under /run/mountwright/mounts, gone with the next boot. Root alone writes them, and
+everybody may read them, so that a preview knows without root whose a mount is. What no record names, or what
+is not the mount that the record names, is the system's: it belongs to root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from app.helper import directories, table, targets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = f"{targets.OWN_ROOT}/mounts"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
+    """Remember whose a mount is and what was made for it. Failing to is no reason to fail the mount.
+
+    Args:
+        row: the mount.
+        uid: whose it is.
+        made: the directories made for it, as of :class:`app.helper.directories.Prepared`.
+    """
+    path = row.mount_point
+    # Unmounted by umount(8) and mounted once more, it stands on a directory that an earlier record names.
+    kept = [list(item) for item in made] or _read(path).get("made", [])
+    record = {
+        "mount_point": path, "uid": uid, "made": kept,
+        "mount_id": row.mount_id, "boot_id": _boot_id(), "device": row.device, "share": row.source,
+    }  # fmt: skip
+    with contextlib.suppress(OSError):
+        targets.make_own_root()
+        previous = os.umask(0o022)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(FOLDER, 0o755)  # noqa: PTH102
+            temporary = f"{FOLDER}/.new"
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)  # noqa: PTH108
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(temporary, flags, 0o644), "w", encoding="ascii") as file:  # noqa: PTH123
+                json.dump(record, file)
+            os.rename(temporary, _name(path))  # noqa: PTH104
+        finally:
+            os.umask(previous)
+
+
+def owner(row: table.Row) -> int:
+    """Return whose a mount is: the uid of the record if it names this very mount, else root's."""
+    record = _read(row.mount_point)
+    uid = record.get("uid")
+    return uid if type(uid) is int and _names(record, row) else 0
+
+
+def forget(path: str, now: table.Row | None) -> None:
+    """Forget whose the mount at this path was, unless the record names the one that is there now."""
+    if now is None or not _names(_read(path), now):
+        with contextlib.suppress(OSError):
+            os.unlink(_name(path))  # noqa: PTH108
+
+
+def remove_made(path: str) -> bool:
+    """Remove what was made for the mount that was at this path; return whether the mount point went."""
+    try:
+        made = [(str(p), int(device), int(inode)) for p, device, inode in _read(path).get("made", [])]
+    except (TypeError, ValueError):
+        return False
+    gone = [
+        name for name, device, inode in reversed(made) if directories.remove_directory(name, device, inode)
+    ]
+    return path in gone
+
+
+def _names(record: dict[str, Any], row: table.Row) -> bool:
+    noted = tuple(record.get(key) for key in ("mount_point", "mount_id", "boot_id", "device", "share"))
+    return noted == (row.mount_point, row.mount_id, _boot_id(), row.device, row.source)
+
+
+def _name(path: str) -> str:
+    return f"{FOLDER}/{hashlib.sha256(os.fsencode(path)).hexdigest()}"
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        found: object = json.loads(targets.read_small(_name(path)))
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _boot_id() -> str:
+    with open(_BOOT_ID, encoding="ascii") as file:  # noqa: PTH123
+        return file.read().strip()
