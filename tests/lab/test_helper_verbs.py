@@ -182,3 +182,19 @@ def test_units_of_our_own_come_and_go(lab: "LabGuest") -> None:
     assert gone["sha256"] == ""
     error = refusal(lab, "unit-remove", "persist", target=POINT, sha256="")
     assert error.kind is ErrorKind.NOT_MOUNTED
+
+
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_the_flags_of_a_dead_mount_change_and_it_goes(
+    lab: "LabGuest", lab_fault: "Callable[..., None]", version: str
+) -> None:
+    lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}"))
+    lab_fault("link-down")
+    # Neither walks into the mount: its root is opened where no server is asked.
+    found = ask(lab, "remount", target=POINT, options="noexec,noatime", timeout_s=20.0)
+    assert {"noexec", "noatime", "nosuid", "nodev"} <= set(found["mount_options"].split(","))
+    assert ask(lab, "unmount", target=POINT, timeout_s=20.0) == {
+        "removed_directory": True,
+        "still_mounted": False,
+    }
+    assert mounts(lab) == []
