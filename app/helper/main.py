@@ -17,16 +17,20 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
+from app.helper.approved import Approved, read_subject
 from app.helper.holders import real_user
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
-from app.helper.verbs import ROLES
+from app.helper.verbs import ROLES, SYSTEM_ROLES
 
 if TYPE_CHECKING:
+    from app.helper.approved import Subject
     from app.helper.session import Handler
 
 # sysexits.h
 EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
+_USAGE = """usage: mountwright-helper {mount|persist|bench|tune}
+       mountwright-helper {mount-system|persist-system} SHARE MOUNT_POINT SHA256"""
 _PR_SET_DUMPABLE = 4
 _UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 #: All limits, to known values. A low inherited file size or processor time would stop us half-way.
@@ -48,8 +52,10 @@ def main(argv: list[str]) -> int:
     """Run the helper; ``argv[1]`` is the role. Return the exit status."""
     if not (sys.flags.isolated and sys.flags.no_site):
         return _stop(EX_USAGE, "it must be started with python3 -IBS")
-    if len(argv) != 2 or argv[1] not in ROLES:
-        return _stop(EX_USAGE, "usage: mountwright-helper {mount|persist|bench|tune}")
+    try:
+        subject = _subject(argv)
+    except ValueError:
+        return _stop(EX_USAGE, _USAGE)
     if os.geteuid() != 0:
         return _stop(EX_NOPERM, "it must run as root")
     try:
@@ -61,7 +67,21 @@ def main(argv: list[str]) -> int:
         _check_pipes()
     except (OSError, ValueError, KeyError) as error:
         return _stop(EX_OSERR, f"cannot start: {error}")
-    return _serve(argv[1], caller, wakeup)
+    return _serve(argv[1], caller, wakeup, subject)
+
+
+def _subject(argv: list[str]) -> Subject | None:
+    """Return what a system role is to serve, None for an ordinary role.
+
+    Raises:
+        ValueError: if the arguments are not those of a role.
+    """
+    role = argv[1] if len(argv) > 1 else ""
+    if role in SYSTEM_ROLES:
+        return read_subject(argv[2:])
+    if role not in ROLES or len(argv) != 2:
+        raise ValueError("not a role")
+    return None
 
 
 def _stop(status: int, reason: str) -> int:
@@ -142,7 +162,7 @@ def _check_pipes() -> None:
     os.fstat(2)
 
 
-def _serve(role: str, caller: Caller, wakeup: int) -> int:
+def _serve(role: str, caller: Caller, wakeup: int, subject: Subject | None) -> int:
     def hello(_args: dict[str, object], _session: Session) -> dict[str, object]:
         return {"protocol": PROTOCOL, "role": role, "uid": caller.uid}
 
@@ -151,8 +171,15 @@ def _serve(role: str, caller: Caller, wakeup: int) -> int:
     def audit(line: str) -> None:
         syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {line}")
 
-    handlers = {"hello": hello, **_HANDLERS[role](caller)}
+    handlers = {"hello": hello, **_handlers(role, caller, subject)}
     return Session(0, 1, role, handlers, wakeup=wakeup, audit=audit).run()
+
+
+def _handlers(role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
+    if subject is None:
+        return _HANDLERS[role](caller)
+    approved = Approved(role, subject)
+    return approved.handlers(_HANDLERS[SYSTEM_ROLES[role]](caller._replace(system=True)))
 
 
 # Each role loads its own code and no more.

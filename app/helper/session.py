@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 MAX_LINE = 64 * 1024
-MAX_DEPTH = 4
+#: A request, its args, the list of a plan, a request there, its args, a list of words.
+MAX_DEPTH = 6
 IDLE_S = 30.0
 #: How long a begun line may stay without its end.
 LINE_S = 5.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from app.helper.errors import Refusal
 
@@ -10,10 +10,11 @@ REQUIRED = object()
 
 
 class Field(NamedTuple):
-    """One argument of a verb: its exact type, and its value when it is left out. Lists are of strings."""
+    """One argument of a verb: its exact type, its value when it is left out, and what a list is of."""
 
     type: type
     default: object = REQUIRED
+    items: Any = str
 
 
 _SHARE = {"share": Field(str), "target": Field(str)}
@@ -23,6 +24,7 @@ _TEST = {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)}
 SCHEMAS: dict[str, dict[str, Field]] = {
     "hello": {"restarts": Field(bool, default=False)},
     "cancel": {"id": Field(str)},
+    "plan": {"requests": Field(list, items=dict)},
     "mount": {**_SHARE, "options": Field(list), "create": Field(bool), "hide": Field(bool, default=False),
               "timeout_ms": Field(int)},
     "unmount": {"target": Field(str), "force": Field(bool, default=False), "lazy": Field(bool, default=False),
@@ -43,7 +45,9 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "tune": {"target": Field(str), "read_ahead_kb": Field(int)},
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }  # fmt: skip
-#: Every verb but hello and cancel belongs to exactly one role.
+#: The roles that serve one plan that an administrator approved, and the ordinary roles whose verbs they have.
+SYSTEM_ROLES = {"mount-system": "mount", "persist-system": "persist"}
+#: Every verb but hello and cancel belongs to exactly one ordinary role.
 ROLES: dict[str, frozenset[str]] = {
     "mount": frozenset({"hello", "mount", "unmount", "holders", "try", "remount", "cancel"}),
     "persist": frozenset(
@@ -52,6 +56,7 @@ ROLES: dict[str, frozenset[str]] = {
     "bench": frozenset({"hello", "open", "run", "abort", "close", "cancel"}),
     "tune": frozenset({"hello", "tune", "cancel"}),
 }
+ROLES |= {role: ROLES[ordinary] | {"plan"} for role, ordinary in SYSTEM_ROLES.items()}
 
 
 def check_args(role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
@@ -71,7 +76,7 @@ def check_args(role: str, verb: str, args: dict[str, object]) -> dict[str, objec
         # By exact type: for isinstance, True is an int.
         if value is REQUIRED or type(value) is not wanted.type:
             raise Refusal("usage", f"The argument “{name}” is missing or of the wrong type.")
-        if isinstance(value, list) and not all(isinstance(i, str) for i in cast("list[object]", value)):
-            raise Refusal("usage", f"The argument “{name}” is not a list of strings.")
+        if isinstance(value, list) and not all(type(i) is wanted.items for i in cast("list[object]", value)):
+            raise Refusal("usage", f"The argument “{name}” is a list with something else in it.")
         complete[name] = value
     return complete
