@@ -17,7 +17,6 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
-from app.helper.approved import Approved, read_subject
 from app.helper.holders import real_user
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
@@ -78,6 +77,8 @@ def _subject(argv: list[str]) -> Subject | None:
     """
     role = argv[1] if len(argv) > 1 else ""
     if role in SYSTEM_ROLES:
+        from app.helper.approved import read_subject
+
         return read_subject(argv[2:])
     if role not in ROLES or len(argv) != 2:
         raise ValueError("not a role")
@@ -178,6 +179,8 @@ def _serve(role: str, caller: Caller, wakeup: int, subject: Subject | None) -> i
 def _handlers(role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
     if subject is None:
         return _HANDLERS[role](caller)
+    from app.helper.approved import Approved
+
     approved = Approved(role, subject)
     return approved.handlers(_HANDLERS[SYSTEM_ROLES[role]](caller._replace(system=True)))
 
