@@ -72,6 +72,12 @@ _EXIT_CODES = {
     ErrorKind.LINK_INVALID: 2,
     ErrorKind.INTERNAL: 70,
     ErrorKind.NOT_AUTHORIZED: 77,
+    ErrorKind.HELPER_MISSING: 77,
+    ErrorKind.HELPER_UNTRUSTED: 77,
+    ErrorKind.PKEXEC_MISSING: 77,
+    ErrorKind.POLKIT_AGENT_MISSING: 77,
+    ErrorKind.MOUNT_POINT_RESTRICTED: 77,
+    ErrorKind.MOUNT_NOT_YOURS: 77,
     ErrorKind.CANCELLED: 130,
 }
 

@@ -17,13 +17,16 @@ INSTALLED_HELPER = Path("/usr/libexec/mountwright/mountwright-helper")
 _DISMISSED, _REFUSED = 126, 127
 
 
-def helper_command(role: str, *, euid: int | None = None, helper: Path = INSTALLED_HELPER) -> list[str]:
+def helper_command(
+    role: str, *words: str, euid: int | None = None, helper: Path = INSTALLED_HELPER
+) -> list[str]:
     """Return the command that starts the helper of a role.
 
     Root runs the helper of this program's own folder; anybody else the installed one through pkexec.
 
     Args:
-        role: mount, persist, bench or tune.
+        role: mount, persist, bench or tune; or a system role.
+        words: of a system role: share, mount point and digest, which the prompt may show.
         euid: of the caller; this process's own by default.
         helper: the installed launcher.
 
@@ -36,6 +39,7 @@ def helper_command(role: str, *, euid: int | None = None, helper: Path = INSTALL
             "-IBS",
             str(Path(__file__).absolute().parent / "helper" / "__main__.py"),
             role,
+            *words,
         ]
     check_installed(helper)
     pkexec = find_program("pkexec")
@@ -46,7 +50,7 @@ def helper_command(role: str, *, euid: int | None = None, helper: Path = INSTALL
             hint="Install the package pkexec (Debian 12, Ubuntu 24.04 and later), "
             "policykit-1 (earlier ones) or polkit (Fedora, openSUSE, Arch).",
         )
-    return [pkexec, "--disable-internal-agent", str(helper), role]
+    return [pkexec, "--disable-internal-agent", str(helper), role, *words]
 
 
 def install_command() -> str:

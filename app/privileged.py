@@ -15,6 +15,7 @@ import msgspec
 
 from app import process
 from app.errors import AppError, ErrorKind
+from app.helper.approved import digest
 from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.polkit import explain_pkexec, helper_command
 from app.tasks import CancelledError, run_in_thread
@@ -69,20 +70,47 @@ _HINTS = {
 }
 
 
+class ApprovedPlan:
+    """What an administrator is asked to approve: a share, a mount point, and the requests that may follow.
+
+    Args:
+        share: that comes to the mount point, or goes.
+        target: mount point.
+        requests: verb and arguments, as for :meth:`HelperClient.call`.
+    """
+
+    def __init__(self, share: str, target: str, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        self._share, self._target = share, target
+        self.requests: list[dict[str, object]] = [
+            {"verb": verb, "args": _to_wire(verb, args, _DEADLINE_S)} for verb, args in requests
+        ]
+
+    def words(self) -> list[str]:
+        """Return the arguments of the helper behind the role."""
+        return [self._share, self._target, digest(self.requests)]
+
+
 class HelperClient:
     """One helper process of one role, restarted when it has gone. All methods may be called by any thread.
 
     Args:
-        role: mount, persist, bench or tune.
+        role: mount, persist, bench or tune; or a system role.
         command: what to start instead of the helper, for tests.
         stop_s: None waits until the helper has ended what was cancelled, or has ended itself. Otherwise it is
             left alone after so many seconds, and clears up by itself.
+        plan: what an administrator is asked to approve, for a system role.
     """
 
     def __init__(
-        self, role: str, *, command: Sequence[str] | None = None, stop_s: float | None = None
+        self,
+        role: str,
+        *,
+        command: Sequence[str] | None = None,
+        stop_s: float | None = None,
+        plan: ApprovedPlan | None = None,
     ) -> None:
         self._role = role
+        self._plan = plan
         self._command = command
         self._stop_s = stop_s
         self._lock = threading.Lock()
@@ -149,11 +177,15 @@ class HelperClient:
         """Return a connection that has said hello."""
         if self._connection is None:
             token.check()
-            command = list(self._command) if self._command is not None else helper_command(self._role)
+            words = self._plan.words() if self._plan is not None else []
+            command = list(self._command) if self._command is not None else helper_command(self._role, *words)
             self._connection = connection = _Connection(command, self._role, self._stop_s or _STOP_S)
             answer = connection.ask("hello", {"restarts": True}, token, connection.patience_s)
             _read("hello", {}, answer, token)
             connection.greeted = True
+            if self._plan is not None:
+                wire = {"requests": self._plan.requests}
+                _read("plan", {}, connection.ask("plan", wire, token, connection.patience_s), token)
         return self._connection
 
     def _drop(self) -> None:

@@ -35,7 +35,7 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
-from app.mounts.model import FstabReport, MountReport, MountTable
+from app.mounts.model import Approval, FstabReport, MountReport, MountTable
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
 PROTOCOL = 1
@@ -113,6 +113,8 @@ class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         options: an option string as after ``mount -o``; "" for the defaults.
         create: make the directory if it is missing; one made so is removed when mounting fails.
         timeout_s: deadline for mount.nfs.
+        approved: the person has agreed to ask an administrator, where ``mounts.approval`` says that one has
+            to approve it by itself.
     """
 
     share: str
@@ -120,14 +122,52 @@ class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: str = ""
     create: bool = True
     timeout_s: float = 20.0
+    approved: bool = False
 
 
 class UnmountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.unmount``: ``force`` aborts what waits for a dead server, ``lazy`` detaches at once."""
+    """``mounts.unmount``: ``force`` aborts what waits for a dead server, ``lazy`` detaches at once.
+
+    ``approved`` is as in :class:`MountArgs`.
+    """
 
     mount_point: str
     force: bool = False
     lazy: bool = False
+    approved: bool = False
+
+
+class ApprovalArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.approval``: what has to be approved to mount a share, or to unmount what is there.
+
+    Attributes:
+        mount_point: absolute path.
+        share: server:/export; "" to unmount.
+    """
+
+    mount_point: str
+    share: str = ""
+
+
+class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What to ask the person.
+
+    Attributes:
+        approval: what an administrator has to approve by itself, None if nothing.
+        instead: a mount point to take instead, with a link to it, where no approval helps; "" elsewhere.
+        text: the same for a person, one sentence an item.
+    """
+
+    approval: Approval | None = None
+    instead: str = ""
+    text: list[str] = []
+
+
+class LinkHomeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.link``: make a link at ``path``, in a home directory, to the mount point ``target``."""
+
+    path: str
+    target: str
 
 
 class UnmountResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +187,7 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
         preview: only tell what would be written.
         expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
+        approved: the person has agreed to ask an administrator, where the preview says that one has to.
     """
 
     share: str
@@ -156,6 +197,7 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     replaces: str = ""
     preview: bool = False
     expected_sha256: str = ""
+    approved: bool = False
 
 
 class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,6 +206,7 @@ class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mount_point: str
     preview: bool = False
     expected_sha256: str = ""
+    approved: bool = False
 
 
 class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -235,6 +278,8 @@ VERBS: dict[str, Verb] = {
     "mounts.list": Verb(ListArgs, MountTable, MountTable),
     "mounts.mount": Verb(MountArgs, MountReport),
     "mounts.unmount": Verb(UnmountArgs, UnmountResult),
+    "mounts.approval": Verb(ApprovalArgs, ApprovalResult),
+    "mounts.link": Verb(LinkHomeArgs, Empty),
     "mounts.persist": Verb(PersistArgs, FstabReport),
     "mounts.forget": Verb(ForgetArgs, FstabReport),
     "mounts.plan": Verb(ApplyArgs, Plan),

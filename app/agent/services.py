@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import platform
@@ -9,7 +10,9 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions, to_mount
@@ -19,10 +22,13 @@ from app.agent.experimenting import Experimenting
 from app.agent.measuring import Measuring
 from app.agent.protocol import (
     PROTOCOL,
+    ApprovalArgs,
+    ApprovalResult,
     Empty,
     FactsArgs,
     ForgetArgs,
     HelloResult,
+    LinkHomeArgs,
     ListArgs,
     MountArgs,
     PersistArgs,
@@ -41,11 +47,13 @@ from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
 from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
 from app.mounts.apply import Apply
+from app.mounts.approval import approval, approval_of, home_offer, refuse_move, refuse_unapproved, sentences
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
 from app.mounts.hands import Hands
+from app.mounts.home_link import make_link
 from app.mounts.kept import Keeping
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
@@ -55,7 +63,7 @@ from app.mounts.probe import probe_server
 from app.mounts.requested import Requested
 from app.mounts.unit_files import UnitFiles
 from app.mounts.watch import watch_table
-from app.privileged import HelperClient
+from app.privileged import ApprovedPlan, HelperClient
 from app.process import find_program
 from app.stats.overview import watch_speeds
 from app.stats.watch import watch
@@ -76,13 +84,17 @@ if TYPE_CHECKING:
         ServersArgs,
         ServersResult,
     )
+    from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
+    from app.tasks import CancelToken
 
 log = logging.getLogger("agent")
 
 #: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
 _GOING_BACK_S = 45.0
+#: The helper's own limit of an unmount.
+_UNMOUNT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +135,8 @@ class Services:
             "mounts.list": self.list_mounts,
             "mounts.mount": self.mount,
             "mounts.unmount": self.unmount,
+            "mounts.approval": self.get_approval,
+            "mounts.link": self.link,
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
             "mounts.plan": self.plan,
@@ -180,9 +194,13 @@ class Services:
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
         share = parse_share(args.share)
-        problem = check_mount_point(args.share, args.mount_point, create=args.create)
-        if problem is not None:
-            raise problem
+        needed = approval(args.share, args.mount_point, mounts=True)
+        if needed is None:
+            problem = check_mount_point(args.share, args.mount_point, create=args.create)
+            if problem is not None:
+                raise problem
+        elif not args.approved:
+            raise refuse_unapproved(needed)
         options = parse_options(args.options)
         if find_program("mount.nfs") is None:
             raise AppError(
@@ -195,18 +213,15 @@ class Services:
         words = to_mount(options)
         if options.get("bg") == "bg":
             words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so
-        answer = self._helper.call(
-            "mount",
-            {
-                "share": args.share,
-                "target": args.mount_point,
-                "options": str(words),
-                "create": args.create,
-                "timeout_s": args.timeout_s,
-            },
-            context.token,
-            timeout_s=args.timeout_s + 10,
-        )
+        wire = {
+            "share": args.share,
+            "target": args.mount_point,
+            "options": str(words),
+            "create": args.create,
+            "hide": needed is not None and needed.hidden != 0,
+            "timeout_s": args.timeout_s,
+        }
+        answer = self._call_mount("mount", wire, args.share, context.token, approved=args.approved)
         self._requested.note(int(answer["mount_id"]), args.options)
         _remember(args.share)
         mount = _find(self._table(), args.mount_point)
@@ -219,22 +234,62 @@ class Services:
 
     def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
         """Unmount through the helper; test files on their way out are waited for first."""
+        active = next(
+            (row.active for row in self._table().mounts if row.mount_point == args.mount_point), None
+        )
+        share = active.share if active is not None else ""
+        needed = approval(share, args.mount_point, change="unmount")
+        if needed is not None and not args.approved:
+            raise refuse_unapproved(needed)
+        wire = {"target": args.mount_point, "force": args.force, "lazy": args.lazy, "timeout_s": _UNMOUNT_S}
+        approved = args.approved and bool(share)
         with settled(args.mount_point, context.token):
-            answer = self._helper.call(
-                "unmount",
-                {"target": args.mount_point, "force": args.force, "lazy": args.lazy},
-                context.token,
-                timeout_s=30,
-            )
+            answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
+
+    def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
+        """Return what has to be approved to mount a share, or to unmount what is there."""
+        offer = home_offer(args.share, args.mount_point) if args.share else None
+        if offer is not None:
+            place, link = offer
+            text = f"It can be mounted at {place}, with a link to that at {link}."
+            return ApprovalResult(instead=place, text=["No share is mounted in a home directory.", text])
+        change: Change = "none" if args.share else "unmount"
+        needed = approval(args.share, args.mount_point, mounts=bool(args.share), change=change)
+        return ApprovalResult(approval=needed, text=sentences(needed) if needed is not None else [])
+
+    def link(self, args: LinkHomeArgs, _context: Context) -> Empty:
+        """Make a link to a mount point where the person wants to see the mount."""
+        make_link(args.path, args.target)
+        return Empty()
 
     def persist(self, args: PersistArgs, context: Context) -> FstabReport:
         """Write an entry to fstab, or show what would be written."""
-        return self._fstab.persist(args, context.token)
+        needed = approval(args.share, args.mount_point, keeps=True)
+        moved = args.replaces not in {"", args.mount_point}
+        if moved and (needed is not None or approval("", args.replaces, keeps=True) is not None):
+            raise refuse_move(args.replaces, args.mount_point)
+        if args.preview or needed is None:
+            report = self._fstab.persist(args, context.token)
+            return msgspec.structs.replace(report, approval=needed)
+        if not args.approved:
+            raise refuse_unapproved(needed)
+        requests = self._fstab.requests(args)
+        helper = self._approve("persist-system", args.share, args.mount_point, requests)
+        with contextlib.closing(helper):
+            return self._fstab.persist(args, context.token, helper)
 
     def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
         """Take a mount out of fstab or out of our units, or show what would be taken out."""
-        return self._kept.forget(args, context.token)
+        needed = approval("", args.mount_point, keeps=True)
+        if args.preview or needed is None:
+            report = self._kept.forget(args, context.token)
+            return msgspec.structs.replace(report, approval=needed)
+        if not args.approved:
+            raise refuse_unapproved(needed)
+        share, requests = self._kept.forget_requests(args)
+        with contextlib.closing(self._approve("persist-system", share, args.mount_point, requests)) as helper:
+            return self._kept.forget(args, context.token, helper)
 
     def plan(self, args: ApplyArgs, context: Context) -> Plan:
         """Return what a change of a mount would do."""
@@ -349,6 +404,7 @@ class Services:
             holders=find_holders,
             has_client=has_client,
             added=added_to,
+            approval=approval_of,
         )
 
     def _hands(self) -> Hands:
@@ -358,7 +414,25 @@ class Services:
             kept=self._kept,
             settled=settled,
             note_asked=self._requested.note,
+            approve=self._approve,
         )
+
+    def _approve(
+        self, role: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]
+    ) -> HelperClient:
+        """Return a helper for these requests alone; an administrator approves them when it is first asked."""
+        return HelperClient(role, plan=ApprovedPlan(share, point, requests))
+
+    def _call_mount(
+        self, verb: str, wire: dict[str, Any], share: str, token: CancelToken, *, approved: bool
+    ) -> dict[str, Any]:
+        timeout_s = wire["timeout_s"] + 10
+        if not approved or os.geteuid() == 0:
+            return self._helper.call(verb, wire, token, timeout_s=timeout_s)
+        with contextlib.closing(
+            self._approve("mount-system", share, wire["target"], [(verb, wire)])
+        ) as helper:
+            return helper.call(verb, wire, token, timeout_s=timeout_s)
 
     def _table(self) -> MountTable:
         return self._requested.table()

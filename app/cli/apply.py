@@ -7,11 +7,15 @@ import select
 import sys
 from typing import TYPE_CHECKING, get_args
 
+import msgspec
+
 from app.agent.protocol import ListArgs
+from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
 from app.cli.text import report_text, table
 from app.errors import AppError
+from app.mounts.approval import sentences
 from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
-from app.mounts.persist import DEFAULT_OPTIONS
+from app.mounts.persist import DEFAULT_OPTIONS, RESTRICTED_OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -57,6 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--read-ahead", type=int, default=None, metavar="KIB", help="read-ahead of the mount"
     )
+    add_yes(command)
 
 
 def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
@@ -73,7 +78,30 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
     if args.preview:
         plan: Plan = host.submit("mounts.plan", query).result()
         return plan
-    follower = _Follower(quiet=args.json)
+    if args.options is None and query.options == DEFAULT_OPTIONS:
+        query = _with_nofail(host, query, yes=args.yes)
+    try:
+        return _carry_out(host, query, quiet=args.json)
+    except AppError as error:
+        if error.kind not in APPROVABLE or not (args.yes or can_ask()):
+            raise
+        approval = host.submit("mounts.plan", query).result().approval
+        if approval is None:
+            raise
+        agree_to(approval, yes=args.yes)
+    return _carry_out(host, msgspec.structs.replace(query, approved=True), quiet=args.json)
+
+
+def _with_nofail(host: Host, query: ApplyArgs, *, yes: bool) -> ApplyArgs:
+    """Return the change with the answer whether the computer may start without the server, where one asks."""
+    plan: Plan = host.submit("mounts.plan", query).result()
+    if not plan.restricted or ask_nofail(query.mount_point, yes=yes):
+        return query
+    return msgspec.structs.replace(query, options=RESTRICTED_OPTIONS)
+
+
+def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
+    follower = _Follower(quiet=quiet)
     call = host.submit("mounts.apply", query, follower)
     try:
         return _wait(host, call, follower)
@@ -157,7 +185,8 @@ def _plan_text(plan: Plan) -> str:
         lines.append(f"{number}. {step.text}")
         lines += [f"     {step.command}"] if step.command else []
     lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
-    told = [plan.away] if plan.away else []
+    told = sentences(plan.approval) if plan.approval is not None else []
+    told += [plan.away] if plan.away else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
     return "\n".join([*lines, *([""] if told or plan.warnings else []), *told, *plan.warnings])

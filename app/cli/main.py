@@ -15,6 +15,7 @@ from app.bench.cleanup import ANSWER_S
 from app.cli.advise import advice_text
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
+from app.cli.approval import carry_out
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.experiment import LIBRARY, run_library
@@ -179,14 +180,14 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     share = args.share or _lab_share(host)
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = MountArgs(share=share, mount_point=mount_point, options=args.options)
-    result = ask(host, "mounts.mount", query)
+    result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 
 
 def _umount(host: Host, args: argparse.Namespace) -> str:
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = UnmountArgs(mount_point=mount_point, force=args.force, lazy=args.lazy)
-    result = ask(host, "mounts.unmount", query)
+    result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.unmount", query, yes=args.yes)
     return _json(result) if args.json else f"Unmounted {mount_point}."
 
 

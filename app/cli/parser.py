@@ -9,6 +9,7 @@ from app.bench.grid_model import PATTERNS
 from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
+from app.cli.approval import add_yes
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
@@ -114,6 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
     mount.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
     mount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="absolute path")
 
+    add_yes(mount)
     umount = add("umount", "unmount")
     umount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT")
     umount.add_argument(
@@ -121,6 +123,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
 
+    add_yes(umount)
     add_apply(add("apply", "change a mount and where it is kept; go back if anything fails"))
 
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.agent.protocol import ForgetArgs, PersistArgs
+from app.cli.approval import agree_to, ask_nofail
 from app.cli.consent import get_consent
+from app.mounts.approval import sentences
+from app.mounts.persist import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +25,8 @@ def add_persist(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "persist"."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
-        help="as in fstab (default for a new entry: _netdev,nofail; an old entry keeps its own)",
+        help="as in fstab (default for a new entry: _netdev,nofail, or the question whether nofail; an old "
+        "entry keeps its own)",
     )  # fmt: skip
     command.add_argument("share", metavar="SHARE", help="server:/export")
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
@@ -52,17 +56,27 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         query = ForgetArgs(mount_point=args.mount_point, preview=True)
         verb = "mounts.forget"
     report = ask(verb, query)
+    if report.asks_nofail and not args.dry_run and ask_nofail(args.mount_point, yes=args.yes):
+        query = msgspec.structs.replace(query, options=DEFAULT_OPTIONS)
+        report = ask(verb, query)
     if args.dry_run or not report.diff:
         return report
+    approval = report.approval
+    if args.yes and approval is not None:
+        agree_to(approval, yes=True)
     if not args.yes:
         get_consent(
-            report.diff,
+            "\n".join([report.diff.rstrip("\n"), *(sentences(approval) if approval else []), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
         )
     # The file has to be the one that was shown.
-    return ask(verb, msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256))
+    approved = approval is not None
+    return ask(
+        verb,
+        msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256, approved=approved),
+    )
 
 
 def report_text(report: FstabReport) -> str:
@@ -70,7 +84,8 @@ def report_text(report: FstabReport) -> str:
     if not report.diff:
         return "It says so already; nothing was written."
     if not report.written:
-        return report.diff.rstrip("\n")
+        told = sentences(report.approval) if report.approval is not None else []
+        return "\n".join([report.diff.rstrip("\n"), *told])
     told = [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."]
     told += [f"The file as it was: {report.backup}", *report.warnings]
     return "\n".join(told)

@@ -11,9 +11,11 @@ import contextlib
 import hashlib
 import json
 import os
+import pwd
 from typing import TYPE_CHECKING, Any, cast
 
-from app.helper import directories, table, targets
+from app.helper import declarations, directories, table, targets, utab
+from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +61,40 @@ def owner(row: table.Row) -> int:
     record = _read(row.mount_point)
     uid = record.get("uid")
     return uid if type(uid) is int and _names(record, row) else 0
+
+
+def permit_change(caller: targets.Caller, row: table.Row, *, to_unmount: bool) -> None:
+    """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
+
+    Raises:
+        Refusal: with code mount-not-yours.
+    """
+    whose = owner(row)
+    if caller.administers or whose == caller.uid or (to_unmount and _is_for_users(caller, row)):
+        return
+    name = "another user" if whose else "the system"
+    raise Refusal(
+        "mount-not-yours", f"The mount at “{row.mount_point}” belongs to {name}.", data={"uid": whose}
+    )
+
+
+def _is_for_users(caller: targets.Caller, row: table.Row) -> bool:
+    """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
+    for share, path, options in targets.fstab_entries():
+        words = options.split(",")
+        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
+        if not same or declarations.has(share, path) or "nouser" in words:
+            continue
+        if "users" in words or ("user" in words and utab.mounted_by(row) == _user(caller.uid)):
+            return True
+    return False
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def forget(path: str, now: table.Row | None) -> None:

@@ -7,11 +7,9 @@ fstab lets users unmount (mount(8), ``user`` and ``users``) they may unmount her
 
 from __future__ import annotations
 
-import pwd
 from typing import TYPE_CHECKING, cast
 
 from app.helper import (
-    declarations,
     directories,
     holders,
     mount_nfs,
@@ -143,42 +141,8 @@ class Mounting:
         row = table.at(table.read(), path)
         if row is None or row.fstype not in table.NFS_TYPES:
             raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
-        permit_change(self._caller, row, to_unmount=to_unmount)
+        mount_record.permit_change(self._caller, row, to_unmount=to_unmount)
         return row
-
-
-def permit_change(caller: Caller, row: table.Row, *, to_unmount: bool) -> None:
-    """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
-
-    Raises:
-        Refusal: with code mount-not-yours.
-    """
-    owner = mount_record.owner(row)
-    if caller.administers or owner == caller.uid or (to_unmount and _is_for_users(caller, row)):
-        return
-    whose = "another user" if owner else "the system"
-    raise Refusal(
-        "mount-not-yours", f"The mount at “{row.mount_point}” belongs to {whose}.", data={"uid": owner}
-    )
-
-
-def _is_for_users(caller: Caller, row: table.Row) -> bool:
-    """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
-    for share, path, options in targets.fstab_entries():
-        words = options.split(",")
-        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
-        if not same or declarations.has(share, path) or "nouser" in words:
-            continue
-        if "users" in words or ("user" in words and utab.mounted_by(row) == _name(caller.uid)):
-            return True
-    return False
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _is_free(rows: list[table.Row], path: str) -> bool:

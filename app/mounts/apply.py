@@ -18,6 +18,7 @@ from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind, internal_error
 from app.helper.errors import Refusal
 from app.helper.options import load
+from app.mounts.approval import refuse_unapproved
 from app.mounts.busy import stop_own
 from app.mounts.change import ApplyEvent, ApplyReport, Step
 from app.mounts.effective import compare, differences
@@ -30,7 +31,7 @@ from app.tasks import CancelledError, CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change import ApplyArgs, Holder, StepState
+    from app.mounts.change import ApplyArgs, Holder, Plan, StepState
     from app.mounts.hands import Hands
     from app.mounts.kept import Kept
     from app.mounts.plan import Situation, Surroundings
@@ -90,6 +91,13 @@ class Apply:
         plan = describe(found, [])
         _refuse(found)
         self._warnings = list(plan.warnings)
+        self._hands.begin(found, asked_before(found.old) if found.old is not None else MountOptions())
+        try:
+            return self._carry_out(found, plan)
+        finally:
+            self._hands.end()
+
+    def _carry_out(self, found: Situation, plan: Plan) -> ApplyReport:
         try:
             for self._index, step in enumerate(plan.steps):
                 self._token.check()
@@ -377,6 +385,8 @@ def _refuse(found: Situation) -> None:
     Raises:
         AppError: nothing was changed.
     """
+    if found.approval is not None and not found.args.approved:
+        raise refuse_unapproved(found.approval)
     if found.silent is not None:
         raise AppError(
             ErrorKind.NOT_RESPONDING,

@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from app.mounts.model import MountReport  # noqa: TC001 - msgspec reads it at run time
+from app.mounts.model import Approval, MountReport  # noqa: TC001 - msgspec reads them at run time
+from app.mounts.model import Holder as Holder  # noqa: PLC0414, TC001 - a plan has them
 
 #: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
 Keeper = Literal["nowhere", "fstab", "systemd"]
@@ -45,6 +46,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         wait_s: with ``busy`` "wait": for how long.
         keep_s: after the change of a live mount: time to say ``mounts.keep``; 0 keeps it unasked.
         timeout_s: deadline of each mount.
+        approved: the person has agreed to ask an administrator for what the plan says has to be approved.
     """
 
     share: str
@@ -60,6 +62,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     wait_s: float = 60.0
     keep_s: float = 0.0
     timeout_s: float = 20.0
+    approved: bool = False
 
 
 class OptionChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,24 +83,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that uses a mount.
-
-    Attributes:
-        pid: its process id.
-        command: its name.
-        user: whose it is, "" if unknown.
-        use: how it uses the mount: working directory, an open file, …
-        own: whether the person may end it without being root.
-    """
-
-    pid: int
-    command: str
-    user: str
-    use: str
-    own: bool = False
-
-
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change would do; nothing is touched by it.
 
@@ -112,6 +97,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         sharing: mount points that share the server's connections, and so keep what belongs to them.
         holders: processes that use the mount now.
         warnings: what a person should know, one sentence each.
+        approval: what an administrator has to approve by itself, None if nothing.
+        restricted: whether the mount point is outside the directories for mounts: whether the computer may
+            start without the server is a question there.
     """
 
     share: str
@@ -124,6 +112,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     sharing: list[str] = []
     holders: list[Holder] = []
     warnings: list[str] = []
+    approval: Approval | None = None
+    restricted: bool = False
 
 
 class ApplyEvent(msgspec.Struct, frozen=True, kw_only=True):

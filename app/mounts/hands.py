@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.helper.targets import Place, place_of
 from app.mounts.busy import as_holders
+from app.mounts.option_changes import remount_words
+from app.mounts.plan import now_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,8 +16,13 @@ if TYPE_CHECKING:
     from advisor.options import MountOptions
     from app.mounts.change import ApplyArgs, Holder
     from app.mounts.kept import Keeping, Kept
+    from app.mounts.plan import Situation
     from app.privileged import HelperClient
     from app.tasks import CancelToken
+
+    #: Verb and arguments.
+    Request = tuple[str, dict[str, Any]]
+    Approve = Callable[[str, str, str, list[Request]], HelperClient]
 
 #: Beside a deadline of the helper's own.
 _GRACE_S = 10.0
@@ -30,6 +38,8 @@ class Hands:
         settled: waits for what this program itself still does below a mount, and says so if that is why it
             cannot be unmounted; entered before an unmount.
         note_asked: mount id and options, to remember what was asked for.
+        approve: system role, share, mount point and requests to a helper for these alone, which an
+            administrator approves when it is first asked.
     """
 
     def __init__(
@@ -40,12 +50,72 @@ class Hands:
         kept: Keeping,
         settled: Callable[[str, CancelToken], AbstractContextManager[None]],
         note_asked: Callable[[int, str], None],
+        approve: Approve | None = None,
     ) -> None:
         self._mount = mount
         self._tune = tune
         self._kept = kept
         self._settled = settled
         self._note_asked = note_asked
+        self._approve = approve
+        self._hides = False
+        self._keeper: HelperClient | None = None
+        self._approved: list[HelperClient] = []
+
+    def begin(self, found: Situation, before: MountOptions) -> None:
+        """Let helpers do it that an administrator has to approve by itself, where the plan says so.
+
+        Args:
+            found: what is to be done.
+            before: options with which the mount that is there can be made again.
+        """
+        approval, args = found.approval, found.args
+        # What the mount that is there hides, it goes on hiding.
+        self._hides = found.is_live and place_of(args.mount_point) is Place.RESTRICTED
+        if approval is None or self._approve is None:
+            return
+        if approval.mounts:
+            self._hides = self._hides or approval.hidden != 0
+            requests = self._requests(found, before)
+            self._mount = self._approve("mount-system", args.share, args.mount_point, requests)
+            self._approved.append(self._mount)
+        if approval.keeps and found.kept.diff:
+            requests = self._kept.requests(args)
+            self._keeper = self._approve("persist-system", args.share, args.mount_point, requests)
+            self._approved.append(self._keeper)
+
+    def end(self) -> None:
+        """End what was approved."""
+        for helper in self._approved:
+            helper.close()
+
+    def _requests(self, found: Situation, before: MountOptions) -> list[Request]:
+        """Return everything that the change and its way back may ask for."""
+        args, options = found.args, now_words(found)
+        point = args.mount_point
+        mount = ("mount", self._mount_wire(args.share, point, options, args.timeout_s))
+        unmounts: list[Request] = [("unmount", _unmount_wire(point, args.timeout_s, lazy=False))]
+        if args.busy == "lazy":
+            unmounts.append(("unmount", _unmount_wire(point, args.timeout_s, lazy=True)))
+        if found.way == "remount":
+            words = (remount_words(found.changes), remount_words(found.changes, back=True))
+            return [("remount", _remount_wire(point, some, args.timeout_s)) for some in words]
+        test: Request = ("try", _try_wire(args.share, options, args.timeout_s))
+        result = [test, mount, *unmounts]
+        if found.old is not None and found.old.active is not None:
+            back = self._mount_wire(found.old.active.share, point, before, args.timeout_s)
+            result += [("mount", back), ("holders", {"target": point})]
+        return result
+
+    def _mount_wire(self, share: str, point: str, options: MountOptions, timeout_s: float) -> dict[str, Any]:
+        return {
+            "share": share,
+            "target": point,
+            "options": str(options),
+            "create": True,
+            "hide": self._hides,
+            "timeout_s": timeout_s,
+        }
 
     def mount(
         self, share: str, point: str, options: MountOptions, timeout_s: float, token: CancelToken
@@ -55,13 +125,7 @@ class Hands:
         Raises:
             AppError: nothing is mounted then.
         """
-        wire = {
-            "share": share,
-            "target": point,
-            "options": str(options),
-            "create": True,
-            "timeout_s": timeout_s,
-        }
+        wire = self._mount_wire(share, point, options, timeout_s)
         answer = self._call(self._mount, "mount", wire, token, timeout_s)
         self._note_asked(int(answer["mount_id"]), str(options))
 
@@ -71,7 +135,7 @@ class Hands:
         Raises:
             AppError: it is still mounted then.
         """
-        wire = {"target": point, "lazy": lazy, "timeout_s": timeout_s}
+        wire = _unmount_wire(point, timeout_s, lazy=lazy)
         with self._settled(point, token):
             self._call(self._mount, "unmount", wire, token, timeout_s)
 
@@ -88,7 +152,7 @@ class Hands:
         Raises:
             AppError: as for a mount.
         """
-        wire = {"share": share, "options": str(options), "timeout_s": timeout_s}
+        wire = _try_wire(share, options, timeout_s)
         return self._call(self._mount, "try", wire, token, timeout_s)
 
     def remount(self, point: str, words: list[str], timeout_s: float, token: CancelToken) -> None:
@@ -97,7 +161,7 @@ class Hands:
         Raises:
             AppError: they are as they were then.
         """
-        wire = {"target": point, "options": words, "timeout_s": timeout_s}
+        wire = _remount_wire(point, words, timeout_s)
         self._call(self._mount, "remount", wire, token, timeout_s)
 
     def remember(self, mount_id: int, options: MountOptions) -> None:
@@ -119,9 +183,21 @@ class Hands:
         Raises:
             AppError: the file is as it was then.
         """
-        return self._kept.write(args, sha256, token)
+        return self._kept.write(args, sha256, token, self._keeper)
 
     def _call(
         self, helper: HelperClient, verb: str, wire: dict[str, Any], token: CancelToken, timeout_s: float
     ) -> dict[str, Any]:
         return helper.call(verb, wire, token, timeout_s=timeout_s + _GRACE_S)
+
+
+def _unmount_wire(point: str, timeout_s: float, *, lazy: bool) -> dict[str, Any]:
+    return {"target": point, "lazy": lazy, "timeout_s": timeout_s}
+
+
+def _try_wire(share: str, options: MountOptions, timeout_s: float) -> dict[str, Any]:
+    return {"share": share, "options": str(options), "timeout_s": timeout_s}
+
+
+def _remount_wire(point: str, words: list[str], timeout_s: float) -> dict[str, Any]:
+    return {"target": point, "options": words, "timeout_s": timeout_s}

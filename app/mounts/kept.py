@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.agent.protocol import PersistArgs
 from app.errors import AppError, ErrorKind
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from app.mounts.change import ApplyArgs
     from app.mounts.persist import Persistence
     from app.mounts.unit_files import UnitFiles
+    from app.privileged import HelperClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +89,36 @@ class Keeping:
             diff += self._units.diff(moved, Pair("", ""), args.replaces)
         return KeptChange(diff, before.sha256, tuple(names))
 
-    def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> Kept:
+    def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing it and taking that back would ask of the helper."""
+        if args.keeper == "fstab":
+            return self._fstab.requests(_fstab_args(args))
+        return self._units.requests(args)
+
+    def write(
+        self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> Kept:
         """Write what is to be kept, if what is there is still that of the checksum.
+
+        Args:
+            args: of the change.
+            sha256: of what is there.
+            token: cancels it.
+            helper: that an administrator approves by itself; None takes the ordinary one.
 
         Raises:
             AppError: all is as it was then.
         """
         if args.keeper == "fstab":
-            report = self._fstab.persist(_fstab_args(args, sha256=sha256), token)
-            return Kept(report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken()))
+            report = self._fstab.persist(_fstab_args(args, sha256=sha256), token, helper)
+            return Kept(
+                report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken(), helper)
+            )
         before, moved = self._units.read(args.mount_point), self._moved(args)
-        answer = self._units.write(args, sha256, token)
+        answer = self._units.write(args, sha256, token, helper)
 
         def undo() -> None:
-            self._units.put(args.mount_point, before, str(answer["sha256"]), CancelToken())
+            self._units.put(args.mount_point, before, str(answer["sha256"]), CancelToken(), helper)
 
         if moved is None:
             return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo)
@@ -117,14 +134,26 @@ class Keeping:
 
         return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
 
-    def forget(self, args: ForgetArgs, token: CancelToken) -> FstabReport:
+    def forget_requests(self, args: ForgetArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+        """Return the share that is kept there, and what taking it out would ask of the helper.
+
+        Raises:
+            AppError: as :meth:`forget`.
+        """
+        share = self._fstab.share_at(args.mount_point)
+        if share:
+            return share, [("remove", {"share": share, "target": args.mount_point, "sha256": ""})]
+        units = self._units.read(args.mount_point)
+        return self._units.share(units), [("unit-remove", {"target": args.mount_point, "sha256": ""})]
+
+    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
         """Take a mount out of where it is kept, fstab first, or show what would be taken out.
 
         Raises:
             AppError: NOT_MOUNTED if it is kept nowhere; else all is as it was then.
         """
         try:
-            return self._fstab.forget(args, token)
+            return self._fstab.forget(args, token, helper)
         except AppError as error:
             units = self._units.read(args.mount_point) if error.kind is ErrorKind.NOT_MOUNTED else None
             if units is None or not units.mount:
@@ -134,7 +163,7 @@ class Keeping:
         diff = self._units.diff(units, Pair("", ""), args.mount_point)
         if args.preview:
             return FstabReport(diff=diff, line="", sha256=units.sha256)
-        answer = self._units.put(args.mount_point, Pair("", ""), units.sha256, token)
+        answer = self._units.put(args.mount_point, Pair("", ""), units.sha256, token, helper)
         return FstabReport(
             diff=diff,
             line="",

@@ -124,6 +124,44 @@ class MountReport(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[str] = []
 
 
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that uses a mount.
+
+    Attributes:
+        pid: its process id.
+        command: its name.
+        user: whose it is, "" if unknown.
+        use: how it uses the mount: working directory, an open file, …
+        own: whether the person may end it without being root.
+    """
+
+    pid: int
+    command: str
+    user: str
+    use: str
+    own: bool = False
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """What an administrator has to approve by itself, beside the ordinary authorization.
+
+    Attributes:
+        reasons: one sentence each.
+        mounts: whether it concerns mounting, unmounting or new flags.
+        keeps: whether it concerns what fstab or units say.
+        hides: the first names of what the mount hides.
+        hidden: how many entries that are, -1 if the user may not know.
+        holders: processes that use the directory that the mount hides.
+    """
+
+    reasons: list[str]
+    mounts: bool = False
+    keeps: bool = False
+    hides: list[str] = []
+    hidden: int = 0
+    holders: list[Holder] = []
+
+
 class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     """A change of fstab, shown or made.
 
@@ -135,6 +173,8 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         written_sha256: of the file that was written, "" in a preview.
         backup: where the file as it was is kept, "" in a preview.
         warnings: what a person should know, one sentence each.
+        approval: what an administrator has to approve by itself, None if nothing.
+        asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
     """
 
     diff: str
@@ -144,3 +184,5 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     written_sha256: str = ""
     backup: str = ""
     warnings: list[str] = []
+    approval: Approval | None = None
+    asks_nofail: bool = False

@@ -9,13 +9,16 @@ from __future__ import annotations
 import difflib
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from app.errors import AppError, ErrorKind
 from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.options import load
 from app.helper.table import NFS_TYPES
+from app.helper.targets import Place, place_of
 from app.mounts.model import FstabReport
 from app.privileged import HelperClient, explain_refusal
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: An absent server must not keep the computer from starting.
 DEFAULT_OPTIONS = "_netdev,nofail"
+#: Of a place such as /home, without which a computer may not be of use, the person decides.
+RESTRICTED_OPTIONS = "_netdev"
 #: The helper's own children have 5, 5 and 15 seconds.
 _TIMEOUT_S = 60.0
 _FSTAB = "/etc/fstab"
@@ -47,30 +52,35 @@ class Persistence:
         """End the helper."""
         self._helper.close()
 
-    def persist(self, args: PersistArgs, token: CancelToken) -> FstabReport:
+    def persist(
+        self, args: PersistArgs, token: CancelToken, helper: HelperClient | None = None
+    ) -> FstabReport:
         """Add an entry, or change the one at ``replaces`` or at the mount point.
+
+        Args:
+            args: what it is to say.
+            token: cancels it.
+            helper: that an administrator approves by itself; None takes the ordinary one.
 
         Raises:
             AppError: fstab is as it was then.
         """
         data = self._read(args.expected_sha256)
-        old = _entry_at(data, args.replaces or args.mount_point)
-        if old is None and args.replaces:
-            raise _not_there(args.replaces)
-        options = args.options
-        if options is None:
-            options = DEFAULT_OPTIONS if old is None else old.options
-        words = tuple(fstab_text.split(options))
-        new = fstab_text.Wanted(args.share, args.mount_point, args.fstype, words)
-        wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": args.fstype}
-        wire["options"] = list(words)
-        if old is None:
-            return self._carry_out(data, fstab_text.Edit(None, new), ("add", wire), token, args.preview)
-        wire |= {"old_share": old.share, "old_target": old.target}
-        edit = fstab_text.Edit((old.share, old.target), new)
-        return self._carry_out(data, edit, ("change", wire), token, args.preview)
+        change = _change(args, data)
+        report = self._carry_out(data, change, token, helper, preview=args.preview)
+        return msgspec.structs.replace(report, asks_nofail=change.asks_nofail)
 
-    def forget(self, args: ForgetArgs, token: CancelToken) -> FstabReport:
+    def requests(self, args: PersistArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing it and taking that back would ask of the helper.
+
+        Raises:
+            AppError: as :meth:`persist`.
+        """
+        change = _change(args, self._read(args.expected_sha256))
+        back = {"backup": "", "sha256": ""}
+        return [(change.verb, {**change.wire, "sha256": ""}), ("restore", back)]
+
+    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
         """Take out the entry of a mount point.
 
         Raises:
@@ -81,10 +91,15 @@ class Persistence:
         if old is None:
             raise _not_there(args.mount_point)
         edit = fstab_text.Edit((old.share, old.target), None)
-        wire: dict[str, Any] = {"share": old.share, "target": old.target}
-        return self._carry_out(data, edit, ("remove", wire), token, args.preview)
+        change = _Change(edit, "remove", {"share": old.share, "target": old.target})
+        return self._carry_out(data, change, token, helper, preview=args.preview)
 
-    def restore(self, report: FstabReport, token: CancelToken) -> None:
+    def share_at(self, mount_point: str) -> str:
+        """Return the share that fstab keeps at a mount point, "" for none."""
+        old = _entry_at(self._read(""), mount_point)
+        return old.share if old is not None else ""
+
+    def restore(self, report: FstabReport, token: CancelToken, helper: HelperClient | None = None) -> None:
         """Take a change that was just made back; nothing happens if the file is as it was already.
 
         Raises:
@@ -93,7 +108,7 @@ class Persistence:
         if hashlib.sha256(self._read("")).hexdigest() == report.sha256:
             return
         wire = {"backup": report.backup, "sha256": report.written_sha256}
-        self._helper.call("restore", wire, token, _TIMEOUT_S)
+        (helper or self._helper).call("restore", wire, token, _TIMEOUT_S)
 
     def _read(self, expected: str) -> bytes:
         try:
@@ -109,21 +124,22 @@ class Persistence:
     def _carry_out(
         self,
         data: bytes,
-        edit: Edit,
-        request: tuple[str, dict[str, Any]],
+        change: _Change,
         token: CancelToken,
-        preview: bool,  # noqa: FBT001 - as it came
+        helper: HelperClient | None,
+        *,
+        preview: bool,
     ) -> FstabReport:
         try:
-            edited = fstab_text.apply(data, edit, load())
+            edited = fstab_text.apply(data, change.edit, load())
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         sha256 = hashlib.sha256(data).hexdigest()
         diff = _diff(data, edited.data, str(self._path))
         if preview or not diff:
             return FstabReport(diff=diff, line=edited.line, sha256=sha256)
-        verb, wire = request
-        answer = self._helper.call(verb, {**wire, "sha256": sha256}, token, _TIMEOUT_S)
+        wire = {**change.wire, "sha256": sha256}
+        answer = (helper or self._helper).call(change.verb, wire, token, _TIMEOUT_S)
         return FstabReport(
             diff=diff,
             line=str(answer["line"]),
@@ -133,6 +149,40 @@ class Persistence:
             backup=str(answer["backup"]),
             warnings=[str(text) for text in answer["warnings"]],
         )
+
+
+class _Change(NamedTuple):
+    """An edit of the file, and how the helper is asked for it.
+
+    Attributes:
+        edit: of the text.
+        verb: of the helper.
+        wire: its arguments, without the checksum.
+        asks_nofail: whether the person has not said if the computer may start without the server.
+    """
+
+    edit: Edit
+    verb: str
+    wire: dict[str, Any]
+    asks_nofail: bool = False
+
+
+def _change(args: PersistArgs, data: bytes) -> _Change:
+    old = _entry_at(data, args.replaces or args.mount_point)
+    if old is None and args.replaces:
+        raise _not_there(args.replaces)
+    options, asks = args.options, False
+    if options is None and old is None:
+        asks = place_of(args.mount_point) is Place.RESTRICTED
+        options = RESTRICTED_OPTIONS if asks else DEFAULT_OPTIONS
+    words = tuple(fstab_text.split(old.options if options is None and old is not None else options or ""))
+    new = fstab_text.Wanted(args.share, args.mount_point, args.fstype, words)
+    wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": args.fstype}
+    wire["options"] = list(words)
+    if old is None:
+        return _Change(fstab_text.Edit(None, new), "add", wire, asks)
+    wire |= {"old_share": old.share, "old_target": old.target}
+    return _Change(fstab_text.Edit((old.share, old.target), new), "change", wire)
 
 
 def _entry_at(data: bytes, mount_point: str) -> Entry | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from advisor.dialects.linux_command import mount_command
 from advisor.options import YES, MountOptions, catalogue, to_mount
 from app.errors import AppError, ErrorKind
+from app.helper.targets import Place, place_of
+from app.mounts.approval import refuse_move
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step
 from app.mounts.effective import effective_values
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from advisor.nfsmount_conf import Added
     from app.mounts.change import ApplyArgs, Holder, OptionChange
     from app.mounts.kept import Keeping, KeptChange
-    from app.mounts.model import Mount, MountTable
+    from app.mounts.model import Approval, Mount, MountTable
 
 #: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
 Way = Literal["none", "mount", "remount", "again"]
@@ -51,6 +53,7 @@ class Surroundings:
         holders: returns the processes that use a mount, as far as this user may see them.
         has_client: address and version to whether the kernel has a client of the server.
         added: share, mount point and options to what nfsmount.conf adds to such a mount.
+        approval: change and what becomes of the live mount to what an administrator has to approve by itself.
     """
 
     table: Callable[[], MountTable]
@@ -60,6 +63,7 @@ class Surroundings:
     holders: Callable[[str], list[Holder]]
     has_client: Callable[[str, str], bool]
     added: Callable[[str, str, MountOptions], list[Added]]
+    approval: Callable[[ApplyArgs, Way], Approval | None] = lambda _args, _way: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,7 @@ class Situation:
         tune_kb: the read-ahead to set afterwards, None to leave what comes.
         silent: why the server of the live mount does not answer; None if it does, or nothing asks it.
         kept: the change of what is kept.
+        approval: what an administrator has to approve by itself, None if nothing.
     """
 
     args: ApplyArgs
@@ -87,6 +92,7 @@ class Situation:
     tune_kb: int | None
     silent: AppError | None
     kept: KeptChange
+    approval: Approval | None = None
 
     @property
     def is_live(self) -> bool:
@@ -119,9 +125,13 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
     changes = option_changes(old, options, args.read_ahead_kb)
     way = _way(args, old, changes)
     refuse(args, rows, mounts=way in {"mount", "again"})
+    approval = around.approval(args, way)
+    if approval is not None and args.replaces not in {"", args.mount_point}:
+        raise refuse_move(args.replaces, args.mount_point)
     if way == "mount" or (way == "again" and old is not None and old.mount_point != args.mount_point):
         problem = around.check_point(args.share, args.mount_point)
-        if problem is not None:
+        # With an approval its own look has said what else is wrong.
+        if problem is not None and not (approval is not None and approval.mounts):
             raise problem
     silent = _silence(old, around) if way in {"again", "remount"} else None
     return Situation(
@@ -134,6 +144,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         tune_kb=_tune_kb(args, old, way),
         silent=silent,
         kept=around.kept.preview(args),
+        approval=approval,
     )
 
 
@@ -160,6 +171,8 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         sharing=[row.mount_point for row in _sharing(found)],
         holders=holders,
         warnings=[*_warnings(found), *found.kept.warnings],
+        approval=found.approval,
+        restricted=place_of(found.args.mount_point) is Place.RESTRICTED,
     )
 
 

@@ -6,8 +6,10 @@ table of mounts first, follows no link and enters no file system that might not 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import pwd
 from typing import TYPE_CHECKING
 
 from app.helper import table, targets, validate
@@ -18,15 +20,24 @@ if TYPE_CHECKING:
     from app.errors import AppError
 
 
-def check_mount_point(share: str, path: str, *, create: bool) -> AppError | None:
+def this_caller() -> targets.Caller:
+    """Return who this process is, as the helper would see it."""
+    home = ""
+    with contextlib.suppress(KeyError):
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    return targets.Caller(os.geteuid(), os.getegid(), tuple(os.getgroups()), home=home)
+
+
+def check_mount_point(share: str, path: str, *, create: bool, approved: bool = False) -> AppError | None:
     """Return what is wrong with a mount point, or None if the helper is worth asking.
 
     Args:
         share: server:/export, checked too; fstab may declare a mount point for it.
         path: as the person wrote it.
         create: whether a missing directory is to be made.
+        approved: whether an administrator is asked for this mount point alone, whose entries it may hide.
     """
-    caller = targets.Caller(os.geteuid(), os.getegid())
+    caller = this_caller()._replace(system=approved)
     try:
         validate.share(share)
         validate.target(path)
@@ -40,7 +51,7 @@ def check_mount_point(share: str, path: str, *, create: bool) -> AppError | None
         targets.permit_mount(caller, share, path)
     except Refusal as refusal:
         return explain_refusal(refusal.code, refusal.message, refusal.detail)
-    if state == "full":
+    if state == "full" and not (approved and targets.place_of(path) is targets.Place.RESTRICTED):
         return explain_refusal("mount-point-not-empty", f"The directory “{path}” is not empty.")
     if state == "missing" and not create:
         return explain_refusal("mount-point-missing", f"The directory “{path}” does not exist.")

@@ -119,15 +119,32 @@ class UnitFiles:
                 hint="Remove them, and keep the mount here again.",
             )
 
-    def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> dict[str, Any]:
+    def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing the units and taking that back would ask of the helper."""
+        before = self.read(args.mount_point)
+        back: tuple[str, dict[str, Any]] = ("unit-remove", {"target": args.mount_point, "sha256": ""})
+        if before.mount:
+            back = ("unit-write", {**_fields(args.mount_point, before), "sha256": ""})
+        return [("unit-write", {**_wire(args), "sha256": ""}), back]
+
+    def share(self, units: Pair) -> str:
+        """Return the share that units keep."""
+        return _settings(units.mount).get("What", "")
+
+    def write(
+        self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> dict[str, Any]:
         """Write the units in place of those of that checksum; return the helper's answer.
 
         Raises:
             AppError: they are as they were then.
         """
-        return self._helper.call("unit-write", {**_wire(args), "sha256": sha256}, token, _TIMEOUT_S)
+        wire = {**_wire(args), "sha256": sha256}
+        return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
 
-    def put(self, point: str, units: Pair, sha256: str, token: CancelToken) -> dict[str, Any]:
+    def put(
+        self, point: str, units: Pair, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> dict[str, Any]:
         """Let these units stand, or none, in place of those of that checksum; return the helper's answer.
 
         Raises:
@@ -135,8 +152,9 @@ class UnitFiles:
         """
         if units.mount:
             wire = {**_fields(point, units), "sha256": sha256}
-            return self._helper.call("unit-write", wire, token, _TIMEOUT_S)
-        return self._helper.call("unit-remove", {"target": point, "sha256": sha256}, token, _TIMEOUT_S)
+            return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
+        wire = {"target": point, "sha256": sha256}
+        return (helper or self._helper).call("unit-remove", wire, token, _TIMEOUT_S)
 
     def _build(self, wire: dict[str, Any]) -> Pair:
         words = tuple(wire["options"])

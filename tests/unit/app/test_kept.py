@@ -25,7 +25,7 @@ _POINT = "/srv/a b"
 class NoFstab:
     """An fstab without an entry."""
 
-    def forget(self, args: ForgetArgs, _token: CancelToken) -> FstabReport:
+    def forget(self, args: ForgetArgs, _token: CancelToken, _helper: object = None) -> FstabReport:
         raise AppError(ErrorKind.NOT_MOUNTED, f"fstab has no NFS entry for {args.mount_point}.")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import declarations, directories, mount_record, mounting, table, targets, utab
+from app.helper import declarations, directories, mount_record, table, targets, utab
 from app.helper.errors import Refusal
 from app.helper.targets import Caller, Place
 
@@ -415,12 +415,12 @@ def test_what_fstab_lets_users_unmount_stays_theirs(tmp_path, monkeypatch, optio
     monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(fstab),))
     monkeypatch.setattr(utab.mounted_by, "__defaults__", (str(tmp_path),))
     caller = Caller(1, 1)  # daemon
-    assert (code_of(mounting.permit_change, caller, live("/data"), to_unmount=True) == "") is may
-    assert code_of(mounting.permit_change, caller, live("/data"), to_unmount=False) == "mount-not-yours"
+    assert (code_of(mount_record.permit_change, caller, live("/data"), to_unmount=True) == "") is may
+    assert code_of(mount_record.permit_change, caller, live("/data"), to_unmount=False) == "mount-not-yours"
     other = live("/data", source="evil:/x")
-    assert code_of(mounting.permit_change, caller, other, to_unmount=True) == "mount-not-yours"
+    assert code_of(mount_record.permit_change, caller, other, to_unmount=True) == "mount-not-yours"
     declarations.note("nas:/x", "/data", 1)
-    assert code_of(mounting.permit_change, caller, live("/data"), to_unmount=True) == "mount-not-yours"
+    assert code_of(mount_record.permit_change, caller, live("/data"), to_unmount=True) == "mount-not-yours"
 
 
 @as_root
@@ -435,7 +435,7 @@ def test_another_s_mount_is_root_s_and_the_administrator_s_to_change(records):
             (ROOT, "/mnt/b", ""),
             (APPROVED, "/mnt/b", ""),
         ]:
-            assert code_of(mounting.permit_change, caller, live(path), to_unmount=to_unmount) == code
+            assert code_of(mount_record.permit_change, caller, live(path), to_unmount=to_unmount) == code
 
 
 @as_root

@@ -1,0 +1,99 @@
+"""What an administrator has to approve by itself: told and agreed to before the password is asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from app.agent.protocol import ApprovalArgs, LinkHomeArgs, MountArgs, UnmountArgs
+from app.cli.consent import get_consent
+from app.errors import AppError, ErrorKind
+from app.mounts.approval import sentences
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.agent.protocol import ApprovalResult
+    from app.mounts.model import Approval
+
+    Ask = Callable[[str, Any], Any]
+
+Query = TypeVar("Query", MountArgs, UnmountArgs)
+#: The refusals that an approval overcomes.
+APPROVABLE = frozenset({ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS})
+_HINT = "Read what it concerns, then give --yes."
+_REFUSED = "Nothing was changed."
+
+
+def add_yes(command: argparse.ArgumentParser) -> None:
+    """Describe the argument that agrees beforehand."""
+    command.add_argument(
+        "--yes", action="store_true", help="agree to what an administrator has to approve by itself"
+    )
+
+
+def can_ask() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agree(lines: list[str], question: str, *, yes: bool) -> None:
+    """Tell what has to be approved, and ask unless the person has agreed beforehand.
+
+    Raises:
+        AppError: USAGE if there is nobody to ask; CANCELLED after a no.
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    if yes:
+        print(text, end="", file=sys.stderr, flush=True)
+    else:
+        get_consent(text, question, hint=_HINT, refused=_REFUSED)
+
+
+def agree_to(approval: Approval, *, yes: bool) -> None:
+    """Tell what has to be approved and ask; see :func:`agree`."""
+    agree(sentences(approval), "Ask an administrator?", yes=yes)
+
+
+def carry_out(ask: Ask, verb: str, query: Query, *, yes: bool) -> Any:
+    """Mount or unmount; where an administrator has to approve it by itself, after a yes.
+
+    In a home directory the share is mounted elsewhere after a yes, with a link to it.
+
+    Raises:
+        AppError: as answered, or as :func:`agree`.
+    """
+    try:
+        return ask(verb, query)
+    except AppError as error:
+        if error.kind not in APPROVABLE or query.approved or not (yes or can_ask()):
+            raise
+        share = query.share if isinstance(query, MountArgs) else ""
+        found: ApprovalResult = ask(
+            "mounts.approval", ApprovalArgs(share=share, mount_point=query.mount_point)
+        )
+        if isinstance(query, MountArgs) and found.instead:
+            agree(found.text, "Mount it there and make the link?", yes=yes)
+            result = ask(verb, msgspec.structs.replace(query, mount_point=found.instead))
+            ask("mounts.link", LinkHomeArgs(path=query.mount_point, target=found.instead))
+            return result
+        agree(found.text or [error.message], "Ask an administrator?", yes=yes)
+    return ask(verb, msgspec.structs.replace(query, approved=True))
+
+
+def ask_nofail(mount_point: str, *, yes: bool) -> bool:
+    """Return whether the computer may start without the server; without a person to ask, it may not."""
+    if not yes and can_ask():
+        print(
+            f"May the computer start although {mount_point} cannot be mounted (nofail)? [y/N] ",
+            end="", file=sys.stderr, flush=True,
+        )  # fmt: skip
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    print(
+        f"The entry gets no nofail: the boot waits for {mount_point}. Give -o _netdev,nofail to change that.",
+        file=sys.stderr,
+    )
+    return False

@@ -1,0 +1,217 @@
+"""What an administrator has to approve by itself, why, and what it touches: found out without root.
+
+The helper decides, by the same rules and again by itself: it refuses the ordinary roles what is said here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from typing import TYPE_CHECKING, Literal
+
+from app import process
+from app.errors import AppError, ErrorKind, printable
+from app.helper import mount_record, table, targets, validate
+from app.helper.errors import Refusal
+from app.mounts import point as points
+from app.mounts.busy import find_holders
+from app.mounts.model import Approval
+from app.privileged import explain_refusal
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.mounts.change import ApplyArgs
+    from app.mounts.plan import Way
+
+#: What is done to the mount that is there: nothing, new flags, or it is unmounted.
+Change = Literal["none", "remount", "unmount"]
+
+#: How many names are told of those that a mount hides.
+NAMES = 10
+#: A directory of a disk that is spun down takes a moment.
+_LOOK_S = 5.0
+#: Prints how many entries argv[1] has, and the first of them. A process of its own, that can be killed: the
+#: directory may lie on a server that does not answer.
+_LIST = """
+import json, os, sys
+names = sorted(os.listdir(sys.argv[1]))
+print(json.dumps([len(names), names[: int(sys.argv[2])]]))
+"""
+
+
+def approval(
+    share: str, point: str, *, mounts: bool = False, change: Change = "none", keeps: bool = False
+) -> Approval | None:
+    """Return what has to be approved, None if the ordinary roles will do, or this user is root.
+
+    Args:
+        share: server:/export; "" where it only goes.
+        point: mount point.
+        mounts: whether the share is to be mounted there.
+        change: of the mount that is there.
+        keeps: whether fstab or units are to change what they say of the mount point.
+
+    Raises:
+        AppError: if no approval helps.
+    """
+    caller = points.this_caller()
+    if caller.uid == 0 or _is_unfit(point):
+        return None
+    reasons: list[str] = []
+    mount_role = False
+    row = table.at(table.read(), point) if change != "none" else None
+    if row is not None and row.fstype in table.NFS_TYPES:
+        unmounts = change == "unmount"
+        refused = _refusal(lambda: mount_record.permit_change(caller, row, to_unmount=unmounts))
+        if refused is not None:
+            reasons.append(refused.message)
+            mount_role = True
+    refused = _refusal(lambda: targets.permit_mount(caller, share, point)) if mounts else None
+    kept = _refusal(lambda: targets.permit_place(caller, point)) if keeps else None
+    for found in (refused, kept):
+        if found is not None and found.message not in reasons:
+            reasons.append(found.message)
+    if not reasons:
+        return None
+    # An entry that stands in a home already may be changed and removed.
+    new = None if not share or (share, point) in targets.read_fstab() else kept
+    _check_home(caller, point, refused or new)
+    hides: tuple[list[str], int] = ([], 0)
+    if refused is not None and row is None:
+        problem = points.check_mount_point(share, point, create=True, approved=True)
+        if problem is not None:
+            raise problem
+        hides = _entries(point)
+    return Approval(
+        reasons=reasons,
+        mounts=mount_role or refused is not None,
+        keeps=kept is not None,
+        hides=hides[0],
+        hidden=hides[1],
+        holders=find_holders(point) if hides[1] else [],
+    )
+
+
+def approval_of(args: ApplyArgs, way: Way) -> Approval | None:
+    """Return what has to be approved of a change.
+
+    Args:
+        args: of the change.
+        way: what becomes of the live mount.
+
+    Raises:
+        AppError: if no approval helps.
+    """
+    changes: dict[Way, Change] = {"remount": "remount", "again": "unmount"}
+    return approval(
+        args.share,
+        args.mount_point,
+        mounts=way in {"mount", "again"},
+        change=changes.get(way, "none"),
+        keeps=args.keeper != "nowhere",
+    )
+
+
+def home_offer(share: str, point: str) -> tuple[str, str] | None:
+    """Return a mount point and a link to it in place of a mount in a home directory, None elsewhere.
+
+    Args:
+        share: server:/export.
+        point: where the person wants to see it.
+    """
+    caller = points.this_caller()
+    if caller.uid == 0 or _is_unfit(point) or not targets.home_of(caller, point):
+        return None
+    name = posixpath.basename(point)
+    for number in range(1, 100):
+        place = f"{targets.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
+        if points.check_mount_point(share, place, create=True) is None:
+            return place, point
+    return None
+
+
+def refuse_unapproved(found: Approval) -> AppError:
+    """Return the error of a request that needs an approval and does not say that the person wants one."""
+    kind = ErrorKind.MOUNT_POINT_RESTRICTED if found.hidden or found.keeps else ErrorKind.MOUNT_NOT_YOURS
+    hint = "Agree to ask an administrator (--yes on the command line), or leave it as it is."
+    return AppError(kind, " ".join(sentences(found)), hint=hint)
+
+
+def refuse_move(old: str, new: str) -> AppError:
+    """Return the error of a move: an approval is for one mount point."""
+    return AppError(
+        ErrorKind.MOUNT_POINT_RESTRICTED,
+        "A mount is not moved where an administrator has to approve its mount point by itself.",
+        hint=f"Remove {old} first, and then set up {new}.",
+    )
+
+
+def sentences(found: Approval) -> list[str]:
+    """Return what a person reads before agreeing."""
+    told = [f"An administrator has to approve this by itself. {' '.join(found.reasons)}"]
+    if found.hidden:
+        names = ", ".join(found.hides)
+        more = found.hidden - len(found.hides)
+        told.append(
+            f"The mount hides what is in the directory now: {names}{f' and {more} more' if more > 0 else ''}."
+            if found.hidden > 0
+            else "The mount hides what is in the directory now. You may not list it."
+        )
+    told += [
+        f"{one.command} (process {one.pid}, {one.user}) uses the directory: {one.use}."
+        for one in found.holders
+    ]
+    return told
+
+
+def _is_unfit(point: str) -> bool:
+    """Whether it is no mount point at all, which others say."""
+    try:
+        validate.target(point)
+    except Refusal:
+        return True
+    return False
+
+
+def _refusal(check: Callable[[], None]) -> Refusal | None:
+    """Return the refusal that an approval overcomes.
+
+    Raises:
+        AppError: for any other.
+    """
+    try:
+        check()
+    except Refusal as refusal:
+        if refusal.code not in {"mount-point-restricted", "mount-not-yours"}:
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        return refusal
+    return None
+
+
+def _check_home(caller: targets.Caller, point: str, refused: Refusal | None) -> None:
+    """Refuse what no approval allows: in a home directory its owner can change the way.
+
+    Raises:
+        AppError: with what to do instead.
+    """
+    home = targets.home_of(caller, point)
+    if not home or refused is None:
+        return
+    name = posixpath.basename(point)
+    raise AppError(
+        ErrorKind.MOUNT_POINT_RESTRICTED,
+        refused.message,
+        hint=f"Mount it at {targets.ROOTS[0]}/{name}, and make a link to that: "
+        f"ln -s {targets.ROOTS[0]}/{name} {point}",
+    )
+
+
+def _entries(path: str) -> tuple[list[str], int]:
+    """Return the first names in a directory and how many there are; -1 if this user may not know."""
+    done = process.run([sys.executable, "-I", "-S", "-c", _LIST, path, str(NAMES)], timeout=_LOOK_S)
+    if not done.ok:
+        return [], 0 if "FileNotFoundError" in done.stderr else -1
+    count, names = from_json(done.stdout.encode(), tuple[int, list[str]])
+    return [printable(name) for name in names], count
