@@ -35,10 +35,7 @@ def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None
     path = row.mount_point
     # Unmounted by umount(8) and mounted once more, it stands on a directory that an earlier record names.
     kept = [list(item) for item in made] or _read(path).get("made", [])
-    record = {
-        "mount_point": path, "uid": uid, "made": kept,
-        "mount_id": row.mount_id, "boot_id": _boot_id(), "device": row.device, "share": row.source,
-    }  # fmt: skip
+    record = {**_identity(row), "uid": uid, "made": kept}
     with contextlib.suppress(OSError):
         targets.make_own_root()
         previous = os.umask(0o022)
@@ -54,6 +51,13 @@ def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None
             os.rename(temporary, _name(path))  # noqa: PTH104
         finally:
             os.umask(previous)
+
+
+def follow(before: table.Row, after: table.Row | None) -> None:
+    """Let the mount stay its owner's: this program gave it other flags."""
+    record = _read(before.mount_point)
+    if after is not None and after.mount_id == before.mount_id and _names(record, before):
+        note(after, record["uid"], [])
 
 
 def owner(row: table.Row) -> int:
@@ -117,8 +121,15 @@ def remove_made(path: str) -> bool:
 
 
 def _names(record: dict[str, Any], row: table.Row) -> bool:
-    noted = tuple(record.get(key) for key in ("mount_point", "mount_id", "boot_id", "device", "share"))
-    return noted == (row.mount_point, row.mount_id, _boot_id(), row.device, row.source)
+    return record.items() >= _identity(row).items()
+
+
+def _identity(row: table.Row) -> dict[str, Any]:
+    """Return what tells a mount from others: the kernel gives a mount id and a device again."""
+    return {
+        "mount_point": row.mount_point, "mount_id": row.mount_id, "boot_id": _boot_id(),
+        "device": row.device, "share": row.source, "flags": sorted(row.options),
+    }  # fmt: skip
 
 
 def _name(path: str) -> str:

@@ -95,7 +95,11 @@ class Mounting:
         row = self._permitted(args)
         words = list(cast("list[str]", args["options"]))
         wanted = remounting.Wanted.read(words, self._load())
-        return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
+        try:
+            return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
+        finally:
+            # Also when it was changed in part.
+            mount_record.follow(row, table.at(table.read(), row.mount_point))
 
     def _load(self) -> Catalogue:
         if self._catalogue is None:

@@ -371,7 +371,13 @@ def test_a_mount_is_its_user_s_while_it_is_that_very_mount(tmp_path, records, mo
     finally:
         os.umask(previous)
     assert mount_record.owner(live("/mnt/a")) == 1000
-    assert mount_record.owner(live("/mnt/a", options=("ro",), super_options="ro")) == 1000  # a remount
+    assert mount_record.owner(live("/mnt/a", options=("ro",))) == 0  # root gave it other flags
+    mount_record.follow(live("/mnt/a"), live("/mnt/a", options=("ro",), super_options="ro"))
+    assert mount_record.owner(live("/mnt/a", options=("ro",))) == 1000  # this program did
+    mount_record.follow(live("/mnt/a", options=("ro",)), live("/mnt/a"))
+    mount_record.follow(live("/mnt/a"), live("/mnt/a", mount_id=41))
+    mount_record.follow(live("/mnt/a", mount_id=41), live("/mnt/a", mount_id=41))
+    mount_record.follow(live("/mnt/a"), None)
     for change in ({"mount_id": 41}, {"device": "0:51"}, {"source": "nas:/y"}, {"mount_point": "/mnt/b"}):
         assert mount_record.owner(live("/mnt/a", **change)) == 0
     (record,) = records.iterdir()
