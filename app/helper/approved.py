@@ -45,9 +45,11 @@ def read_subject(words: list[str]) -> Subject:
     """Return what the arguments behind the role say.
 
     Raises:
-        ValueError: if they do not say it in the one way that a prompt shows as it is.
+        ValueError: if they do not say it in the one way that a prompt shows as it is: a blank would let one
+            of them look like two.
     """
-    if len(words) != 3 or not all(word.isprintable() for word in words) or not _DIGEST.match(words[2]):
+    shown = all(word.isprintable() and " " not in word for word in words)
+    if len(words) != 3 or not shown or not _DIGEST.match(words[2]):
         raise ValueError("a share, a mount point and the digest of a plan")
     try:
         return Subject(validate.share(words[0]), validate.target(words[1]), words[2])

@@ -245,6 +245,14 @@ def test_the_system_s_directories_are_refused_and_not_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("user")
+def test_a_name_that_could_be_misread_is_not_asked_for() -> None:
+    for share, path in (("nas:/x /mnt/x", "/data"), ("nas:/x", "/my data"), ("nas:/x", "/d\u202e")):
+        with pytest.raises(AppError) as caught:
+            approval.approval(share, path, mounts=True)
+        assert "misread" in caught.value.message
+
+
+@pytest.mark.usefixtures("user")
 def test_in_a_home_a_link_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AppError) as caught:
         approval.approval("nas:/x", "/home/ann/nas", mounts=True)

@@ -224,6 +224,8 @@ GOOD = ["nas:/x", "/data", "0" * 64]
         ["nas:/x\u009b2J", "/data", "0" * 64],
         ["nas:/x", "/data\ud800", "0" * 64],
         ["nas:/x\n", "/data", "0" * 64],
+        ["nas:/x /mnt/x", "/data", "0" * 64],
+        ["nas:/x", "/data here", "0" * 64],
     ],
 )
 def test_a_prompt_can_show_what_the_arguments_say(words):
