@@ -105,7 +105,8 @@ class Applying(QObject):
     # The change
 
     def _on_agreed(self, args: ApplyArgs, plan: Plan) -> None:
-        args = msgspec.structs.replace(args, expected_sha256=plan.sha256)
+        approved = plan.approval is not None
+        args = msgspec.structs.replace(args, expected_sha256=plan.sha256, approved=approved)
         unmounts = any(step.kind == "unmount" for step in plan.steps)
         if plan.holders and unmounts:
             self._ask_busy(args, plan.holders)

@@ -89,7 +89,8 @@ class Forgetting(QObject):
         dialog = ForgetDialog(window, args.mount_point, report, active=active)
         self._dialog = dialog
         # The file has to be the one that was shown.
-        real = msgspec.structs.replace(args, preview=False, expected_sha256=report.sha256)
+        approved = report.approval is not None
+        real = msgspec.structs.replace(args, preview=False, expected_sha256=report.sha256, approved=approved)
         dialog.agreed.connect(partial(self._start, real, partial(self.forgotten.emit, args.mount_point)))
         dialog.finished.connect(self._on_closed)
         dialog.open()

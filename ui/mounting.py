@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.agent.protocol import MountArgs, UnmountArgs
+from app.agent.protocol import LinkHomeArgs, MountArgs, UnmountArgs
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Failures of an unmount that the person may overrule.
 _STUCK = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
+#: Refusals that an administrator may overcome.
+_APPROVABLE = frozenset({ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Mounting(QObject):
         unmounted: the mount point.
         failed: the AppError.
         stuck: the mount point and the AppError of an unmount that can be forced.
+        mount_restricted: the Wish and the AppError of a mount that an administrator may approve by itself.
+        unmount_restricted: the UnmountArgs and the AppError, likewise.
     """
 
     busy = Signal(str)
@@ -52,6 +57,8 @@ class Mounting(QObject):
     unmounted = Signal(str)
     failed = Signal(object)
     stuck = Signal(str, object)
+    mount_restricted = Signal(object, object)
+    unmount_restricted = Signal(object, object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
@@ -63,17 +70,20 @@ class Mounting(QObject):
         """Whether something is being done."""
         return self._call is not None
 
-    def mount(self, wish: Wish) -> None:
-        """Mount the share."""
+    def mount(self, wish: Wish, *, approved: bool = False, link: str = "") -> None:
+        """Mount the share; ``approved`` asks an administrator, ``link`` is a path to make a link to it at."""
         text = self.tr("Mounting {share}…").format(share=wish.share)
-        call = self._start("mounts.mount", wish.args(), text)
+        args = msgspec.structs.replace(wish.args(), approved=approved)
+        call = self._start("mounts.mount", args, text)
         if call is not None:
-            call.succeeded.connect(partial(self._on_mounted, call, wish))
-            call.failed.connect(partial(self._on_mount_failed, call))
+            call.succeeded.connect(partial(self._on_mounted, call, wish, link))
+            call.failed.connect(partial(self._on_mount_failed, call, None if approved else wish))
 
-    def unmount(self, mount_point: str, *, force: bool = False, lazy: bool = False) -> None:
+    def unmount(
+        self, mount_point: str, *, force: bool = False, lazy: bool = False, approved: bool = False
+    ) -> None:
         """Unmount; ``force`` gives up what waits for the server, ``lazy`` detaches at once."""
-        args = UnmountArgs(mount_point=mount_point, force=force, lazy=lazy)
+        args = UnmountArgs(mount_point=mount_point, force=force, lazy=lazy, approved=approved)
         text = self.tr("Unmounting {path}…").format(path=mount_point)
         call = self._start("mounts.unmount", args, text)
         if call is not None:
@@ -112,12 +122,25 @@ class Mounting(QObject):
         self.busy.emit("")
         return True
 
-    def _on_mounted(self, call: BridgeCall, wish: Wish, report: MountReport) -> None:
-        if self._end(call):
-            self.mounted.emit(wish, report)
+    def _on_mounted(self, call: BridgeCall, wish: Wish, link: str, report: MountReport) -> None:
+        if not self._end(call):
+            return
+        self.mounted.emit(wish, report)
+        if link:
+            made = self._start("mounts.link", LinkHomeArgs(path=link, target=wish.mount_point), "")
+            if made is not None:
+                made.succeeded.connect(partial(self._on_linked, made))
+                made.failed.connect(partial(self._on_mount_failed, made, None))
 
-    def _on_mount_failed(self, call: BridgeCall, error: AppError) -> None:
-        if self._end(call):
+    def _on_linked(self, call: BridgeCall, _result: object) -> None:
+        self._end(call)
+
+    def _on_mount_failed(self, call: BridgeCall, wish: Wish | None, error: AppError) -> None:
+        if not self._end(call):
+            return
+        if wish is not None and error.kind in _APPROVABLE:
+            self.mount_restricted.emit(wish, error)
+        else:
             self.failed.emit(error)
 
     def _on_unmounted(self, call: BridgeCall, mount_point: str, _result: object) -> None:
@@ -127,7 +150,9 @@ class Mounting(QObject):
     def _on_unmount_failed(self, call: BridgeCall, args: UnmountArgs, error: AppError) -> None:
         if not self._end(call):
             return
-        if error.kind in _STUCK and not (args.force or args.lazy):
+        if error.kind in _APPROVABLE and not args.approved:
+            self.unmount_restricted.emit(args, error)
+        elif error.kind in _STUCK and not (args.force or args.lazy):
             self.stuck.emit(args.mount_point, error)
         else:
             self.failed.emit(error)

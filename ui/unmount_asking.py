@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
+from ui.approval_asking import ApprovalAsking
 from ui.dialogs.confirm import confirm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PySide6.QtWidgets import QWidget
 
+    from ui.bridge import BridgeCall
     from ui.mounting import Mounting
 
 
@@ -20,10 +24,12 @@ class UnmountAsking(QObject):
     Args:
         mounting: unmounts.
         widget: in the window.
+        submit: asks the host, what an administrator has to approve.
     """
 
-    def __init__(self, mounting: Mounting, widget: QWidget) -> None:
+    def __init__(self, mounting: Mounting, widget: QWidget, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__(widget)
+        self._approving = ApprovalAsking(submit, mounting, widget)
         self._mounting = mounting
         self._widget = widget
 

@@ -12,7 +12,7 @@ from waiting import DEADLINE_S
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
-from app.agent.protocol import Empty, HelloResult, UnmountResult
+from app.agent.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
 from app.agent.server import AgentServer, Context
 from app.agent.transport import PipeTransport
 from app.bench.plan import plan_test
@@ -28,8 +28,18 @@ from app.discovery.model import (
     VersionOffer,
 )
 from app.errors import AppError, ErrorKind
+from app.mounts.approval import sentences
 from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step, StepState
-from app.mounts.model import Active, Configured, FstabReport, Mount, MountReport, MountTable, OptionValue
+from app.mounts.model import (
+    Active,
+    Approval,
+    Configured,
+    FstabReport,
+    Mount,
+    MountReport,
+    MountTable,
+    OptionValue,
+)
 from app.stats.model import MountSpeed, SpeedsSample, StatsSample
 from app.tasks import CancelledError, CancelToken
 from ui.session import OpenHost
@@ -114,6 +124,10 @@ class FakeHost(FakeExperiments):
         self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
         self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
+        self.approval: Approval | None = None
+        self.restricted = False
+        self.instead = ""
+        self.link_error: Exception | None = None
         self.test_plan_error: Exception | None = None
         self.free: int | None = 100 * 2**30
         self.hold_plan = threading.Event()
@@ -162,6 +176,7 @@ class FakeHost(FakeExperiments):
     def handlers(self) -> dict[str, Callable[[Any, Context], Any]]:
         return {
             "hello": self.hello, "mounts.list": self.list, "mounts.mount": self.mount,
+            "mounts.approval": self.find_approval, "mounts.link": self.link_home,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
             "test.plan": self.plan_test,
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
@@ -244,10 +259,23 @@ class FakeHost(FakeExperiments):
     def unmount(self, args: Any, context: Context) -> UnmountResult:
         self.calls.append(("mounts.unmount", args))
         self._hold(context)
-        if self.unmount_error is not None:
+        if self.unmount_error is not None and not args.approved:
             raise self.unmount_error
         self.set_mounts([row for row in self.mounts if row.mount_point != args.mount_point])
         return UnmountResult()
+
+    def find_approval(self, args: Any, _context: Context) -> ApprovalResult:
+        self.calls.append(("mounts.approval", args))
+        text = sentences(self.approval) if self.approval is not None else []
+        if self.instead:
+            text = [f"It can be mounted at {self.instead}, with a link to that at {args.mount_point}."]
+        return ApprovalResult(approval=self.approval, instead=self.instead, text=text)
+
+    def link_home(self, args: Any, _context: Context) -> Empty:
+        self.calls.append(("mounts.link", args))
+        if self.link_error is not None:
+            raise self.link_error
+        return Empty()
 
     def plan(self, args: Any, _context: Context) -> Plan:
         self.calls.append(("mounts.plan", args))
@@ -274,6 +302,7 @@ class FakeHost(FakeExperiments):
             diff=DIFF if args.keeper != "nowhere" else "", holders=self.holders if mounted_now else [],
             away=f"{args.mount_point} cannot be used for about a second." if mounted_now else "",
             sharing=["/media"] if mounted_now else [],
+            approval=self.approval, restricted=self.restricted,
         )  # fmt: skip
 
     def apply(self, args: Any, context: Context) -> ApplyReport:
@@ -314,7 +343,7 @@ class FakeHost(FakeExperiments):
         self.calls.append(("mounts.forget", args))
         diff = "--- /etc/fstab\n+++ /etc/fstab (new)\n@@ -1 +0,0 @@\n-nas01:/media /media nfs vers=4.2 0 0\n"
         if args.preview:
-            return FstabReport(diff=diff, line="", sha256="beef")
+            return FstabReport(diff=diff, line="", sha256="beef", approval=self.approval)
         return FstabReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
 
     def discover_exports(self, args: Any, context: Context) -> ExportsResult:

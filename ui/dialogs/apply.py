@@ -100,6 +100,8 @@ class ApplyDialog(QDialog):
         """Show the plan of these answers; an outdated one is passed over."""
         if self._running or args != self.choices.args():
             return
+        if plan.restricted and self.choices.ask_nofail():
+            return  # its answer is another one now, and has a plan of its own
         self._plan = plan
         self.view.show_plan(plan)
         self._say("" if plan.steps else self.tr("There is nothing to do: it is so already."))

@@ -64,6 +64,8 @@ class ApplyChoices(QWidget):
         # An absent server must not keep the computer from starting; what is set up already stays as it is.
         options = MountOptions.parse(args.options)
         self._missing = [name for name in _GENTLE if kept == "nowhere" and options.get(name) != YES]
+        self._is_new = kept == "nowhere"
+        self._is_question = False
         self._gentle = QCheckBox(
             self.tr("an absent server does not &hold up the start of the computer ({options})").format(
                 options=", ".join(self._missing)
@@ -96,13 +98,32 @@ class ApplyChoices(QWidget):
         mount = self._times[True].isChecked()
         keep_s = KEEP_S if mount and self._active else 0.0
         options = MountOptions.parse(self._args.options)
-        if not self._gentle.isHidden() and self._gentle.isChecked():
+        if not self._gentle.isHidden():
             with contextlib.suppress(ValueError):  # broken options: the plan says so
-                for name in self._missing:
+                for name in self._missing if self._gentle.isChecked() else []:
                     options.set(name, YES)
+                if self._is_question:
+                    options.set("_netdev", YES)
+                    if not self._gentle.isChecked():
+                        options.remove("nofail")
         return msgspec.structs.replace(
             self._args, keeper=keeper, mount=mount, keep_s=keep_s, options=str(options)
         )
+
+    def ask_nofail(self) -> bool:
+        """Ask whether the computer may start without the mount; return whether the answer is another now."""
+        if self._is_question or not self._is_new:
+            return False
+        self._is_question = True
+        # The form of a new mount has it, and nobody has said so.
+        self._missing = ["nofail"]
+        self._gentle.setText(self.tr("the computer may start w&ithout this mount (nofail)"))
+        self._gentle.setChecked(False)
+        self._settle()
+        if self._gentle.isHidden():
+            return False
+        self.changed.emit()
+        return True
 
     def _settle(self) -> None:
         """What is kept nowhere can only be mounted now."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
 
+from app.mounts.approval import sentences
 from ui.dialogs.buttons import add_buttons, fit
 from ui.widgets.labels import heading, plain_label
 from ui.widgets.sentences import Sentences
@@ -40,7 +41,8 @@ class ForgetDialog(QDialog):
         diff.setObjectName("forget-diff")
         diff.show_text(report.diff)
         warnings = Sentences("", "warn")
-        warnings.show_sentences(report.warnings)
+        approval = sentences(report.approval) if report.approval is not None else []
+        warnings.show_sentences([*approval, *report.warnings])
         consequence = self.tr("It will not be mounted by itself any more.")
         if active:
             consequence = self.tr("It stays mounted until it is unmounted or the computer shuts down, and "

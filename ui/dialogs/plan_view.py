@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.options import catalogue
+from app.mounts.approval import sentences
 from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.step_list import StepList
@@ -35,6 +36,8 @@ class PlanView(QWidget):
         super().__init__()
         self._problem = Sentences("", "error")
         self._problem.setObjectName("plan-problem")
+        self._approval = Sentences("", "warn")
+        self._approval.setObjectName("plan-approval")
         self._warnings = Sentences("", "warn")
         self._warnings.setObjectName("plan-warnings")
         self._holders = Sentences(self.tr("Programs that use it now"), "warn")
@@ -49,22 +52,23 @@ class PlanView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 8, 0)
         layout.setSpacing(12)
-        for widget in (self._problem, self._warnings, self._holders, self._changes, self.steps,
-                       self._diff_title, self._diff):  # fmt: skip
+        for widget in (self._problem, self._approval, self._warnings, self._holders, self._changes,
+                       self.steps, self._diff_title, self._diff):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
         self.clear()
 
     def clear(self) -> None:
         """Show nothing."""
-        for sentences in (self._problem, self._warnings, self._holders, self._changes):
-            sentences.show_sentences([])
+        for shown in (self._problem, self._approval, self._warnings, self._holders, self._changes):
+            shown.show_sentences([])
         self.steps.show_steps([])
         self._show_diff("")
 
     def show_plan(self, plan: Plan) -> None:
         """Show a plan."""
         self._problem.show_sentences([])
+        self._approval.show_sentences(sentences(plan.approval) if plan.approval is not None else [])
         warnings = [plan.away] if plan.away else []
         if plan.sharing:
             warnings.append(
@@ -84,8 +88,8 @@ class PlanView(QWidget):
 
     def show_progress_only(self) -> None:
         """Hide what belongs to the choice."""
-        for sentences in (self._problem, self._warnings, self._holders, self._changes):
-            sentences.show_sentences([])
+        for shown in (self._problem, self._approval, self._warnings, self._holders, self._changes):
+            shown.show_sentences([])
         self._show_diff("")
 
     def show_waiting_for(self, holders: list[Holder]) -> None:

@@ -74,7 +74,7 @@ class DetailPanel(QWidget):
         self._mounting.unmounted.connect(self.unmounted)
         self._mounting.failed.connect(self.failed)
         self._mounting.stuck.connect(self.stuck)
-        self._asking = UnmountAsking(self._mounting, self)
+        self._asking = UnmountAsking(self._mounting, self, submit)
         self._applying = Applying(submit, self)
         self._applying.changed.connect(self._on_applying)
         self._applying.applied.connect(self._on_applied)
