@@ -51,21 +51,17 @@ def prepare(caller: targets.Caller, path: str, *, create: bool, hide: bool = Fal
         Refusal: with a code that begins with mount-point.
     """
     prepared = Prepared()
-    parts = path.split("/")[1:]
-    fd = os.open("/", DIRECTORY)
+    fd = -1
     try:
-        for depth, part in enumerate(parts):
-            _check_ancestor(caller, fd, "/" + "/".join(parts[:depth]))
-            below = _enter(fd, part, "/" + "/".join(parts[: depth + 1]), prepared if create else None, caller)
-            os.close(fd)
-            fd = below
+        fd = _walk(caller, path, prepared if create else None)
         if not hide:
             _check_empty(fd, path)
     except BaseException:
         prepared.undo()
         raise
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
     return prepared
 
 
@@ -77,23 +73,34 @@ def check_ancestors(caller: targets.Caller, path: str) -> None:
     Raises:
         Refusal: with a code that begins with mount-point.
     """
-    parts = path.split("/")[1:]
-    fd = os.open("/", DIRECTORY)
+    parent = path.rpartition("/")[0]
     try:
-        for depth, part in enumerate(parts):
-            _check_ancestor(caller, fd, "/" + "/".join(parts[:depth]))
-            if depth == len(parts) - 1:
-                break
-            try:
-                below = os.open(part, DIRECTORY, dir_fd=fd)
-            except FileNotFoundError:
-                break
-            except OSError:
-                raise _not_a_directory(fd, part, "/" + "/".join(parts[: depth + 1])) from None
-            os.close(fd)
-            fd = below
+        fd = _walk(caller, parent, None)
+    except Refusal as refusal:
+        if refusal.code != "mount-point-missing":
+            raise
+        return
+    try:
+        _check_ancestor(caller, fd, parent or "/")
     finally:
         os.close(fd)
+
+
+def _walk(caller: targets.Caller, path: str, prepared: Prepared | None) -> int:
+    """Open a directory, and check each one above it; with ``prepared``, make what is missing."""
+    fd = os.open("/", DIRECTORY)
+    above = "/"
+    try:
+        for part in path.split("/")[1:]:
+            _check_ancestor(caller, fd, above)
+            above = f"{above.rstrip('/')}/{part}"
+            below = _enter(fd, part, above, prepared, caller)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def open_parent(path: str) -> tuple[int, str]:
