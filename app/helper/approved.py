@@ -14,7 +14,7 @@ import re
 import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from app.helper import table, targets, validate
+from app.helper import places, table, targets, validate
 from app.helper.errors import Refusal
 from app.helper.verbs import check_args
 
@@ -167,7 +167,7 @@ def _canonical(value: object) -> str:
 def _shares_at(path: str) -> set[str]:
     """Return the shares that are mounted or kept at a mount point now."""
     rows = [row for row in table.read() if row.mount_point == path and row.fstype in table.NFS_TYPES]
-    kept = {share for share, point in targets.read_fstab() if point == path}
+    kept = {share for share, point in places.read_fstab() if point == path}
     return {row.source for row in rows} | kept | _unit_s_share(path)
 
 

@@ -1,7 +1,7 @@
 """Which entries of fstab this program wrote for an ordinary user: root did not write those.
 
 An entry that root wrote says that root trusts this share at this place, so an ordinary user may mount it
-there (:func:`app.helper.targets.permit_mount`). An entry that an administrator approved was approved for the
+there (:func:`app.helper.places.permit_mount`). An entry that an administrator approved was approved for the
 next boot. One file an entry, in a directory that only root can enter; what has left fstab is without effect.
 """
 

@@ -1,7 +1,7 @@
 """The verbs of the persist role for one caller: whose places they are, before fstab or units are written.
 
 The writers know what an entry may say; here it is decided where it may stand, by the same classes as for
-mounting (:mod:`app.helper.targets`). At boot nobody looks again, so the directories above a mount point must
+mounting (:mod:`app.helper.places`). At boot nobody looks again, so the directories above a mount point must
 be root's alone already when an ordinary user declares it.
 """
 
@@ -12,7 +12,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING
 
-from app.helper import declarations, directories, fstab_text, fstab_writer, table, targets, validate
+from app.helper import declarations, directories, fstab_text, fstab_writer, places, table, targets, validate
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 from app.helper.unit_writer import UnitWriter
@@ -92,7 +92,7 @@ class Declaring:
         if not self._caller.administers:
             if os.path.dirname(backup) != fstab_writer.BACKUPS:  # noqa: PTH120
                 raise Refusal("fstab-refused", "There is no such copy of fstab.")
-            now, then = (_entries(path) for path in (targets.FSTAB, backup))
+            now, then = (_entries(path) for path in (places.FSTAB, backup))
             for entry in now ^ then:
                 self._permit_old(entry.target)
         return self._fstab.restore(args, waiter)
@@ -118,19 +118,17 @@ class Declaring:
     def _permit_new(self, args: Args) -> None:
         validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
-        targets.permit_place(self._caller, path)
+        places.permit_place(self._caller, path)
         if self._caller.uid != 0:
-            targets.check_walk(table.read(), path)
+            places.check_walk(table.read(), path)
             directories.check_ancestors(self._caller, path)
 
     def _permit_old(self, path: str) -> None:
         """Check that an entry there is the caller's to change, whoever wrote it."""
         if self._caller.administers:
             return
-        place = (
-            targets.place_of(posixpath.normpath(path)) if path.startswith("/") else targets.Place.RESTRICTED
-        )
-        if place not in {targets.Place.ROOTS, targets.Place.OWN}:
+        place = places.place_of(posixpath.normpath(path)) if path.startswith("/") else places.Place.RESTRICTED
+        if place not in {places.Place.ROOTS, places.Place.OWN}:
             raise Refusal(
                 "mount-point-restricted",
                 f"“{path}” is outside the directories for mounts, so its entry stays as it is.",
@@ -142,7 +140,7 @@ class Declaring:
         """Note before an entry is written that root did not write it, or after it that root did."""
         share, path = str(args["share"]), str(args["target"])
         fresh = self._caller.uid != 0 and not declarations.has(share, path)
-        if fresh and targets.place_of(path) is targets.Place.RESTRICTED:
+        if fresh and places.place_of(path) is places.Place.RESTRICTED:
             declarations.note(share, path, self._caller.uid)
         try:
             yield

@@ -1,7 +1,7 @@
 """The walk to a mount point, and the making and unmaking of the directory that something is mounted on.
 
 Every part of the path is opened without following links, and looked at through its descriptor: the rules of
-:mod:`app.helper.targets` say whose it must be.
+:mod:`app.helper.places` say whose it must be.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from app.helper import table, targets
 from app.helper.errors import Refusal
+from app.helper.paths import DIRECTORY, open_parent
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass
@@ -101,25 +100,6 @@ def _walk(caller: targets.Caller, path: str, prepared: Prepared | None) -> int:
         os.close(fd)
         raise
     return fd
-
-
-def open_parent(path: str) -> tuple[int, str]:
-    """Open the directory above a path without following links; return its descriptor, and the last name.
-
-    Raises:
-        OSError: if the way is another one by now.
-    """
-    *parents, name = path.split("/")[1:]
-    fd = os.open("/", DIRECTORY)
-    try:
-        for part in parents:
-            below = os.open(part, DIRECTORY, dir_fd=fd)
-            os.close(fd)
-            fd = below
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd, name
 
 
 def _check_ancestor(caller: targets.Caller, fd: int, path: str) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from app.helper import table, targets, validate
+from app.helper import places, table, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -179,7 +179,7 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]
     if not same:
         validate.share(new.share)
         validate.target(new.target)
-        targets.permit_entry(new.target)
+        places.permit_entry(new.target)
     words = [word for word in new.words if word]
     check_words([word for word in words if word not in kept], words, catalogue)
     for word in ALWAYS:

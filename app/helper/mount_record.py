@@ -14,7 +14,7 @@ import os
 import pwd
 from typing import TYPE_CHECKING, Any, cast
 
-from app.helper import declarations, directories, table, targets, utab
+from app.helper import declarations, directories, places, table, targets, utab
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def permit_change(caller: targets.Caller, row: table.Row, *, to_unmount: bool) -
 
 def _is_for_users(caller: targets.Caller, row: table.Row) -> bool:
     """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
-    for share, path, options in targets.fstab_entries():
+    for share, path, options in places.fstab_entries():
         words = options.split(",")
         same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
         if not same or declarations.has(share, path) or "nouser" in words:

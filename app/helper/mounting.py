@@ -14,6 +14,7 @@ from app.helper import (
     holders,
     mount_nfs,
     mount_record,
+    places,
     private,
     remounting,
     table,
@@ -54,10 +55,10 @@ class Mounting:
         options, notes = mount_nfs.words_for(self._load(), words)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         argv = mount_nfs.command(share, path, options)
-        targets.permit_mount(self._caller, share, path)
+        places.permit_mount(self._caller, share, path)
         before = table.read()
-        targets.check_table(before, path)
-        hide = args["hide"] is True and targets.place_of(path) is targets.Place.RESTRICTED
+        places.check_table(before, path)
+        hide = args["hide"] is True and places.place_of(path) is places.Place.RESTRICTED
         prepared = directories.prepare(self._caller, path, create=args["create"] is True, hide=hide)
         try:
             row, text = mount_nfs.run(argv, path, before, deadline_s, waiter)
@@ -151,7 +152,7 @@ class Mounting:
 
 def _is_free(rows: list[table.Row], path: str) -> bool:
     try:
-        targets.check_table(rows, path)
+        places.check_table(rows, path)
     except Refusal:
         return False
     return True

@@ -16,7 +16,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import children, directories, table, unmounting
+from app.helper import children, paths, table, unmounting
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -131,7 +131,7 @@ def _is_done(row: table.Row, wanted: Wanted) -> bool:
 def _remount(row: table.Row, calls: list[int]) -> int:
     """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
     try:
-        fd = unmounting.open_mount(row, *directories.open_parent(row.mount_point))
+        fd = unmounting.open_mount(row, *paths.open_parent(row.mount_point))
     except (OSError, ValueError):
         return unmounting.ELSEWHERE
     path = f"/proc/self/fd/{fd}".encode()

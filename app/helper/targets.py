@@ -1,74 +1,12 @@
-"""Where an NFS share may be mounted, now or at boot; :mod:`app.helper.directories` walks there.
-
-:func:`place_of` puts every path into one of four classes, the same for mounting and for declaring:
-
-* FORBIDDEN: what root runs, or reads as its configuration. Whatever covers it makes the NFS server root here,
-  so nobody may, root included.
-* OWN: this program's own directories, one for each user.
-* ROOTS: below /mnt, /media, /srv and the directories of roots.conf. The ordinary actions are for these.
-* RESTRICTED: every other place, /home or /data for example. Root may use it, and an ordinary user by an
-  action that asks an administrator each time (a system role, :attr:`Caller.system`).
-
-The safety of a mount point comes from its parents: mount.nfs resolves the path by itself once more, so
-nobody but root may be able to change it meanwhile. Every ancestor is therefore opened without following
-links and looked at through its descriptor:
-
-* For an ordinary user, with an administrator's approval or without: every ancestor belongs to root and is
-  writable by root alone.
-* For root, directly: an ancestor may belong to another user (whom root then trusts with this path, as with
-  mount(8)), but may be writable by the group or by everybody only if it is sticky. The lab's guest depends on
-  this: it sees the files of the host with the host's owners.
-"""
+"""Who asks, this program's own directory, and files that only root can have written."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import stat
-from enum import Enum, auto
 from typing import NamedTuple
 
-from app.helper import declarations, table, validate
-from app.helper.errors import Refusal
-
 OWN_ROOT = "/run/mountwright"
-#: Where ordinary users may have their mounts; roots.conf adds to it.
-ROOTS = ("/mnt", "/media", "/srv")
-ROOTS_FILE = "/etc/mountwright/roots.conf"
-FSTAB = "/etc/fstab"
-#: Directory trees of programs that root runs and of what root reads as configuration (hier(7), FHS 3.0, the
-#: databases of package managers): nothing is mounted on them, in them, or on a directory above them.
-FORBIDDEN = (
-    "/bin", "/boot", "/dev", "/efi", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libexec",
-    "/libx32", "/lost+found", "/nix", "/ostree", "/proc", "/root", "/run", "/sbin", "/snap", "/sys",
-    "/sysroot", "/tmp",  # noqa: S108 - not to write
-    "/usr", "/var/cache/ldconfig", "/var/db", "/var/lib/AccountsService", "/var/lib/NetworkManager",
-    "/var/lib/alternatives", "/var/lib/apt", "/var/lib/dbus", "/var/lib/dpkg", "/var/lib/flatpak",
-    "/var/lib/mountwright", "/var/lib/pacman", "/var/lib/pam", "/var/lib/polkit-1", "/var/lib/rpm",
-    "/var/lib/snapd", "/var/lib/sudo", "/var/lib/systemd", "/var/lock", "/var/run",
-    "/var/spool/anacron", "/var/spool/at", "/var/spool/atjobs", "/var/spool/cron", "/var/tmp",  # noqa: S108 - not to write
-)  # fmt: skip
-#: Of /usr, only this is the administrator's own to lay out,
-_LOCAL = "/usr/local"
-#: apart from what root runs and reads there.
-_FORBIDDEN_LOCAL = tuple(
-    f"{_LOCAL}/{name}"
-    for name in ("bin", "etc", "games", "lib", "lib32", "lib64", "libexec", "libx32", "sbin", "share/dbus-1",
-                 "share/polkit-1")
-)  # fmt: skip
-_OWN = re.compile(r"/(0|[1-9][0-9]*)/.")
-#: File systems that may not answer, or that their user controls. A walk does not enter them.
-_FOREIGN = frozenset({"nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "afs", "fuse", "fuseblk"})
-
-
-class Place(Enum):
-    """The classes of places; see the module."""
-
-    FORBIDDEN = auto()
-    RESTRICTED = auto()
-    ROOTS = auto()
-    OWN = auto()
 
 
 class Caller(NamedTuple):
@@ -98,150 +36,6 @@ class Caller(NamedTuple):
         return self.uid == 0 or self.system
 
 
-def read_fstab(path: str = FSTAB) -> set[tuple[str, str]]:
-    """Return (share, mount point) of every NFS entry; nothing if the file cannot be read."""
-    return {entry[:2] for entry in fstab_entries(path)}
-
-
-def fstab_entries(path: str = FSTAB) -> list[tuple[str, str, str]]:
-    """Return share, mount point and options of every NFS entry; nothing if the file cannot be read."""
-    entries: list[tuple[str, str, str]] = []
-    for line in read_small(path).split(b"\n"):
-        fields = [table.unescaped(part) for part in line.split()]
-        if len(fields) >= 3 and not fields[0].startswith("#") and fields[2] in table.NFS_TYPES:
-            entries.append((fields[0], fields[1], fields[3] if len(fields) > 3 else ""))
-    return entries
-
-
-def read_roots(path: str = ROOTS_FILE) -> tuple[str, ...]:
-    """Return the directories that the administrator added, one path a line; unfit lines are left out."""
-    roots: list[str] = []
-    for line in read_small(path).split(b"\n"):
-        text = os.fsdecode(line.strip())
-        if not text or text.startswith("#"):
-            continue
-        with contextlib.suppress(Refusal):
-            if not _is_forbidden(validate.target(text)):
-                roots.append(text)
-    return tuple(roots)
-
-
-def read_small(path: str) -> bytes:
-    """Return a file that only root can have written, at most 1 MiB of it, or nothing."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
-            return b""
-        return file.read(1 << 20)
-
-
-def place_of(path: str, roots: tuple[str, ...] | None = None) -> Place:
-    """Return the class of a path in its plain form.
-
-    Args:
-        path: absolute, as :func:`app.helper.validate.target` takes it.
-        roots: directories of ROOTS; None takes ROOTS and roots.conf.
-    """
-    if path.startswith(f"{OWN_ROOT}/") and _OWN.match(path, len(OWN_ROOT)):
-        return Place.OWN
-    if _is_forbidden(path):
-        return Place.FORBIDDEN
-    roots = (*ROOTS, *read_roots()) if roots is None else roots
-    if any(path != root and table.is_within(path, root) for root in roots):
-        return Place.ROOTS
-    return Place.RESTRICTED
-
-
-def _is_forbidden(path: str) -> bool:
-    if table.is_within(path, _LOCAL):
-        return any(table.is_within(path, tree) for tree in _FORBIDDEN_LOCAL)
-    return path == "/" or any(
-        table.is_within(path, tree) or table.is_within(tree, path) for tree in FORBIDDEN
-    )
-
-
-def permit_entry(path: str) -> None:
-    """Check that a mount there may be declared by anybody at all.
-
-    Raises:
-        Refusal: with code mount-point-system.
-    """
-    if place_of(path, ROOTS) is Place.FORBIDDEN:
-        raise Refusal(
-            "mount-point-system",
-            f"“{path}” is a directory of the system: root would run, or obey, what is mounted there.",
-        )
-
-
-def permit_place(caller: Caller, path: str) -> None:
-    """Check that the caller may mount there, or declare a mount for the next boot.
-
-    Raises:
-        Refusal: mount-point-system, or mount-point-restricted where a system role may.
-    """
-    permit_entry(path)
-    place = place_of(path)
-    if place is Place.OWN:
-        if caller.uid != 0 and not path.startswith(f"{OWN_ROOT}/{caller.uid}/"):
-            raise Refusal("mount-point-system", f"“{path}” is a directory of another user.")
-        return
-    if caller.administers:
-        return
-    home = home_of(caller, path)
-    if home and (place is Place.RESTRICTED or home == caller.home):
-        raise Refusal(
-            "mount-point-restricted",
-            f"“{path}” lies in the home directory “{home}”, and whoever owns that can change what is there.",
-            data={"home": home},
-        )
-    if place is Place.RESTRICTED:
-        raise Refusal(
-            "mount-point-restricted",
-            f"“{path}” is outside the directories for mounts: {', '.join((*ROOTS, *read_roots()))}.",
-            data={"home": ""},
-        )
-
-
-def home_of(caller: Caller, path: str) -> str:
-    """Return the home directory that the path lies in: the caller's, or one in /home; "" for none."""
-    own = "" if any(table.is_within(root, caller.home) for root in (*ROOTS, "/home")) else caller.home
-    parts = path.split("/")
-    for home in (own, "/".join(parts[:3]) if parts[1] == "home" and len(parts) > 3 else ""):
-        if home and path != home and table.is_within(path, home):
-            return home
-    return ""
-
-
-def permit_mount(caller: Caller, share: str, path: str) -> None:
-    """Check that the caller may mount this share there.
-
-    What fstab declares there opens the place for that very share, if root wrote the entry, and closes it for
-    any other.
-
-    Raises:
-        Refusal: as :func:`permit_place`.
-    """
-    permit_entry(path)
-    if caller.administers:
-        permit_place(caller, path)
-        return
-    declared = {entry for entry in read_fstab() if entry[1] == path}
-    same = {entry for entry in declared if table.plain_share(entry[0]) == table.plain_share(share)}
-    if any(not declarations.has(*entry) for entry in same):
-        return
-    permit_place(caller, path)
-    if declared and not same:
-        raise Refusal(
-            "mount-point-restricted",
-            f"fstab keeps “{path}” for “{min(declared)[0]}”, so no other share is mounted there.",
-            data={"home": ""},
-        )
-
-
 def make_own_root() -> None:
     """Make the directory of this program's own mounts, which everybody may enter, if it is not there.
 
@@ -255,32 +49,14 @@ def make_own_root() -> None:
         os.umask(previous)
 
 
-def check_table(rows: list[table.Row], path: str) -> None:
-    """Check with the table of mounts alone, before the path is touched, that it is free and safe to walk.
-
-    Raises:
-        Refusal: with code mount-point-busy or mount-point-invalid.
-    """
-    for row in rows:
-        if row.mount_point == path:
-            raise Refusal("mount-point-busy", f"“{path}” is a mount point already.", detail=row.source)
-        if table.is_within(row.mount_point, path):
-            raise Refusal("mount-point-busy", f"Something is mounted below “{path}”.", detail=row.mount_point)
-    check_walk(rows, path)
-
-
-def check_walk(rows: list[table.Row], path: str) -> None:
-    """Check with the table of mounts alone that the way to the path enters no file system of others.
-
-    Raises:
-        Refusal: with code mount-point-invalid.
-    """
-    for row in rows:
-        # A root file system on NFS is what the machine lives on: it is no worse here than anywhere.
-        foreign = row.fstype in _FOREIGN or row.fstype.startswith("fuse.")
-        inside = path != row.mount_point and table.is_within(path, row.mount_point)
-        if foreign and row.mount_point != "/" and inside:
-            raise Refusal(
-                "mount-point-invalid",
-                f"“{path}” lies on the {row.fstype} file system at “{row.mount_point}”, not on a local one.",
-            )
+def read_small(path: str) -> bytes:
+    """Return a file that only root can have written, at most 1 MiB of it, or nothing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
+            return b""
+        return file.read(1 << 20)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import fstab_text, targets, validate
+from app.helper import fstab_text, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
+from app.helper.places import permit_entry
 
 if TYPE_CHECKING:
     from app.helper.options import Catalogue
@@ -116,7 +117,7 @@ def _is_by_hand(wanted: Wanted) -> bool:
 def _check(wanted: Wanted, catalogue: Catalogue) -> None:
     validate.share(wanted.share)
     validate.target(wanted.target)
-    targets.permit_entry(wanted.target)
+    permit_entry(wanted.target)
     for value in (wanted.share, wanted.target):
         if value.endswith("\\") or value != value.strip():
             raise Refusal(

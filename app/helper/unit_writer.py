@@ -12,7 +12,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, cast
 
-from app.helper import files, targets, unit_text, validate
+from app.helper import files, places, unit_text, validate
 from app.helper.errors import Refusal
 from app.helper.options import Catalogue, load
 
@@ -73,7 +73,7 @@ class UnitWriter:
         for link in units.links:
             new[link] = f"{self._folder}/{os.path.basename(link)}"  # noqa: PTH119
         done = self._carry_out(target, new, str(args["sha256"]), waiter)
-        if any(point == target for _share, point in targets.read_fstab()):
+        if any(point == target for _share, point in places.read_fstab()):
             warning = f"fstab has an entry for “{target}” too; systemd goes by the unit, mount by the entry."
             cast("list[str]", done["warnings"]).append(warning)
         return {**done, "mount": units.mount, "automount": units.automount}

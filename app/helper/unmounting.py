@@ -14,7 +14,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from app.helper import children, directories, holders, table
+from app.helper import children, holders, paths, table
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def in_use(path: str, message: str) -> Refusal:
 def _unmount(row: table.Row, flags: int) -> int:
     """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
     try:
-        parent, name = directories.open_parent(row.mount_point)
+        parent, name = paths.open_parent(row.mount_point)
         os.close(open_mount(row, parent, name))
         os.fchdir(parent)
     except (OSError, ValueError):
@@ -129,7 +129,7 @@ def open_mount(row: table.Row, parent: int, name: str) -> int:
         OSError: if there is nothing of that name.
         ValueError: if it is another mount.
     """
-    fd = os.open(name, directories.DIRECTORY, dir_fd=parent)
+    fd = os.open(name, paths.DIRECTORY, dir_fd=parent)
     if _mount_id(fd) != row.mount_id:
         os.close(fd)
         raise ValueError("another mount")

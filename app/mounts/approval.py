@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from app import process
 from app.errors import AppError, ErrorKind, printable
-from app.helper import mount_record, table, targets, validate
+from app.helper import mount_record, places, table, targets, validate
 from app.helper.errors import Refusal
 from app.mounts import point as points
 from app.mounts.busy import find_holders
@@ -68,15 +68,15 @@ def approval(
         if refused is not None:
             reasons.append(refused.message)
             mount_role = True
-    refused = _refusal(lambda: targets.permit_mount(caller, share, point)) if mounts else None
-    kept = _refusal(lambda: targets.permit_place(caller, point)) if keeps else None
+    refused = _refusal(lambda: places.permit_mount(caller, share, point)) if mounts else None
+    kept = _refusal(lambda: places.permit_place(caller, point)) if keeps else None
     for found in (refused, kept):
         if found is not None and found.message not in reasons:
             reasons.append(found.message)
     if not reasons:
         return None
     # An entry that stands in a home already may be changed and removed.
-    new = None if not share or (share, point) in targets.read_fstab() else kept
+    new = None if not share or (share, point) in places.read_fstab() else kept
     _check_home(caller, point, refused or new)
     if not f"{share}{point}".isprintable() or " " in f"{share}{point}":
         raise AppError(
@@ -128,11 +128,11 @@ def home_offer(share: str, point: str) -> tuple[str, str] | None:
         point: where the person wants to see it.
     """
     caller = points.this_caller()
-    if caller.uid == 0 or _is_unfit(point) or not targets.home_of(caller, point):
+    if caller.uid == 0 or _is_unfit(point) or not places.home_of(caller, point):
         return None
     name = posixpath.basename(point)
     for number in range(1, 100):
-        place = f"{targets.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
+        place = f"{places.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
         if points.check_mount_point(share, place, create=True) is None:
             return place, point
     return None
@@ -202,15 +202,15 @@ def _check_home(caller: targets.Caller, point: str, refused: Refusal | None) -> 
     Raises:
         AppError: with what to do instead.
     """
-    home = targets.home_of(caller, point)
+    home = places.home_of(caller, point)
     if not home or refused is None:
         return
     name = posixpath.basename(point)
     raise AppError(
         ErrorKind.MOUNT_POINT_RESTRICTED,
         refused.message,
-        hint=f"Mount it at {targets.ROOTS[0]}/{name}, and make a link to that: "
-        f"ln -s {targets.ROOTS[0]}/{name} {point}",
+        hint=f"Mount it at {places.ROOTS[0]}/{name}, and make a link to that: "
+        f"ln -s {places.ROOTS[0]}/{name} {point}",
     )
 
 

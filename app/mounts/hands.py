@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.helper.targets import Place, place_of
+from app.helper.places import Place, place_of
 from app.mounts.busy import as_holders
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import now_words

@@ -17,8 +17,8 @@ from app.errors import AppError, ErrorKind
 from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.options import load
+from app.helper.places import Place, place_of
 from app.helper.table import NFS_TYPES
-from app.helper.targets import Place, place_of
 from app.mounts.model import FstabReport
 from app.privileged import HelperClient, explain_refusal
 

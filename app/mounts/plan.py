@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from advisor.dialects.linux_command import mount_command
 from advisor.options import YES, MountOptions, catalogue, to_mount
 from app.errors import AppError, ErrorKind
-from app.helper.targets import Place, place_of
+from app.helper.places import Place, place_of
 from app.mounts.approval import refuse_move
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import Plan, Step

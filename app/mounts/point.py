@@ -12,7 +12,7 @@ import os
 import pwd
 from typing import TYPE_CHECKING
 
-from app.helper import table, targets, validate
+from app.helper import places, table, targets, validate
 from app.helper.errors import Refusal
 from app.privileged import explain_refusal
 
@@ -42,16 +42,16 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
         validate.share(share)
         validate.target(path)
         try:
-            targets.check_table(table.read(), path)
+            places.check_table(table.read(), path)
         except Refusal:
             # That “/” belongs to the system says more than that it is a mount point.
-            targets.permit_mount(caller, share, path)
+            places.permit_mount(caller, share, path)
             raise
         state = _look(path)
-        targets.permit_mount(caller, share, path)
+        places.permit_mount(caller, share, path)
     except Refusal as refusal:
         return explain_refusal(refusal.code, refusal.message, refusal.detail)
-    if state == "full" and not (approved and targets.place_of(path) is targets.Place.RESTRICTED):
+    if state == "full" and not (approved and places.place_of(path) is places.Place.RESTRICTED):
         return explain_refusal("mount-point-not-empty", f"The directory “{path}” is not empty.")
     if state == "missing" and not create:
         return explain_refusal("mount-point-missing", f"The directory “{path}” does not exist.")

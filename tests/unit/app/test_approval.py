@@ -12,7 +12,7 @@ from mount_world import CLASSES, POINT, SHARE, World, ask
 
 from app.errors import AppError, ErrorKind
 from app.helper import approved as gate
-from app.helper import mount_record, table, targets
+from app.helper import mount_record, places, table
 from app.helper.approved import Approved, Subject
 from app.helper.errors import Refusal
 from app.helper.targets import Caller
@@ -101,8 +101,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of this machine takes part in the gate's look at what is mounted and kept."""
     rows = [table.Row(1, 0, "0:1", POINT, ("rw",), "nfs4", SHARE, "rw")]
     monkeypatch.setattr(gate.table, "read", lambda: rows)
-    monkeypatch.setattr(gate.targets.read_fstab, "__defaults__", (str(tmp_path / "none"),))
-    monkeypatch.setattr(gate.targets.read_roots, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(gate.places.read_fstab, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(gate.places.read_roots, "__defaults__", (str(tmp_path / "none"),))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -187,8 +187,8 @@ def test_root_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_becomes_hidden_and_who_uses_it_is_told(
     plain_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trees = tuple(tree for tree in targets.FORBIDDEN if tree != "/tmp")
-    monkeypatch.setattr(targets, "FORBIDDEN", trees)
+    trees = tuple(tree for tree in places.FORBIDDEN if tree != "/tmp")
+    monkeypatch.setattr(places, "FORBIDDEN", trees)
     plain_path.chmod(0o755)
     folder = plain_path / "data"
     folder.mkdir()

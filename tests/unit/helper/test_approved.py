@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import approved, table, targets
+from app.helper import approved, places, table, targets
 from app.helper.approved import Approved, Subject, digest, read_subject
 from app.helper.errors import Refusal
 from app.helper.verbs import ROLES, SYSTEM_ROLES, check_args
@@ -51,7 +51,7 @@ def old(monkeypatch):
     """At the mount point stands another share now; fstab and units keep none."""
     row = table.Row(40, 1, "0:50", TARGET, ("rw",), "nfs4", "NAS:/old/", "rw")
     monkeypatch.setattr(table, "read", lambda: [row])
-    monkeypatch.setattr(targets.read_fstab, "__defaults__", ("/no-fstab",))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", ("/no-fstab",))
     monkeypatch.setattr(approved, "_UNITS", "/no-units")
 
 

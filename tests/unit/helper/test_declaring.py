@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import declarations, declaring, fstab_writer, table, targets
+from app.helper import declarations, declaring, fstab_writer, places, table
 from app.helper.declaring import Declaring
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
@@ -39,10 +39,10 @@ def world(plain_path, monkeypatch):
     fstab = plain_path / "etc" / "fstab"
     fstab.write_bytes(ROOT_S_OWN)
     fstab.chmod(0o644)
-    monkeypatch.setattr(targets, "FSTAB", str(fstab))
-    for function in (targets.read_fstab, targets.fstab_entries):
+    monkeypatch.setattr(places, "FSTAB", str(fstab))
+    for function in (places.read_fstab, places.fstab_entries):
         monkeypatch.setattr(function, "__defaults__", (str(fstab),))
-    monkeypatch.setattr(targets.read_roots, "__defaults__", (str(plain_path / "none"),))
+    monkeypatch.setattr(places.read_roots, "__defaults__", (str(plain_path / "none"),))
     monkeypatch.setattr(declarations, "FOLDER", str(plain_path / "declared"))
     monkeypatch.setattr(fstab_writer, "BACKUPS", str(plain_path / "copies"))
     return plain_path
@@ -127,21 +127,21 @@ def test_other_places_need_an_approval(world):
 def test_what_an_administrator_approved_is_not_what_root_wrote(world):
     ask(world, APPROVED, "add", share="nas:/d", target="/data")
     with pytest.raises(Refusal) as caught:
-        targets.permit_mount(USER, "nas:/d", "/data")
+        places.permit_mount(USER, "nas:/d", "/data")
     assert caught.value.code == "mount-point-restricted"
     # The entry that root wrote stays root's when its options change.
     ask(world, APPROVED, "change", old_share="nas:/h", old_target="/home", **HOME)
-    targets.permit_mount(USER, "nas:/h", "/home")
+    places.permit_mount(USER, "nas:/h", "/home")
     # Refused, it leaves no note on the entry that is there.
     assert refusal(world, APPROVED, "add", **HOME) == "mount-point-busy"
-    targets.permit_mount(USER, "nas:/h", "/home")
+    places.permit_mount(USER, "nas:/h", "/home")
     ask(world, APPROVED, "change", old_share="nas:/d", old_target="/data", share="nas:/e", target="/data")
     ask(world, APPROVED, "remove", share="nas:/e", target="/data")
     assert list((world / "declared").iterdir()) == []
     ask(world, APPROVED, "add", share="nas:/d", target="/data")
     ask(world, ROOT, "remove", share="nas:/d", target="/data")
     ask(world, ROOT, "add", share="nas:/d", target="/data")
-    targets.permit_mount(USER, "nas:/d", "/data")
+    places.permit_mount(USER, "nas:/d", "/data")
 
 
 def test_only_entries_of_the_caller_s_are_brought_back(world):

@@ -165,14 +165,14 @@ esac
 SCRIPT = """
 import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
-from app.helper import mount_nfs, mount_record, mounting, table, targets, utab
+from app.helper import mount_nfs, mount_record, mounting, places, table, targets, utab
 from app.helper.errors import Refusal
 utab.forget = lambda path: False
 base = sys.argv[2]
 table.NFS_TYPES = frozenset({"tmpfs"})
 mount_nfs.MOUNT_NFS = (base + "/mount.nfs",)
 targets.OWN_ROOT, mount_record.FOLDER = base + "/own", base + "/own/mounts"
-targets.FORBIDDEN = ()
+places.FORBIDDEN = ()
 class Waiter:
     cancelled = False
     def wait(self, fds, timeout_s):

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from app.helper import declarations, declaring, fstab_text, targets, unit_text
+from app.helper import declarations, declaring, fstab_text, places, unit_text
 from app.helper.errors import Refusal
 from app.helper.options import load
 from app.helper.targets import Caller
@@ -94,8 +94,8 @@ def is_for_ordinary_users(path):
 
 @pytest.fixture(autouse=True)
 def nothing_declared(monkeypatch, tmp_path):
-    monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(tmp_path / "none"),))
-    monkeypatch.setattr(targets.read_roots, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(places.read_roots, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(declarations, "FOLDER", str(tmp_path / "none"))
     # Whose directories lie above is another question, and this machine has few of these.
     monkeypatch.setattr(declaring.directories, "check_ancestors", lambda _caller, _path: None)
@@ -122,7 +122,7 @@ def is_accepted(check, *args):
 
 
 def judge(path, declare):
-    mounts = {caller: is_accepted(targets.permit_mount, caller, "evil:/x", path) for caller in declare}
+    mounts = {caller: is_accepted(places.permit_mount, caller, "evil:/x", path) for caller in declare}
     args = {"share": "evil:/x", "target": path, "old_share": "nas:/y", "old_target": "/mnt/y"}
     for caller, verbs in declare.items():
         assert {is_accepted(verb, args, None) for verb in verbs} == {mounts[caller]}, path

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import declarations, directories, mount_record, table, targets, utab
+from app.helper import declarations, directories, mount_record, places, table, targets, utab
 from app.helper.errors import Refusal
-from app.helper.targets import Caller, Place
+from app.helper.places import Place
+from app.helper.targets import Caller
 
 ROOT = Caller(0, 0)
 USER = Caller(1000, 1000, home="/home/ann")
@@ -23,11 +24,11 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may be the own
 @pytest.fixture(autouse=True)
 def own_fstab(monkeypatch, tmp_path):
     """No entry of this machine's fstab or roots.conf takes part."""
-    monkeypatch.setattr(targets, "FSTAB", str(tmp_path / "no-fstab"))
-    monkeypatch.setattr(targets, "ROOTS_FILE", str(tmp_path / "no-roots"))
-    monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(tmp_path / "no-fstab"),))
-    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(tmp_path / "no-fstab"),))
-    monkeypatch.setattr(targets.read_roots, "__defaults__", (str(tmp_path / "no-roots"),))
+    monkeypatch.setattr(places, "FSTAB", str(tmp_path / "no-fstab"))
+    monkeypatch.setattr(places, "ROOTS_FILE", str(tmp_path / "no-roots"))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(tmp_path / "no-fstab"),))
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(tmp_path / "no-fstab"),))
+    monkeypatch.setattr(places.read_roots, "__defaults__", (str(tmp_path / "no-roots"),))
 
 
 def code_of(check, *args, **options):
@@ -89,21 +90,21 @@ HOMES = ["/home/ann/nfs", "/home/ann/a/b"]
 @pytest.mark.parametrize("path", SYSTEM)
 @pytest.mark.parametrize("caller", [ROOT, USER, APPROVED])
 def test_the_system_s_directories_are_refused_to_everybody(caller, path):
-    assert targets.place_of(path) is Place.FORBIDDEN
-    assert code_of(targets.permit_mount, caller, "nas:/x", path) == "mount-point-system"
-    assert code_of(targets.permit_place, caller, path) == "mount-point-system"
-    assert code_of(targets.permit_entry, path) == "mount-point-system"
+    assert places.place_of(path) is Place.FORBIDDEN
+    assert code_of(places.permit_mount, caller, "nas:/x", path) == "mount-point-system"
+    assert code_of(places.permit_place, caller, path) == "mount-point-system"
+    assert code_of(places.permit_entry, path) == "mount-point-system"
 
 
 @pytest.mark.parametrize("path", [*RESTRICTED, *HOMES])
 def test_root_and_who_has_an_approval_may_mount_elsewhere(path):
-    assert targets.place_of(path) is Place.RESTRICTED
+    assert places.place_of(path) is Place.RESTRICTED
     for caller in (ROOT, APPROVED):
-        assert code_of(targets.permit_mount, caller, "nas:/x", path) == ""
-        assert code_of(targets.permit_place, caller, path) == ""
-    assert code_of(targets.permit_mount, USER, "nas:/x", path) == "mount-point-restricted"
-    assert code_of(targets.permit_place, USER, path) == "mount-point-restricted"
-    assert code_of(targets.permit_entry, path) == ""
+        assert code_of(places.permit_mount, caller, "nas:/x", path) == ""
+        assert code_of(places.permit_place, caller, path) == ""
+    assert code_of(places.permit_mount, USER, "nas:/x", path) == "mount-point-restricted"
+    assert code_of(places.permit_place, USER, path) == "mount-point-restricted"
+    assert code_of(places.permit_entry, path) == ""
 
 
 @pytest.mark.parametrize(
@@ -123,8 +124,8 @@ def test_root_and_who_has_an_approval_may_mount_elsewhere(path):
     ],
 )
 def test_users_may_mount_below_the_folders_for_mounts(path, allowed):
-    assert (code_of(targets.permit_mount, USER, "nas:/x", path) == "") is allowed
-    assert (code_of(targets.permit_place, USER, path) == "") is allowed
+    assert (code_of(places.permit_mount, USER, "nas:/x", path) == "") is allowed
+    assert (code_of(places.permit_place, USER, path) == "") is allowed
 
 
 def data_of(check, *args):
@@ -134,15 +135,15 @@ def data_of(check, *args):
 
 
 def test_a_home_is_told(monkeypatch):
-    assert data_of(targets.permit_place, USER, "/home/ann/nas") == {"home": "/home/ann"}
-    assert data_of(targets.permit_place, USER, "/home/ann") == {"home": ""}
+    assert data_of(places.permit_place, USER, "/home/ann/nas") == {"home": "/home/ann"}
+    assert data_of(places.permit_place, USER, "/home/ann") == {"home": ""}
     elsewhere = USER._replace(home="/srv/people/ann")
-    assert data_of(targets.permit_place, elsewhere, "/srv/people/ann/nas") == {"home": "/srv/people/ann"}
-    assert code_of(targets.permit_place, elsewhere, "/srv/people/ann") == ""
+    assert data_of(places.permit_place, elsewhere, "/srv/people/ann/nas") == {"home": "/srv/people/ann"}
+    assert code_of(places.permit_place, elsewhere, "/srv/people/ann") == ""
     for home in ("", "/", "/srv", "/home"):  # of accounts of services
-        assert code_of(targets.permit_place, USER._replace(home=home), "/srv/x") == ""
-    monkeypatch.setattr(targets, "read_roots", lambda: ("/home/shared",))
-    assert code_of(targets.permit_place, USER, "/home/shared/nas") == ""
+        assert code_of(places.permit_place, USER._replace(home=home), "/srv/x") == ""
+    monkeypatch.setattr(places, "read_roots", lambda: ("/home/shared",))
+    assert code_of(places.permit_place, USER, "/home/shared/nas") == ""
 
 
 @as_root
@@ -152,46 +153,46 @@ def test_what_root_declared_in_fstab_may_be_mounted_exactly(tmp_path, monkeypatc
         "# nas:/c /data nfs\nnas:/h /home nfs4 ro 0 0\nnas:/w /var/www\\040x nfs\nnas:/e /etc nfs\n"
         "nas:/s /srv/s nfs\nnas:/m /usr/local/bin nfs\n"
     )
-    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(fstab),))
-    monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(fstab),))
-    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == ""
-    assert code_of(targets.permit_mount, USER, "NAS:/h/", "/home") == ""
-    assert code_of(targets.permit_mount, USER, "nas:/w", "/var/www x") == ""
-    assert code_of(targets.permit_mount, USER, "nas:/other", "/home") == "mount-point-restricted"
-    assert code_of(targets.permit_mount, USER, "nas:/c", "/data") == "mount-point-restricted"
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
+    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == ""
+    assert code_of(places.permit_mount, USER, "NAS:/h/", "/home") == ""
+    assert code_of(places.permit_mount, USER, "nas:/w", "/var/www x") == ""
+    assert code_of(places.permit_mount, USER, "nas:/other", "/home") == "mount-point-restricted"
+    assert code_of(places.permit_mount, USER, "nas:/c", "/data") == "mount-point-restricted"
     for caller in (USER, ROOT, APPROVED):
-        assert code_of(targets.permit_mount, caller, "nas:/e", "/etc") == "mount-point-system"
-        assert code_of(targets.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
+        assert code_of(places.permit_mount, caller, "nas:/e", "/etc") == "mount-point-system"
+        assert code_of(places.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
     # A place for ordinary users that fstab keeps for a share takes no other one.
-    assert code_of(targets.permit_mount, USER, "nas:/s", "/srv/s") == ""
-    assert code_of(targets.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
-    assert code_of(targets.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
+    assert code_of(places.permit_mount, USER, "nas:/s", "/srv/s") == ""
+    assert code_of(places.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
+    assert code_of(places.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
     fstab.chmod(0o666)
-    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
 
 
 @as_root
 def test_what_this_program_declared_for_a_user_opens_no_place(tmp_path, monkeypatch):
     fstab = tmp_path / "fstab"
     fstab.write_text("nas:/h /home nfs4\n")
-    monkeypatch.setattr(targets.read_fstab, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
     declarations.note("nas:/h", "/home", 1000)
-    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
     declarations.forget("nas:/h", "/home")
     declarations.forget("nas:/h", "/home")
-    assert code_of(targets.permit_mount, USER, "nas:/h", "/home") == ""
+    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == ""
 
 
 @as_root
 def test_the_administrator_adds_folders(tmp_path, monkeypatch):
     roots = tmp_path / "roots.conf"
     roots.write_text("# more\n/data/nfs\n/etc\nrelative\n/\n/usr/x\n/var/lib\n")
-    monkeypatch.setattr(targets.read_roots, "__defaults__", (str(roots),))
-    assert targets.read_roots() == ("/data/nfs",)
-    assert code_of(targets.permit_mount, USER, "nas:/x", "/data/nfs/a") == ""
+    monkeypatch.setattr(places.read_roots, "__defaults__", (str(roots),))
+    assert places.read_roots() == ("/data/nfs",)
+    assert code_of(places.permit_mount, USER, "nas:/x", "/data/nfs/a") == ""
     link = tmp_path / "link"
     link.symlink_to(roots)
-    assert targets.read_roots(str(link)) == ()
+    assert places.read_roots(str(link)) == ()
 
 
 def row(mount_point, fstype="ext4"):
@@ -206,14 +207,14 @@ def test_the_table_is_asked_before_the_path_is_touched():
         row("/srv"),
         row("/auto", "autofs"),
     ]
-    assert code_of(targets.check_table, rows, "/mnt/nas") == "mount-point-busy"
-    assert code_of(targets.check_table, rows, "/mnt") == "mount-point-busy"
-    assert code_of(targets.check_table, rows, "/mnt/nas/below") == "mount-point-invalid"
-    assert code_of(targets.check_table, rows, "/mnt/fuse/below") == "mount-point-invalid"
-    assert code_of(targets.check_table, rows, "/auto/x") == "mount-point-invalid"
-    assert code_of(targets.check_table, rows, "/srv/x") == ""
-    assert code_of(targets.check_table, rows, "/mnt/nas2") == ""
-    assert code_of(targets.check_table, [row("/", "nfs4")], "/mnt/x") == ""
+    assert code_of(places.check_table, rows, "/mnt/nas") == "mount-point-busy"
+    assert code_of(places.check_table, rows, "/mnt") == "mount-point-busy"
+    assert code_of(places.check_table, rows, "/mnt/nas/below") == "mount-point-invalid"
+    assert code_of(places.check_table, rows, "/mnt/fuse/below") == "mount-point-invalid"
+    assert code_of(places.check_table, rows, "/auto/x") == "mount-point-invalid"
+    assert code_of(places.check_table, rows, "/srv/x") == ""
+    assert code_of(places.check_table, rows, "/mnt/nas2") == ""
+    assert code_of(places.check_table, [row("/", "nfs4")], "/mnt/x") == ""
 
 
 def test_mountinfo_escapes_are_read():
@@ -418,7 +419,7 @@ def test_what_fstab_lets_users_unmount_stays_theirs(tmp_path, monkeypatch, optio
     fstab = tmp_path / "fstab"
     fstab.write_text(f"nas:/x /data nfs {options}\n")
     (tmp_path / "utab").write_text(f"SRC=nas:/x TARGET=/data {noted}\nSRC=a:/b TARGET=/c OPTS=user=daemon\n")
-    monkeypatch.setattr(targets.fstab_entries, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
     monkeypatch.setattr(utab.mounted_by, "__defaults__", (str(tmp_path),))
     caller = Caller(1, 1)  # daemon
     assert (code_of(mount_record.permit_change, caller, live("/data"), to_unmount=True) == "") is may
