@@ -31,7 +31,8 @@ def mounted_by(row: Row, folder: str = FOLDER) -> str:
     """
     name = ""
     for line in targets.read_small(f"{folder}/utab").split(b"\n"):
-        fields = dict(field.partition(b"=")[::2] for field in line.split(b" "))
+        pairs = (field.partition(b"=") for field in line.split(b" "))
+        fields = {key: value for key, _equals, value in pairs}
         path, share, words = (table.unescaped(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS"))
         same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
         if same and fields.get(b"ID", b"%d" % row.mount_id) == b"%d" % row.mount_id:

@@ -56,7 +56,7 @@ ROLES: dict[str, frozenset[str]] = {
     "bench": frozenset({"hello", "open", "run", "abort", "close", "cancel"}),
     "tune": frozenset({"hello", "tune", "cancel"}),
 }
-ROLES |= {role: ROLES[ordinary] | {"plan"} for role, ordinary in SYSTEM_ROLES.items()}
+ROLES.update({role: ROLES[ordinary] | {"plan"} for role, ordinary in SYSTEM_ROLES.items()})
 
 
 def check_args(role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
