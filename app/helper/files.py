@@ -17,10 +17,13 @@ from app.helper import children
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from app.helper.children import Waiter
 
 #: How many backups are kept.
 KEEP = 20
+_LOCK = "lock"
 MAX_BYTES = 1 << 20
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -178,16 +181,44 @@ def kept(folder: int, prefix: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.startswith(f"{prefix}-"))
 
 
-def lock(folder: int, what: str) -> None:
-    """Lock a folder against another helper; closing it unlocks.
+@contextlib.contextmanager
+def locked(state: str) -> Iterator[None]:
+    """Lock fstab and units against another helper, by a file in a directory that only root can enter.
+
+    A lock on a file that others can open could be held by anybody (flock(2)).
+
+    Args:
+        state: the directory; it is made if it is missing.
 
     Raises:
-        Refusal: if it is locked.
+        Refusal: if another helper holds the lock, or the directory is not as it must be.
     """
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise Refusal("fstab-changed", f"Another program is writing {what} right now.") from None
+        held = _open_lock(state)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise Refusal("fstab-failed", f"The lock in “{state}” cannot be opened.", detail=reason) from error
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refusal("fstab-changed", "Another change of fstab or of units is under way.") from None
+        yield
+    finally:
+        os.close(held)
+
+
+def _open_lock(state: str) -> int:
+    os.makedirs(state, mode=0o700, exist_ok=True)  # noqa: PTH103
+    folder = os.open(state, FOLDER)
+    try:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise Refusal("fstab-refused", f"Users other than root can change “{state}”.")
+        os.fchmod(folder, 0o700)
+        return os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def check(path: str, fd: int, status: os.stat_result) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from app.helper import children, files, fstab_text, table
 from app.helper.errors import Refusal
-from app.helper.files import READ, Files, Look, System, check, kept, lock, reload_systemd
+from app.helper.files import READ, Files, Look, System, check, kept, locked, reload_systemd
 from app.helper.options import Catalogue, load
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class FstabWriter:
 
     Args:
         folder: where fstab stands; tests have their own.
-        backups: where the old contents are kept, the newest KEEP.
+        backups: where the old contents are kept, the newest KEEP; the lock is in the directory above.
         system: the calls that are used.
         catalogue: of the options; None loads it.
     """
@@ -105,7 +105,8 @@ class FstabWriter:
         except OSError as error:
             raise _failed(error) from error
         try:
-            return self._locked(folder, edit, sha256, waiter)
+            with locked(os.path.dirname(self._backups)):  # noqa: PTH120
+                return self._locked(folder, edit, sha256, waiter)
         except OSError as error:
             raise _failed(error) from error
         finally:
@@ -141,7 +142,6 @@ class FstabWriter:
     def _locked(
         self, folder: int, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter
     ) -> dict[str, object]:
-        lock(folder, "fstab")
         before = self._read(folder)
         if _sha256(before.data) != sha256:
             raise Refusal("fstab-changed", "fstab was changed since it was read.")

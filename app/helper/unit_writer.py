@@ -35,7 +35,7 @@ class UnitWriter:
 
     Args:
         folder: where the units stand; tests have their own.
-        backups: where the old contents are kept.
+        backups: where the old contents are kept; the lock is in the directory above.
         system: the calls that are used.
         catalogue: of the options; None loads it.
     """
@@ -49,6 +49,7 @@ class UnitWriter:
     ) -> None:
         self._folder = folder
         self._backups = backups
+        self._state = os.path.dirname(backups)  # noqa: PTH120
         self._sys = system or files.System()
         self._files = files.Files(self._sys)
         self._catalogue = catalogue
@@ -72,7 +73,8 @@ class UnitWriter:
         new[unit_text.name(target, "automount")] = units.automount.encode() or None
         for link in units.links:
             new[link] = f"{self._folder}/{os.path.basename(link)}"  # noqa: PTH119
-        done = self._carry_out(target, new, str(args["sha256"]), waiter)
+        with files.locked(self._state):
+            done = self._carry_out(target, new, str(args["sha256"]), waiter)
         if any(point == target for _share, point in places.read_fstab()):
             warning = f"fstab has an entry for “{target}” too; systemd goes by the unit, mount by the entry."
             cast("list[str]", done["warnings"]).append(warning)
@@ -85,7 +87,9 @@ class UnitWriter:
             Refusal: the units are as they were then, unless the message says otherwise.
         """
         target = validate.target(str(args["target"]))
-        return self._carry_out(target, dict.fromkeys(unit_text.places(target)), str(args["sha256"]), waiter)
+        gone: State = dict.fromkeys(unit_text.places(target))
+        with files.locked(self._state):
+            return self._carry_out(target, gone, str(args["sha256"]), waiter)
 
     def _carry_out(self, target: str, new: State, sha256: str, waiter: Waiter) -> dict[str, object]:
         try:
@@ -97,7 +101,6 @@ class UnitWriter:
         except OSError as error:
             raise _failed(error) from error
         try:
-            files.lock(folder, "units")
             old: State = {name: self._read(folder, name) for name in new}
             self._check(target, old, new, sha256)
             backup = self._back_up(old)
