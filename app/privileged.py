@@ -16,6 +16,7 @@ import msgspec
 from app import process
 from app.errors import AppError, ErrorKind
 from app.helper.approved import digest
+from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.polkit import explain_pkexec, helper_command
 from app.tasks import CancelledError, run_in_thread
@@ -35,8 +36,8 @@ _STOP_S = 10.0
 #: For one that is left alone to end at once, as it mostly does.
 _LEAVE_S = 1.0
 _MAX_STDERR = 64 * 1024
-#: The helper's own limit when the caller names none.
-_DEADLINE_S = 20.0
+#: What these verbs are about ends with the helper: a new one would only ask for a password.
+_OF_THE_SESSION = frozenset({"run", "abort", "close"})
 _FOREGROUND = (
     "The option bg concerns mounting at start-up; this time the share was mounted in the foreground."
 )
@@ -92,6 +93,10 @@ class ApprovedPlan:
 
 class HelperClient:
     """One helper process of one role, restarted when it has gone. All methods may be called by any thread.
+
+    A helper ends between two requests when it has nothing to do, or has served for as long or as often as one
+    authorization allows (:class:`app.helper.session.Limits`). The next request then starts another one, for
+    which polkit may ask again; no request is lost.
 
     Args:
         role: mount, persist, bench or tune; or a system role.
@@ -150,12 +155,14 @@ class HelperClient:
         while not self._lock.acquire(timeout=0.1):
             token.check()
         try:
-            # Twice: it may have ended for having nothing to do just as we asked, the request unread.
+            # Twice: its session may have ended just as we asked, the request unread.
             for _attempt in range(2):
                 answer = self._ready(token).ask(verb, wire, token, timeout_s)
                 if "event" not in answer:
                     return _read(verb, wire, answer, token)
                 self._drop()
+                if verb in _OF_THE_SESSION:
+                    raise _session_over()
             raise _failed("The helper ended twice without an answer.")
         finally:
             if self._connection is not None and not self._connection.usable:
@@ -180,7 +187,7 @@ class HelperClient:
             words = self._plan.words() if self._plan is not None else []
             command = list(self._command) if self._command is not None else helper_command(self._role, *words)
             self._connection = connection = _Connection(command, self._role, self._stop_s or _STOP_S)
-            answer = connection.ask("hello", {"restarts": True}, token, connection.patience_s)
+            answer = connection.ask("hello", {}, token, connection.patience_s)
             _read("hello", {}, answer, token)
             connection.greeted = True
             if self._plan is not None:
@@ -333,7 +340,7 @@ def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any
     """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
     wire = dict(args)
     if verb in {"mount", "unmount", "try", "remount", "open", "close"}:
-        limit_s = float(wire.pop("timeout_s", min(_DEADLINE_S, timeout_s)))
+        limit_s = float(wire.pop("timeout_s", min(MOUNT_TIMEOUT_S, timeout_s)))
         wire["timeout_ms"] = min(150_000, max(500, int(limit_s * 1000)))
     if isinstance(wire.get("options"), str):
         wire["options"] = [word for word in wire["options"].split(",") if word]
@@ -395,6 +402,14 @@ def explain_refusal(code: str, message: str, detail: str = "") -> AppError:
     """Return one of the helper's refusals as an error for a person, with what to do about it."""
     kind = ErrorKind(code)
     return AppError(kind, message, hint=_HINTS.get(kind, ""), detail=detail)
+
+
+def _session_over() -> AppError:
+    return AppError(
+        ErrorKind.NOT_MOUNTED,
+        "The test mount is gone: the time that one authorization allows for tests is over.",
+        hint="Start the test again.",
+    )
 
 
 def _failed(message: str, detail: str = "") -> AppError:

@@ -34,7 +34,7 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
-from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
+from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
@@ -121,7 +121,7 @@ class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mount_point: str
     options: str = ""
     create: bool = True
-    timeout_s: float = 20.0
+    timeout_s: float = MOUNT_TIMEOUT_S
     approved: bool = False
 
 

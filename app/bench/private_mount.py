@@ -23,6 +23,7 @@ from app.bench.run import look_at, run_test
 from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, parse_share
+from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.effective import effective_values
 from app.mounts.model import Active, Mount, MountTable
 from app.tasks import CancelledError, CancelToken
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bench")
 
-TIMEOUT_S = 20.0
+_CLOSE_S = 20.0
 #: What an earlier mount of the same helper may still take to close. Its test files may take a part of it.
 _SETTLE_S = 15.0
 _FILES_S = 3.0
@@ -101,7 +102,7 @@ class PrivateMount:
         *,
         token: CancelToken,
         read_ahead_kb: int | None = None,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = MOUNT_TIMEOUT_S,
         session: BenchSession | None = None,
     ) -> Self:
         """Mount a share.
@@ -212,7 +213,7 @@ class PrivateMount:
             of_share.remains = error.remains
             raise of_share from error
 
-    def close(self, timeout_s: float = TIMEOUT_S) -> Closing:
+    def close(self, timeout_s: float = _CLOSE_S) -> Closing:
         """Unmount; what a test still removes is waited for first.
 
         Args:
@@ -243,7 +244,7 @@ class PrivateMount:
 
         in_background("private-mount-close", close, owner=self.session)
 
-    def close_mount(self, timeout_s: float = TIMEOUT_S) -> Closing:
+    def close_mount(self, timeout_s: float = _CLOSE_S) -> Closing:
         """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
         began = time.monotonic()
         wait_for_cleanups(0 if self.session.wanted.is_set() else timeout_s / 2, self.session)

@@ -5,6 +5,9 @@ by root), reads requests from its standard input and ends with it. It trusts nob
 validated again here, option strings are built here from the catalogue, and it runs no program that the
 caller names, except as the caller (:mod:`app.helper.bench`).
 
-It stays small enough to be read: what the process of one role loads has at most 2,500 lines, and the code of
-the whole package, without blank lines, comments and docstrings, 2,750. A test holds both.
+It stays small enough to be read: what the process of one role loads has at most 1,900 lines of code, without
+blank lines, comments and docstrings. A test holds that.
+
+One authorization opens one session, with limits in time and number (:class:`app.helper.session.Limits`).
+Every request leaves a line in the system's log (:mod:`app.helper.audit`).
 """

@@ -169,11 +169,11 @@ def _serve(role: str, caller: Caller, wakeup: int, subject: Subject | None) -> i
 
     syslog.openlog("mountwright-helper", syslog.LOG_PID, syslog.LOG_AUTHPRIV)
 
-    def audit(line: str) -> None:
+    def log(line: str) -> None:
         syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {line}")
 
     handlers = {"hello": hello, **_handlers(role, caller, subject)}
-    return Session(0, 1, role, handlers, wakeup=wakeup, audit=audit).run()
+    return Session(0, 1, role, handlers, wakeup=wakeup, log=log).run()
 
 
 def _handlers(role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:

@@ -2,18 +2,20 @@
 
 Request ``{"id", "verb", "args"}``; answer ``{"id", "ok"}`` or ``{"id", "error": {"code", "message",
 "detail", "data"}}``. While a request is under way only ``cancel`` is served. The end of the input means:
-stop what is under way, undo it, and exit.
+stop what is under way, undo it, and exit. A session has limits in time and number; it meets them between two
+requests, and says so with ``{"event": "session-end", "reason"}``: what was sent after the last answer was not
+read then.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import re
-import select
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
+from app.helper import audit, channel
 from app.helper.errors import Refusal, body
 from app.helper.verbs import check_args
 
@@ -22,15 +24,52 @@ if TYPE_CHECKING:
 
     #: A handler gets the arguments, complete and of the right types, and what it may wait with.
     Handler = Callable[[dict[str, object], "Session"], dict[str, object]]
+    Poll = Callable[[Collection[int], Collection[int], float], tuple[set[int], set[int]]]
 
 PROTOCOL = 1
 MAX_LINE = 64 * 1024
 #: A request, its args, the list of a plan, a request there, its args, a list of words.
 MAX_DEPTH = 6
-IDLE_S = 30.0
 #: How long a begun line may stay without its end.
 LINE_S = 5.0
+#: Lines that are no request, or come while one is under way. A client that keeps the rules sends none.
+MAX_FAULTS = 100
+#: For the peer to take something of what it was sent; and once the session has ended, also for all of it.
+STALL_S, LAST_STALL_S, LAST_S = 5.0, 1.0, 5.0
+#: Bytes that wait to be read or sent, beyond which the peer has to take answers before it is heard.
+_MAX_UNREAD, _MAX_UNSENT = 2 * MAX_LINE, MAX_LINE
+_POLL_S = 1.0
+#: What a sum of fractions may be short of a whole.
+_ROUNDING = 1e-6
+_EX_DATAERR = 65  # sysexits.h
 _ID = re.compile(r"[0-9a-f]{1,32}\Z")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Limits(NamedTuple):
+    """What one authorization is good for.
+
+    Attributes:
+        age_s: seconds from the start, after which no request is begun.
+        requests: so many at most.
+        idle_s: seconds without a request, unless something is open.
+        finish_s: beyond ``age_s``, to finish what is open.
+        rate: requests a second on average; one beyond it waits its turn.
+        burst: requests that need not wait.
+    """
+
+    age_s: float = 600.0
+    requests: float = 1000
+    idle_s: float = 30.0
+    finish_s: float = 0.0
+    rate: float = 100.0
+    burst: float = 1000
+
+
+#: Of roles that are not like the others. Every combination of the largest recipe is 2,304 test mounts with
+#: about four requests each, for hours: no number of requests fits it and stops anybody. A test mount takes
+#: tenths of a second at least, so 20 requests a second hold up no experiment, and 200 at once no start.
+LIMITS = {"bench": Limits(12 * 3600.0, float("inf"), finish_s=3600.0, rate=20.0, burst=200)}
 
 
 class Request(NamedTuple):
@@ -42,7 +81,7 @@ class Request(NamedTuple):
 
 
 class Session:
-    """Serves one peer until its input ends.
+    """Serves one peer until its input ends or a limit is met.
 
     Args:
         reader: descriptor to read requests from.
@@ -50,36 +89,31 @@ class Session:
         role: one of ROLES.
         handlers: the verbs of this role, without ``cancel``.
         wakeup: a descriptor that becomes readable when the process is told to end, or -1.
-        idle_s: with a peer that says it can restart us: how long to stay without a request.
-        audit: gets one line a request.
+        limits: of the session; by default those of the role.
+        now: gives the time in seconds. It stands still while the computer sleeps, and so does what it limits.
+        poll: as :func:`app.helper.channel.poll`.
+        log: gets one line a request, which :mod:`app.helper.audit` makes.
+
+    Attributes:
+        holds: set by a handler while something is open that must not end for want of requests.
     """
 
     def __init__(
-        self,
-        reader: int,
-        writer: int,
-        role: str,
-        handlers: Mapping[str, Handler],
-        *,
-        wakeup: int = -1,
-        idle_s: float = IDLE_S,
-        audit: Callable[[str], None] = lambda _line: None,
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._role = role
-        self._handlers = dict(handlers)
-        self._wakeup = wakeup
-        self._idle_s = idle_s
-        self._audit = audit
-        self._buffer = b""
-        self._skipping = False
-        self._begun = 0.0
-        self._running = ""
-        self._cancelled = False
-        self._ended = False
-        self._restarts = False
-        #: Set by a handler while something is open that must not end for want of requests.
+        self, reader: int, writer: int, role: str, handlers: Mapping[str, Handler], *,
+        wakeup: int = -1, limits: Limits | None = None, now: Callable[[], float] = time.monotonic,
+        poll: Poll = channel.poll, log: Callable[[str], None] = lambda _line: None,
+    ) -> None:  # fmt: skip
+        self._reader, self._writer, self._wakeup = reader, writer, wakeup
+        self._role, self._handlers = role, dict(handlers)
+        self._limits = limits or LIMITS.get(role, Limits())
+        self._now, self._wait_for, self._log = now, poll, log
+        self._channel = channel.Channel(reader, writer, now)
+        self._buffer, self._skipping, self._line_began = b"", False, 0.0
+        self._running, self._cancelled = "", False
+        self._ended, self._status = False, 0
+        self._faults = self._requests = 0
+        self._began = self._idle_since = self._credit_at = now()
+        self._credit = self._limits.burst
         self.holds = False
 
     @property
@@ -89,27 +123,19 @@ class Session:
 
     def run(self) -> int:
         """Serve until the end; return the exit status."""
-        idle_since = time.monotonic()
-        while not self._ended:
-            line = self._next_line()
-            if line is not None:
-                self._accept(line)
-                idle_since = time.monotonic()
-                continue
-            self._poll((), 1.0)
-            if self._buffer and time.monotonic() - self._begun > LINE_S:
-                self._fail(None, Refusal("protocol", "A line has no end."))
-                return 65
-            if (
-                self._restarts
-                and not self.holds
-                and not self._buffer
-                and time.monotonic() - idle_since > self._idle_s
-            ):
-                # The peer may have sent a request this moment: this tells it that it was not read.
-                self._send({"event": "idle-exit"})
-                return 0
-        return 0
+        try:
+            while not self._ended:
+                self._step()
+            # The peer gets a short time for what it was not sent yet.
+            end = self._now() + LAST_S
+            while (left_s := min(end - self._now(), LAST_STALL_S - self._channel.stalled_s())) > 0:
+                if not self._channel.unsent:
+                    break
+                if self._wait_for((), [self._writer], left_s)[1]:
+                    self._channel.send()
+        finally:
+            self._channel.close()
+        return self._status
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
         """Wait for descriptors on behalf of the request under way, and serve ``cancel`` meanwhile."""
@@ -118,114 +144,176 @@ class Session:
         self._serve_while_running()
         return ready
 
+    def _step(self) -> None:
+        """Carry out the next request, or wait for it; nothing is under way."""
+        if reason := self._reason_to_end():
+            # The peer may have sent a request this moment: this tells it that it was not read.
+            self._channel.send(_encoded({"event": "session-end", "reason": reason}))
+            self._end(reason, 0)
+            return
+        wait_s = self._turn_in_s()
+        if not self._channel.unsent and not wait_s and (line := self._next_line()) is not None:
+            self._accept(line)
+            self._idle_since = self._now()
+            return
+        self._poll((), min(wait_s or _POLL_S, _POLL_S))
+        begun = (self._buffer or self._skipping) and b"\n" not in self._buffer
+        if begun and self._now() - self._line_began > LINE_S:
+            self._refuse(None, Refusal("protocol", "A line has no end."))
+            self._end("protocol", _EX_DATAERR)
+
+    def _reason_to_end(self) -> str:
+        """Return the limit that is met, or ""."""
+        now, limits = self._now(), self._limits
+        if now - self._began > limits.age_s + (limits.finish_s if self.holds else 0.0):
+            return "age"
+        if self._requests >= limits.requests:
+            return "requests"
+        busy = self.holds or self._buffer or self._channel.unsent
+        return "idle" if not busy and now - self._idle_since > limits.idle_s else ""
+
+    def _turn_in_s(self) -> float:
+        """Return in how many seconds the next request may begin, 0 if now."""
+        now, rate = self._now(), self._limits.rate
+        self._credit = min(self._limits.burst, self._credit + (now - self._credit_at) * rate)
+        self._credit_at = now
+        missing = 1.0 - self._credit
+        return missing / rate if missing > _ROUNDING else 0.0
+
     def _serve_while_running(self) -> None:
-        while (line := self._next_line()) is not None:
+        while len(self._channel.unsent) <= _MAX_UNSENT and (line := self._next_line()) is not None:
             self._accept_while_running(line)
 
     def _poll(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        own = [] if self._ended else [fd for fd in (self._reader, self._wakeup) if fd >= 0]
-        ready = set(select.select([*fds, *own], [], [], timeout_s)[0])
-        if self._wakeup in ready:
+        """Wait for descriptors; read and send what there is meanwhile, and return the ready ones of them."""
+        own = {self._wakeup} - {-1}
+        if len(self._buffer) < _MAX_UNREAD:
+            own.add(self._reader)
+        waiting = [self._writer] if self._channel.unsent else []
+        if waiting:
+            timeout_s = min(timeout_s, STALL_S - self._channel.stalled_s())
+        readable, writable = self._wait_for([*fds, *(() if self._ended else own)], waiting, timeout_s)
+        if self._wakeup in readable:
             self._ended = True
-        elif self._reader in ready and not self._ended:
+        elif self._reader in readable:
             self._fill()
-        return ready & set(fds)
+        if writable:
+            self._channel.send()
+        if self._channel.lost or self._channel.stalled_s() >= STALL_S:
+            self._channel.unsent, self._ended = b"", True
+        return readable & set(fds)
 
     def _fill(self) -> None:
-        try:
-            chunk = os.read(self._reader, 1 << 16)
-        except OSError:
-            chunk = b""
-        if not chunk:
-            self._ended = True
-        if not self._buffer:
-            self._begun = time.monotonic()
-        self._buffer += chunk
+        chunk = self._channel.receive()
+        if not self._buffer and not self._skipping:
+            self._line_began = self._now()
+        self._buffer += chunk or b""
+        self._ended = self._ended or chunk == b""
 
     def _next_line(self) -> bytes | None:
-        line, newline, rest = self._buffer.partition(b"\n")
-        too_long = len(line) > MAX_LINE
-        if not newline:
-            if too_long:
-                self._buffer = b""
-                self._begin_skipping()
-            return None
-        self._buffer = rest
-        self._begun = time.monotonic()
-        if self._skipping or too_long:
-            if not self._skipping:
-                self._begin_skipping()
-            self._skipping = False
-            return self._next_line()
-        return line
+        """Return a whole line; one that is too long is left out, and answered once."""
+        while not self._ended:
+            line, newline, rest = self._buffer.partition(b"\n")
+            too_long = len(line) > MAX_LINE
+            if not newline and not too_long:
+                return None
+            self._buffer, skipped = rest, self._skipping
+            self._skipping = not newline
+            if newline:
+                self._line_began = self._now()
+            if too_long and not skipped:
+                self._fault(None, Refusal("protocol", "A line is too long."))
+            elif not too_long and not skipped:
+                return line
+        return None
 
-    def _begin_skipping(self) -> None:
-        if not self._skipping:
-            self._fail(None, Refusal("protocol", "A line is too long."))
-        self._skipping = True
+    def _parse(self, line: bytes) -> Request | None:
+        try:
+            return parse(line)
+        except Refusal as refusal:
+            self._fault(None, refusal)
+            return None
 
     def _accept(self, line: bytes) -> None:
-        try:
-            request = parse(line)
-        except Refusal as refusal:
-            self._fail(None, refusal)
+        self._credit -= 1.0
+        request = self._parse(line)
+        if request is None:
             return
-        started = time.monotonic()
+        self._requests += 1
+        started = self._now()
         self._running, self._cancelled = request.id, False
         outcome = "ok"
         try:
             answer: dict[str, object] = {"id": request.id, "ok": self._carry_out(request)}
-        except Refusal as refusal:
-            outcome = refusal.code
-            answer = {"id": request.id, "error": body(refusal)}
         except Exception as error:  # noqa: BLE001 - a bug must not end the session without an answer
-            outcome = "internal"
-            name = type(error).__name__
-            answer = {"id": request.id, "error": body(Refusal("internal", f"The helper failed ({name})."))}
+            bug = Refusal("internal", f"The helper failed ({type(error).__name__}).")
+            refusal = error if isinstance(error, Refusal) else bug
+            outcome, answer = refusal.code, {"id": request.id, "error": body(refusal)}
         finally:
             self._running, self._cancelled = "", False
-        spent = int((time.monotonic() - started) * 1000)
-        self._audit(f"{self._role}/{request.verb} {json.dumps(request.args)[:2000]} {outcome} {spent}ms")
-        self._send(answer)
+        spent_ms = int((self._now() - started) * 1000)
+        self._write_log(lambda: audit.line(self._role, request.verb, request.args, outcome, spent_ms))
+        self._channel.send(_encoded(answer))
 
     def _accept_while_running(self, line: bytes) -> None:
-        try:
-            request = parse(line)
-        except Refusal as refusal:
-            self._fail(None, refusal)
+        request = self._parse(line)
+        if request is None:
             return
         try:
             found = self._is_cancel(request)
         except Refusal as refusal:
-            self._fail(request.id, refusal)
+            self._fault(request.id, refusal)
             return
         self._cancelled = self._cancelled or found
-        self._send({"id": request.id, "ok": {"found": found}})
+        self._channel.send(_encoded({"id": request.id, "ok": {"found": found}}))
 
     def _is_cancel(self, request: Request) -> bool:
         if request.verb != "cancel":
             raise Refusal("busy-helper", "Another request is under way.")
-        return check_args(self._role, request.verb, request.args)["id"] == self._running
+        return _checked(self._role, request)["id"] == self._running
 
     def _carry_out(self, request: Request) -> dict[str, object]:
-        args = check_args(self._role, request.verb, request.args)
+        args = _checked(self._role, request)
         if request.verb == "cancel":
             return {"found": False}
-        if request.verb == "hello":
-            self._restarts = args["restarts"] is True
         return self._handlers[request.verb](args, self)
 
-    def _fail(self, request_id: str | None, refusal: Refusal) -> None:
-        self._send({"id": request_id, "error": body(refusal)})
+    def _fault(self, request_id: str | None, refusal: Refusal) -> None:
+        """Answer a line that breaks the protocol's rules; too many of them end the session."""
+        self._refuse(request_id, refusal)
+        self._faults += 1
+        if self._faults >= MAX_FAULTS:
+            self._end("protocol", _EX_DATAERR)
 
-    def _send(self, answer: dict[str, object]) -> None:
-        # ASCII, control characters escaped: whatever a server put into a text stays inside its string.
-        data = json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n"
-        try:
-            while data:
-                data = data[os.write(self._writer, data) :]
-        except OSError:
-            self._ended = True
+    def _refuse(self, request_id: str | None, refusal: Refusal) -> None:
+        self._channel.send(_encoded({"id": request_id, "error": body(refusal)}))
+
+    def _end(self, reason: str, status: int) -> None:
+        self._ended, self._status = True, status
+        self._write_log(lambda: f"role={self._role} session-end={reason} requests={self._requests}")
+
+    def _write_log(self, line: Callable[[], str]) -> None:
+        # What was done is done: without an answer nobody would know of it.
+        with contextlib.suppress(Exception):
+            self._log(line())
+
+
+def _encoded(answer: dict[str, object]) -> bytes:
+    # ASCII, control characters escaped: whatever a server put into a text stays inside its string.
+    return json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def _checked(role: str, request: Request) -> dict[str, object]:
+    """Return the arguments of a request, complete.
+
+    Raises:
+        Refusal: with code usage.
+    """
+    texts = json.dumps([request.verb, request.args], ensure_ascii=False).replace(r"\\", "")
+    # No name that the kernel or a file has can hold these, and not every call survives them.
+    if r"\u0000" in texts or _LONE_SURROGATE.search(texts):
+        raise Refusal("usage", "A text in the request has a null character or is not Unicode.")
+    return check_args(role, request.verb, request.args)
 
 
 def parse(line: bytes) -> Request:
@@ -240,13 +328,12 @@ def parse(line: bytes) -> Request:
         )
     except (ValueError, RecursionError):
         raise Refusal("protocol", "A line is not a JSON object as agreed.") from None
-    if not isinstance(decoded, dict):
-        raise Refusal("protocol", "A line is not a request.")
-    request = cast("dict[str, object]", decoded)
+    if not isinstance(decoded, dict) or set(request := cast("dict[str, object]", decoded)) != set(
+        Request._fields
+    ):
+        raise Refusal("protocol", "A request has an id, a verb and args, and nothing else.")
     if not _is_shallow(request, MAX_DEPTH):
         raise Refusal("protocol", "A line is nested too deeply.")
-    if set(request) != {"id", "verb", "args"}:
-        raise Refusal("protocol", "A request has an id, a verb and args, and nothing else.")
     request_id, verb, args = request["id"], request["verb"], request["args"]
     if not isinstance(request_id, str) or not _ID.match(request_id):
         raise Refusal("protocol", "The id of a request is not as agreed.")

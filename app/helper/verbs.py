@@ -22,7 +22,7 @@ _ENTRY = {**_SHARE, "fstype": Field(str), "options": Field(list), "sha256": Fiel
 _TEST = {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)}
 #: The arguments of each verb.
 SCHEMAS: dict[str, dict[str, Field]] = {
-    "hello": {"restarts": Field(bool, default=False)},
+    "hello": {},
     "cancel": {"id": Field(str)},
     "plan": {"requests": Field(list, items=dict)},
     "mount": {**_SHARE, "options": Field(list), "create": Field(bool), "hide": Field(bool, default=False),

@@ -13,6 +13,9 @@ import msgspec
 from app.mounts.model import Approval, MountReport  # noqa: TC001 - msgspec reads them at run time
 from app.mounts.model import Holder as Holder  # noqa: PLC0414, TC001 - a plan has them
 
+#: How long mount.nfs may take, in seconds; of its own it tries a server that drops packets for 72 s and more.
+MOUNT_TIMEOUT_S = 15.0
+
 #: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
 Keeper = Literal["nowhere", "fstab", "systemd"]
 
@@ -61,7 +64,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     busy: BusyChoice = "ask"
     wait_s: float = 60.0
     keep_s: float = 0.0
-    timeout_s: float = 20.0
+    timeout_s: float = MOUNT_TIMEOUT_S
     approved: bool = False
 
 

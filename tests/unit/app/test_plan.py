@@ -63,7 +63,7 @@ def test_every_step_has_its_command(world: World) -> None:
         "keep": "",
     }
     assert [holder.pid for holder in made.holders] == [7]
-    assert "for 40 seconds at most" in made.away
+    assert "for 35 seconds at most" in made.away
 
 
 def test_a_remount_is_of_one_mount_point_where_it_can_be(world: World) -> None:

@@ -146,7 +146,7 @@ def test_a_test_runs_where_the_mount_is(world: World) -> None:
     assert world.told() == ["hello", "open", "run", "close"]
     asked = world.asked("open")
     assert asked == {
-        "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 20000,
+        "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 15000,
     }  # fmt: skip
 
 

@@ -139,20 +139,61 @@ def test_the_helper_s_own_troubles_have_one_kind(client, code):
     assert error.kind is ErrorKind.HELPER_FAILED
 
 
-def test_an_idle_exit_at_the_wrong_moment_is_made_good(client, tmp_path):
-    mark = tmp_path / "mark"
-    answer = client(f"""
-import os
+#: A helper whose session ends before its second request; it notes what it carried out.
+OVER = """
+notes = open({notes!r}, "a")
+print(request["verb"], file=notes, flush=True)
 if request["verb"] == "hello":
-    answer["ok"] = {{}}
-elif not os.path.exists({str(mark)!r}):
-    open({str(mark)!r}, "w").close()
-    print(json.dumps({{"event": "idle-exit"}}), flush=True)
+    asked = 0
+elif asked:
+    print("over", file=notes, flush=True)
+    print(json.dumps({{"event": "session-end", "reason": "age"}}), flush=True)
     break
 else:
-    answer["ok"] = {{"second": True}}
-""").call("unmount", {"target": "/mnt/x"}, CancelToken(), 20)
-    assert answer == {"second": True}
+    asked = 1
+answer["ok"] = {{}}
+"""
+
+
+def test_a_session_that_ends_in_the_middle_of_a_change_loses_no_request(client, tmp_path):
+    """What comes after the end is asked of a new helper, which may have to be authorized."""
+    notes = tmp_path / "notes"
+    helper = client(OVER.format(notes=str(notes)))
+    for verb in ("unmount", "mount", "holders"):
+        helper.call(verb, {**MOUNT}, CancelToken(), 20)
+    served = notes.read_text().split()
+    assert served == [
+        "hello",
+        "unmount",
+        "mount",
+        "over",
+        "hello",
+        "mount",
+        "holders",
+        "over",
+        "hello",
+        "holders",
+    ]
+
+
+@pytest.mark.parametrize("verb", ["run", "abort", "close"])
+def test_of_a_session_that_is_over_nothing_more_is_asked(client, tmp_path, verb):
+    """A new helper has no test mount: it would ask for a password to say so."""
+    notes = tmp_path / "notes"
+    helper = client(OVER.format(notes=str(notes)))
+    helper.call("open", {"share": "nas:/a"}, CancelToken(), 20)
+    error = kind_of(lambda: helper.call(verb, {}, CancelToken(), 20))
+    assert error.kind is ErrorKind.NOT_MOUNTED
+    assert "one authorization" in error.message
+    assert notes.read_text().split() == ["hello", "open", verb, "over"]
+    helper.call("open", {"share": "nas:/a"}, CancelToken(), 20)
+
+
+def test_the_default_deadline_is_fifteen_seconds(client):
+    found = client('answer["ok"] = {"got": request["args"]}').call(
+        "unmount", {"target": "/mnt/x"}, CancelToken(), 60
+    )
+    assert found["got"]["timeout_ms"] == 15_000
 
 
 def test_a_helper_that_dies_is_told(client):
