@@ -36,7 +36,7 @@ def helper_command(
     if (os.geteuid() if euid is None else euid) == 0:
         return [
             sys.executable,
-            "-IBS",
+            "-IBSXutf8",
             str(Path(__file__).absolute().parent / "helper" / "__main__.py"),
             role,
             *words,

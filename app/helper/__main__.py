@@ -1,4 +1,4 @@
-"""Start the helper straight from a checkout: ``python3 -IBS …/app/helper/__main__.py ROLE``, as root.
+"""Start the helper straight from a checkout: ``python3 -IBSXutf8 …/app/helper/__main__.py ROLE``, as root.
 
 Only for a caller that is root already. Across polkit's border the installed launcher is used, which
 first checks that nobody but root can change what it is about to run.

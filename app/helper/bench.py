@@ -18,12 +18,13 @@ caller: a socket that the caller may not reach is not reached.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING, cast
 
 from app.helper import keeper, mount_nfs, private, targets, tuning, unmounting, validate
-from app.helper.errors import Refusal
+from app.helper.errors import Refusal, printable
 from app.helper.options import Catalogue, load
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ _END_S = 20.0
 #: Of the time to close: for what is done in the namespace. The rest is for the namespace to end.
 _FOR_THE_MOUNT = 0.8
 _LEAST_S = 0.2
+#: Superblocks of earlier test mounts that still live: a program of the caller's may have handed a descriptor
+#: out of the namespace (unix(7), SCM_RIGHTS), or the kernel waits for a dead server.
+MAX_ALIVE = 64
+_VOLUMES = "/proc/fs/nfsfs/volumes"
 _TOO_OLD = f"A test mount lives for {keeper.MAX_AGE_S / 3600:.0f} hours at most; this one has been closed."
 
 
@@ -53,6 +58,7 @@ class Bench:
         self._apart: private.Apart | None = None
         self._began = self._opened = 0.0
         self._is_open = False
+        self._devices: set[str] = set()
         # However the session ends, what is open is closed. Forked children end without this.
         atexit.register(self.end)
 
@@ -79,6 +85,9 @@ class Bench:
         if read_ahead_kb != -1:
             tuning.check("read_ahead_kb", read_ahead_kb, 0, tuning.MAX_READ_AHEAD_KB)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
+        self._devices &= _alive()
+        if len(self._devices) >= MAX_ALIVE:
+            raise Refusal("busy", f"{MAX_ALIVE} earlier test mounts are still in use.")
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
         if self._apart is not None and time.monotonic() - self._began > keeper.MAX_AGE_S:
@@ -97,6 +106,7 @@ class Bench:
         if answer is None:
             raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
         self._is_open = session.holds = True
+        self._devices.add(str(answer["device"]))
         self._opened = time.monotonic()
         return {**answer, "path": targets.OWN_ROOT, "command": argv, "notes": notes, "fresh": fresh}
 
@@ -104,7 +114,7 @@ class Bench:
         """Start ``argv`` as the caller, connected to ``socket`` twice: input and output, then errors.
 
         Raises:
-            Refusal: not-mounted, or usage.
+            Refusal: not-mounted, usage, busy-helper, or unavailable with the reason as detail.
         """
         argv, path = cast("list[str]", args["argv"]), str(args["socket"])
         unfit = any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv)
@@ -112,9 +122,13 @@ class Bench:
             raise Refusal("usage", "The command is not one.")
         if not path.startswith("/") or not path.isprintable() or len(os.fsencode(path)) > _MAX_SOCKET:
             raise Refusal("usage", "The socket's path is not one.")
-        if not self._ask({"run": argv, "socket": path})["started"]:
+        answer = self._ask({"run": argv, "socket": path})
+        if answer["started"]:
+            return {}
+        if not answer["reason"]:
             raise Refusal("busy-helper", f"{keeper.MAX_WORKERS} programs run for the test mount already.")
-        return {}
+        reason = printable(str(answer["reason"]).encode())
+        raise Refusal("unavailable", "The program of the test could not be started.", detail=reason)
 
     def abort(self, _args: dict[str, object], _session: Session) -> dict[str, object]:
         """Have the kernel give up what waits for the server (MNT_FORCE, umount(2)); tell if that ``ended``.
@@ -185,3 +199,10 @@ class Bench:
         apart, self._apart, self._is_open = self._apart, None, False
         if apart is not None:
             apart.end(patience_s)
+
+
+def _alive() -> set[str]:
+    """Return the devices of all NFS superblocks, mounted anywhere or nowhere (fs/nfs/client.c)."""
+    with contextlib.suppress(OSError), open(_VOLUMES, "rb") as file:  # noqa: PTH123
+        return {line.split()[3].decode() for line in file.readlines()[1:]}
+    return set()

@@ -108,20 +108,18 @@ class _Keeper:
                 tuning.put(f"{tuning.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
 
     def _run(self, wish: dict[str, Any]) -> dict[str, object]:
-        """Start a worker, unless there are too many."""
+        """Start a worker, unless there are too many; ``reason`` tells why one could not start."""
         if len(self._workers) >= MAX_WORKERS:
-            return {"started": False}
+            return {"started": False, "reason": ""}
         if self._row is not None:
             # A udev rule may have set it some moments after the mount came.
             self._set_read_ahead(self._row)
-        pid = os.fork()
-        if pid == 0:
-            os.close(self._line)
-            with contextlib.suppress(BaseException):
-                become.worker(self._caller, wish["run"], wish["socket"])
-            os._exit(127)
+        try:
+            pid, reason = become.start_worker(self._caller, wish["run"], wish["socket"])
+        except OSError as error:
+            return {"started": False, "reason": os.strerror(error.errno or 0)}
         self._workers.add(pid)
-        return {"started": True}
+        return {"started": not reason, "reason": reason}
 
     def close(self, deadline_s: float | None) -> dict[str, object]:
         """End the workers that use it, all without a deadline; write back, unmount; tell how it went."""

@@ -1,13 +1,12 @@
-"""The helper's entry: shed what was inherited, find out who asked, serve the role.
+"""The helper's entry: reset what was inherited, find out who asked, serve the role.
 
-pkexec gives a clean environment and working directory, and nothing else: limits, signal masks, the file
-mask, priority and timers are those of the process that called it. The order below is deliberate.
+The order below is deliberate: until :mod:`app.helper.inheritance` has done its work, the caller's limits,
+terminal and timers hold.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pwd
 import resource
@@ -17,6 +16,7 @@ import sys
 import syslog
 from typing import TYPE_CHECKING
 
+from app.helper import inheritance
 from app.helper.holders import real_user
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
@@ -30,27 +30,13 @@ if TYPE_CHECKING:
 EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
 _USAGE = """usage: mountwright-helper {mount|persist|bench|tune}
        mountwright-helper {mount-system|persist-system} SHARE MOUNT_POINT SHA256"""
-_PR_SET_DUMPABLE = 4
-_UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-#: All limits, to known values. A low inherited file size or processor time would stop us half-way.
-_LIMITS = {
-    resource.RLIMIT_FSIZE: _UNLIMITED,
-    resource.RLIMIT_CPU: _UNLIMITED,
-    resource.RLIMIT_AS: _UNLIMITED,
-    resource.RLIMIT_DATA: _UNLIMITED,
-    resource.RLIMIT_RSS: _UNLIMITED,
-    resource.RLIMIT_NPROC: _UNLIMITED,
-    resource.RLIMIT_STACK: (8 << 20, resource.RLIM_INFINITY),
-    resource.RLIMIT_MEMLOCK: (8 << 20, 8 << 20),
-    resource.RLIMIT_NOFILE: (1024, 4096),
-    resource.RLIMIT_CORE: (0, 0),
-}
 
 
 def main(argv: list[str]) -> int:
     """Run the helper; ``argv[1]`` is the role. Return the exit status."""
-    if not (sys.flags.isolated and sys.flags.no_site):
-        return _stop(EX_USAGE, "it must be started with python3 -IBS")
+    # In UTF-8 mode paths are written as UTF-8; otherwise the caller's locale would choose their bytes.
+    if not (sys.flags.isolated and sys.flags.no_site and sys.flags.utf8_mode):
+        return _stop(EX_USAGE, "it must be started with python3 -IBSXutf8")
     try:
         subject = _subject(argv)
     except ValueError:
@@ -58,9 +44,10 @@ def main(argv: list[str]) -> int:
     if os.geteuid() != 0:
         return _stop(EX_NOPERM, "it must run as root")
     try:
-        limits = tuple((limit, resource.getrlimit(limit)) for limit in _LIMITS)
+        limits = tuple((limit, resource.getrlimit(limit)) for limit in inheritance.LIMITS)
         nice = os.getpriority(os.PRIO_PROCESS, 0)
-        wakeup = _shed()
+        inheritance.reset()
+        wakeup = _catch_signals()
         caller = _caller(os.environ.get("PKEXEC_UID"))._replace(limits=limits, nice=nice)
         os.environ.clear()
         _check_pipes()
@@ -91,50 +78,13 @@ def _stop(status: int, reason: str) -> int:
     return status
 
 
-def _shed() -> int:
-    """Put umask, signals, priority, limits, timers, directory and descriptors into a known state.
-
-    Returns:
-        a descriptor that becomes readable when a signal asks us to end.
-    """
-    os.umask(0o077)
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    os.setpriority(os.PRIO_PROCESS, 0, 0)
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    for limit, values in _LIMITS.items():
-        _set_limit(limit, values)
-    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-        signal.setitimer(timer, 0)
-    os.chdir("/")
-    os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)  # noqa: PTH208
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+def _catch_signals() -> int:
+    """Return a descriptor that becomes readable when a signal asks the helper to end."""
     readable, writable = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     return readable
-
-
-def _set_limit(limit: int, values: tuple[int, int]) -> None:
-    """Set a limit, or (a root without CAP_SYS_RESOURCE, as in containers) come as near as possible.
-
-    Raises:
-        ValueError: if file size or processor time stay limited: those would stop us half-way.
-    """
-    try:
-        resource.setrlimit(limit, values)
-    except ValueError:
-        hard = resource.getrlimit(limit)[1]
-        if limit in {resource.RLIMIT_FSIZE, resource.RLIMIT_CPU}:
-            raise
-        soft = hard if values[0] == resource.RLIM_INFINITY else min(values[0], hard)
-        resource.setrlimit(limit, (soft, hard))
 
 
 def _caller(pkexec_uid: str | None) -> Caller:

@@ -130,7 +130,7 @@ def as_nobody(host: ServerHost) -> dict[str, Any]:
 
 
 def _nobody() -> dict[str, Any]:
-    command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBS", str(HELPER), "bench"]
+    command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBSXutf8", str(HELPER), "bench"]
     session = BenchSession(HelperClient("bench", command=command))
     limit = Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[:2]
     try:

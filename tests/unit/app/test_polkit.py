@@ -43,7 +43,7 @@ def test_the_messages_differ():
 
 def test_root_starts_its_own_helper():
     command = polkit.helper_command("mount", euid=0)
-    assert command[1] == "-IBS"
+    assert command[1] == "-IBSXutf8"
     assert Path(command[2]).is_file()
     assert command[3] == "mount"
 

@@ -1,0 +1,132 @@
+"""Inherited process state: what a program keeps of the one that starts it, put into a known state.
+
+pkexec gives a clean environment and working directory. All else is the caller's: limits, signal masks, file
+mask, priorities, timers, timer slack, personality, session and terminal. Sources: execve(2), setsid(2),
+prctl(2), ioprio_set(2), keyctl(2), getrlimit(2).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import resource
+import signal
+import sys
+
+#: linux/prctl.h: not dumpable; timer slack in nanoseconds, the kernel's default (init/init_task.c), as a
+#: caller's of seconds would stretch every deadline; no subreaper.
+_PRCTL = {4: 0, 29: 50_000, 36: 0}
+# linux/ioprio.h: the process itself, class best-effort, level 4 of 0 to 7, which is the default.
+_IOPRIO_WHO_PROCESS, _IOPRIO = 1, 2 << 13 | 4
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+#: Numbers of ioprio_set(2) and keyctl(2), which the C library has no functions for (arch/*/syscall.tbl).
+_SYSTEM_CALLS = {
+    "x86_64": (251, 250), "i686": (289, 288), "ppc64le": (273, 271), "ppc64": (273, 271), "s390x": (282, 280),
+    **dict.fromkeys(("aarch64", "riscv64", "loongarch64"), (30, 219)),
+    **dict.fromkeys(("armv6l", "armv7l", "armv8l"), (314, 311)),
+}  # fmt: skip
+#: What a 32-bit program is told by a 64-bit kernel is that kernel's name.
+_NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
+#: Ignored from the first moment: a terminal sends the last four, and they would kill or stop the helper.
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+#: These would stop the helper halfway through a write.
+_VITAL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)
+_OTHERS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS, resource.RLIMIT_NPROC)
+#: All limits, to known values.
+LIMITS = {
+    **dict.fromkeys((*_VITAL, *_OTHERS), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)),
+    resource.RLIMIT_STACK: (8 << 20, resource.RLIM_INFINITY),
+    resource.RLIMIT_MEMLOCK: (8 << 20, 8 << 20),
+    resource.RLIMIT_NOFILE: (1024, 4096),
+    resource.RLIMIT_CORE: (0, 0),
+}
+
+
+def reset() -> None:
+    """Put everything into a known state; quick, and before anything that is not.
+
+    Raises:
+        OSError: if a part of it cannot be set.
+        ValueError: if file size or processor time stay limited.
+    """
+    libc = ctypes.CDLL(None)
+    # First of all: it decides what uname(2) says, and with it the numbers of system calls below.
+    libc.personality(ctypes.c_ulong(0))
+    os.umask(0o077)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    _lead_session()
+    for option, value in _PRCTL.items():
+        libc.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+    os.setpriority(os.PRIO_PROCESS, 0, 0)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    if (numbers := _system_calls()) is not None:
+        libc.syscall(*map(ctypes.c_long, (numbers[0], _IOPRIO_WHO_PROCESS, 0, _IOPRIO)))
+    for limit, values in LIMITS.items():
+        set_limit(limit, values)
+        if limit in _VITAL and resource.getrlimit(limit)[0] != resource.RLIM_INFINITY:
+            raise ValueError("file size or processor time is limited")
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)
+    os.chdir("/")
+    os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)  # noqa: PTH208
+    # The caller may have made itself the first victim when memory is short.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123
+        file.write(b"0")
+
+
+def _lead_session() -> None:
+    """Leave the caller's session and terminal where the kernel lets it (setsid(2)).
+
+    The leader of a process group, as a shell starts one, has to join another group first. Where this fails,
+    a key at the terminal can end the helper in order, as the end of its input does, and no more: the other
+    signals are ignored. A fork would always do, but make two processes of the one that the caller waits for.
+    """
+    with contextlib.suppress(OSError):
+        if os.getpid() == os.getpgrp() != os.getsid(0):
+            os.setpgid(0, os.getpgid(os.getppid()))
+        os.setsid()
+
+
+def set_limit(limit: int, values: tuple[int, int]) -> None:
+    """Set a limit (soft, hard), or as near as a root without CAP_SYS_RESOURCE may, as in containers.
+
+    Raises:
+        OSError: if the kernel has no such limit.
+    """
+    try:
+        resource.setrlimit(limit, values)
+    except ValueError:
+        hard = resource.getrlimit(limit)[1]
+        # RLIM_INFINITY is -1: as an unsigned number it is the greatest, as in the kernel.
+        soft, hard = (min(value, hard, key=lambda number: number % (1 << 64)) for value in values)
+        resource.setrlimit(limit, (soft, hard))
+
+
+def join_new_session_keyring() -> None:
+    """Leave the session keyring that was inherited for a new, empty one (keyctl(2)).
+
+    Raises:
+        OSError: if that fails: what runs next could read the keys of the old one.
+    """
+    numbers = _system_calls()
+    if numbers is None:
+        raise OSError(errno.ENOTSUP, "the number of keyctl(2) is not known on this machine")
+    libc = ctypes.CDLL(None, use_errno=True)
+    # A kernel without keyrings has no keys to hide.
+    if (
+        libc.syscall(*map(ctypes.c_long, (numbers[1], _KEYCTL_JOIN_SESSION_KEYRING, 0))) == -1
+        and (number := ctypes.get_errno()) != errno.ENOSYS
+    ):
+        raise OSError(number, os.strerror(number))
+
+
+def _system_calls() -> tuple[int, int] | None:
+    """Return the numbers of ioprio_set(2) and keyctl(2) for this program, None if they are not known."""
+    machine = os.uname().machine
+    return _SYSTEM_CALLS.get(machine if sys.maxsize > 1 << 32 else _NARROW.get(machine, machine))
