@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from app.helper import children, inheritance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from app.helper.targets import Caller
 
@@ -113,7 +113,7 @@ def worker(caller: Caller, argv: list[str], path: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _step(name: str) -> Iterator[None]:
+def _step(name: str) -> Generator[None]:
     """Name what failed; the text is for the caller, whose rights the failing step had or was to get."""
     try:
         yield

@@ -17,7 +17,7 @@ from app.helper import children
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from app.helper.children import Waiter
 
@@ -182,7 +182,7 @@ def kept(folder: int, prefix: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def locked(state: str) -> Iterator[None]:
+def locked(state: str) -> Generator[None]:
     """Lock fstab and units against another helper, by a file in a directory that only root can enter.
 
     A lock on a file that others can open could be held by anybody (flock(2)).

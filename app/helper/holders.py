@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from app.helper.errors import printable
+from app.helper.inheritance import real_user
 from app.helper.table import is_within
 
 if TYPE_CHECKING:
@@ -30,20 +31,6 @@ def find(path: str) -> list[dict[str, object]]:
             if use:
                 found.append({"pid": pid, "uid": real_user(pid)[0], "command": _command(pid), "use": use})
     return found
-
-
-def real_user(pid: int) -> tuple[int, tuple[int, ...]]:
-    """Return whose process it is, and its supplementary groups.
-
-    Raises:
-        OSError: if there is no such process.
-        ValueError: if it has just ended.
-    """
-    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
-        fields = {line.partition(b":")[0]: line.split()[1:] for line in file}
-    if b"Uid" not in fields:
-        raise ValueError("the process is gone")
-    return int(fields[b"Uid"][0]), tuple(map(int, fields.get(b"Groups", [])))
 
 
 def _use(pid: int, path: str) -> str:

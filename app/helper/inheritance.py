@@ -130,3 +130,17 @@ def _system_calls() -> tuple[int, int] | None:
     """Return the numbers of ioprio_set(2) and keyctl(2) for this program, None if they are not known."""
     machine = os.uname().machine
     return _SYSTEM_CALLS.get(machine if sys.maxsize > 1 << 32 else _NARROW.get(machine, machine))
+
+
+def real_user(pid: int) -> tuple[int, tuple[int, ...]]:
+    """Return whose process it is, and its supplementary groups.
+
+    Raises:
+        OSError: if there is no such process.
+        ValueError: if it has just ended.
+    """
+    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
+        fields = {line.partition(b":")[0]: line.split()[1:] for line in file}
+    if b"Uid" not in fields:
+        raise ValueError("the process is gone")
+    return int(fields[b"Uid"][0]), tuple(map(int, fields.get(b"Groups", [])))

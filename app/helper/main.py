@@ -17,7 +17,6 @@ import syslog
 from typing import TYPE_CHECKING
 
 from app.helper import inheritance
-from app.helper.holders import real_user
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
 from app.helper.verbs import ROLES, SYSTEM_ROLES
@@ -94,7 +93,7 @@ def _caller(pkexec_uid: str | None) -> Caller:
         ValueError: if what the launcher says and the parent do not agree.
         KeyError: if there is no such user.
     """
-    parent, groups = real_user(os.getppid())
+    parent, groups = inheritance.real_user(os.getppid())
     if pkexec_uid is None:
         if parent != 0:
             raise ValueError("the caller is neither root nor known through pkexec")

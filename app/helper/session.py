@@ -242,13 +242,13 @@ class Session:
         self._requests += 1
         started = self._now()
         self._running, self._cancelled = request.id, False
-        outcome = "ok"
+        outcome, answer = "ok", dict[str, object](id=request.id)
         try:
-            answer: dict[str, object] = {"id": request.id, "ok": self._carry_out(request)}
+            answer["ok"] = self._carry_out(request)
         except Exception as error:  # noqa: BLE001 - a bug must not end the session without an answer
             bug = Refusal("internal", f"The helper failed ({type(error).__name__}).")
             refusal = error if isinstance(error, Refusal) else bug
-            outcome, answer = refusal.code, {"id": request.id, "error": body(refusal)}
+            outcome, answer["error"] = refusal.code, body(refusal)
         finally:
             self._running, self._cancelled = "", False
         spent_ms = int((self._now() - started) * 1000)

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from app.helper import holders as links
+from app.helper.inheritance import real_user
 from app.mounts.change import Holder
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _descriptor(holder: Holder) -> int | None:
     except OSError:
         return None
     with contextlib.suppress(OSError, ValueError):
-        if links.real_user(holder.pid)[0] == os.getuid():
+        if real_user(holder.pid)[0] == os.getuid():
             return fd
     os.close(fd)
     return None

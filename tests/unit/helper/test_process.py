@@ -4,12 +4,15 @@ import ast
 import io
 import json
 import os
+import select
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import tokenize
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from waiting import DEADLINE_S
@@ -278,6 +281,34 @@ def test_the_end_of_its_input_ends_it():
     process.stdin.close()
     assert process.wait(DEADLINE_S) == 0
     process.stdout.close()
+
+
+@as_root
+@pytest.mark.parametrize("how", ["SIGTERM", "end of input", "nothing"])
+@pytest.mark.parametrize("over", ["pipes", "socket"])
+def test_a_peer_that_does_not_read_cannot_hold_it(how, over):
+    """Its answers are more than the pipe or the socket takes; it ends as told, or for want of a reader."""
+    ours, theirs = socket.socketpair()
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    ends = {"stdin": theirs, "stdout": theirs} if over == "socket" else {"stdin": PIPE, "stdout": PIPE}
+    process = subprocess.Popen([*COMMAND, "mount"], **ends)
+    feed = ours.makefile("wb", buffering=0) if over == "socket" else process.stdin
+    theirs.close()
+    question = json.dumps({"id": "a" * 32, "verb": "hello", "args": {}}).encode() + b"\n"
+    try:
+        feed.write(question * 900)
+        assert select.select([process.stdout or ours], [], [], DEADLINE_S)[0]
+        if how == "SIGTERM":
+            process.send_signal(signal.SIGTERM)
+        elif how == "end of input":
+            ours.shutdown(socket.SHUT_WR) if over == "socket" else feed.close()
+        assert process.wait(DEADLINE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        for file in (feed, ours, process.stdin, process.stdout):
+            if file is not None:
+                file.close()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="for ordinary users")
