@@ -1,0 +1,60 @@
+"""The rigs of the attacks: see rig.py. Without root, or without the programs, nothing is tried."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from rig import EVERYTHING, MISSING, NamespacesError, Rig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="session")
+def can_attack(mount_point_at_root: None) -> None:
+    problem = ""
+    if os.geteuid() != 0:
+        problem = "they need root, for namespaces."
+    elif MISSING:
+        problem = f"not installed: {', '.join(MISSING)}."
+    if problem:
+        give_up(problem)
+
+
+def give_up(problem: str) -> None:
+    message = f"THE ATTACKS ON THE HELPER ARE NOT TRIED: {problem}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def make_rig(can_attack: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Rig]]:
+    """Makes rigs; they end with the test."""
+    made: list[Rig] = []
+
+    def make(**options: object) -> Rig:
+        # Not below pytest's own directory of the test, which only root may enter.
+        try:
+            made.append(Rig(tmp_path_factory.mktemp("stage"), **options))  # type: ignore[arg-type]
+        except NamespacesError as error:
+            give_up(str(error))
+        return made[-1]
+
+    yield make
+    for rig in made:
+        rig.close()
+
+
+@pytest.fixture
+def rig(make_rig: Callable[..., Rig]) -> Rig:
+    """Where polkit says yes to the ordinary roles and no to the special ones."""
+    return make_rig()
+
+
+@pytest.fixture
+def open_rig(make_rig: Callable[..., Rig]) -> Rig:
+    """Where polkit says yes to the special roles, too."""
+    return make_rig(answers=EVERYTHING)

@@ -1,0 +1,520 @@
+"""The installed helper behind a real bus, polkitd and pkexec, in mount and process namespaces of their own.
+
+Inside, /etc is a copy, /run, /var/lib, /dev and the places for mounts are new, and the rest of the root file
+system is read-only: nothing of an attack is seen outside, and all of it ends with the rig. The callers are
+ordinary users; a rule of polkit answers for the administrator.
+
+Not every kernel has NFS. In a rig with ``nfs`` two things stand in for it, and nothing else of the helper is
+changed: NFS_PROGRAM, a mount.nfs that mounts a tmpfs, and NFS_TABLE, by which a tmpfs whose source reads
+“server:/export” counts as NFS in the helper's table of mounts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).absolute().parents[2]
+HELPER = "/usr/libexec/mountwright/mountwright-helper"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+POLKITD = next((p for p in ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd") if Path(p).exists()), None)
+_PROGRAMS = ("pkexec", "pkaction", "dbus-daemon", "setpriv", "unshare", "nsenter", "mount.nfs")
+MISSING = [name for name in _PROGRAMS if shutil.which(name, path=PATH) is None]
+MISSING += [] if POLKITD else ["polkitd"]
+
+#: The caller of the attacks.
+NOBODY = 65534
+#: Another ordinary user, whom polkit lets do the same.
+ANN = 60011
+HOMES = {NOBODY: "/home/nobody", ANN: "/home/ann"}
+#: What the rule answers for each role: an administrator who lets ordinary users do the ordinary things.
+ORDINARY = {"mount": "YES", "persist": "YES", "bench": "YES", "tune": "YES"}
+#: One who lets them do everything.
+EVERYTHING = {**ORDINARY, "mount-system": "YES", "persist-system": "YES"}
+#: Of every wait. Whoever meets it waits for something that does not come.
+DEADLINE_S = 60.0
+
+_RULES = """
+polkit.addRule(function(action, subject) {
+    var answers = %s;
+    return polkit.Result[answers[action.id] || "NO"];
+});
+"""
+
+#: A server of this name never answers: its mount.nfs runs until it is killed.
+SILENT = "silent.example"
+NFS_PROGRAM = f"""#!/bin/sh
+share=$1 point=$2 words=""
+case $share in {SILENT}:*) exec sleep 600 ;; esac
+for word in $(printf '%s' "$4" | tr , ' '); do
+    case $word in
+        ro|rw|exec|noexec|suid|nosuid|dev|nodev|symfollow|nosymfollow|noatime|relatime) words=$words,$word ;;
+    esac
+done
+exec mount -n -t tmpfs -o "size=1m,mode=777$words" "$share" "$point"
+"""
+NFS_TABLE = """
+
+# In place of NFS, which this kernel may not have.
+_parse_as_it_is = parse
+
+
+def parse(raw):
+    return [
+        row._replace(fstype="nfs4") if row.fstype == "tmpfs" and ":/" in row.source else row
+        for row in _parse_as_it_is(raw)
+    ]
+"""
+
+#: Process 1 of the rig. It ends with its input, and everything in the rig with it.
+_SETUP = """
+set -eu
+umask 022
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/dbus /run/rig/etc /run/rig/dev/pts /run/rig/dev/shm
+cp -a /etc/. /run/rig/etc
+printf '%s' "$USERS" >> /run/rig/etc/passwd
+: > /run/rig/etc/fstab
+rm -rf /run/rig/etc/systemd /run/rig/etc/polkit-1/rules.d /run/rig/etc/mountwright
+mkdir -p /run/rig/etc/systemd/system /run/rig/etc/polkit-1/rules.d
+printf '%s' "$RULES" > /run/rig/etc/polkit-1/rules.d/10-rig.rules
+mount -t tmpfs -o mode=755 tmpfs /usr/libexec
+cp -r "$STAGE/usr/libexec/mountwright" /usr/libexec/
+cp /usr/share/polkit-1/actions/org.freedesktop.policykit.policy "$STAGE/usr/share/polkit-1/actions/"
+mount --bind "$STAGE/usr/share/polkit-1/actions" /usr/share/polkit-1/actions
+if [ -n "$NFS_PROGRAM" ]; then
+    printf '%s' "$NFS_PROGRAM" > /run/rig/mount.nfs
+    chmod 755 /run/rig/mount.nfs
+    mount --bind /run/rig/mount.nfs "$(readlink -f "$(command -v mount.nfs)")"
+fi
+for name in null zero full random urandom tty; do
+    : > /run/rig/dev/$name
+    mount --bind /dev/$name /run/rig/dev/$name
+done
+ln -s /proc/self/fd /run/rig/dev/fd
+ln -s pts/ptmx /run/rig/dev/ptmx
+mount --rbind /dev/pts /run/rig/dev/pts
+mount -t tmpfs -o mode=1777 tmpfs /run/rig/dev/shm
+mount --rbind /run/rig/dev /dev
+mount --bind /run/rig/etc /etc
+for place in $PLACES; do
+    [ -d "$place" ] || continue
+    mount -t tmpfs -o mode=755 tmpfs "$place"
+done
+mount -o remount,bind,ro /
+if [ "$WHOLE" = yes ]; then
+    mkdir -m 700 /root/.ssh
+    mkdir /usr/local/bin /usr/local/sbin /usr/local/lib /usr/local/share
+    chmod 700 /root
+    chmod 1777 /tmp
+fi
+if [ "$BUS" = yes ]; then
+    dbus-daemon --system --fork --nopidfile --nosyslog
+    "$POLKITD" --no-debug >/dev/null 2>&1 </dev/null &
+    n=0
+    until pkaction --action-id org.mountwright.mount >/dev/null 2>&1; do
+        n=$((n + 1)); [ $n -lt 100 ] || { echo "polkitd does not answer" >&2; exit 99; }; sleep 0.1
+    done
+fi
+echo ready
+read -r _ || :
+"""
+#: New and empty inside; with ``whole``, those too in which the program that runs the test may lie.
+_PLACES = ("/var/lib", "/mnt", "/media", "/srv")
+_WHOLE_PLACES = (*_PLACES, "/home", "/opt", "/root", "/tmp", "/usr/local")
+
+
+class NamespacesError(Exception):
+    """This machine, or this container, lets nobody make namespaces."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mount as the rig's table has it."""
+
+    mount_id: int
+    point: str
+    options: frozenset[str]
+    source: str
+
+
+class Rig:
+    """See the module.
+
+    Args:
+        stage: a directory of this rig's own that is not below one that only root may enter.
+        answers: of polkit's rule, by role; "NO" for every other action.
+        nfs: whether something stands in for NFS.
+        bus: whether there are a bus and polkitd.
+        whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. The Python that runs the
+            test may lie in them, so that it cannot be started inside then.
+    """
+
+    def __init__(
+        self, stage: Path, *, answers: Mapping[str, str] = ORDINARY, nfs: bool = True, bus: bool = True,
+        whole: bool = True,
+    ) -> None:  # fmt: skip
+        self.stage = stage
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._sessions: list[Session] = []
+        _install(stage, nfs=nfs)
+        self._holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+             "--mount-proc", "sh", "-c", _SETUP],
+            env={
+                "PATH": PATH, "STAGE": str(stage), "POLKITD": str(POLKITD), "BUS": "yes" if bus else "no",
+                "RULES": _RULES % json.dumps({f"org.mountwright.{k}": v for k, v in answers.items()}),
+                "NFS_PROGRAM": NFS_PROGRAM if nfs else "", "WHOLE": "yes" if whole else "no",
+                "PLACES": " ".join(_WHOLE_PLACES if whole else _PLACES),
+                "USERS": f"ann:x:{ANN}:{ANN}::{HOMES[ANN]}:/bin/sh\n",
+            },
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._holder.stdout is not None
+        if self._holder.stdout.readline() != b"ready\n":
+            told = self._holder.communicate(timeout=DEADLINE_S)[1].decode(errors="replace")
+            if "unshare failed" in told:
+                raise NamespacesError(told)
+            raise AssertionError(f"the rig was not set up: {told}")
+        if whole:
+            for uid, home in HOMES.items():
+                self.make(home, uid=uid)
+
+    def close(self) -> None:
+        """End everything in the rig."""
+        for session in self._sessions:
+            session.hang_up()
+        assert self._holder.stdin is not None
+        self._holder.stdin.close()
+        try:
+            self._holder.wait(DEADLINE_S)
+        finally:
+            self._holder.kill()
+            self._holder.wait()
+            for pipe in (self._holder.stdout, self._holder.stderr):
+                if pipe is not None:
+                    pipe.close()
+            for child in self._children:
+                child.kill()
+                child.wait()
+
+    def path(self, path: str) -> Path:
+        """Return a path of the rig as this process reaches it; symbolic links in it lead outside."""
+        return Path(f"/proc/{self._holder.pid}/root{path}")
+
+    def read(self, path: str) -> str:
+        """Return a file of the rig; bytes that are not UTF-8 as surrogates."""
+        return self.path(path).read_bytes().decode(errors="surrogateescape")
+
+    def write(self, path: str, text: str, *, uid: int = 0, mode: int = 0o644) -> None:
+        """Write a file of the rig."""
+        file = self.path(path)
+        file.write_text(text)
+        os.chown(file, uid, uid)
+        file.chmod(mode)
+
+    def fstab_sha256(self) -> str:
+        """Return the digest of the rig's fstab, which a change of it must name."""
+        return hashlib.sha256(self.path("/etc/fstab").read_bytes()).hexdigest()
+
+    def units(self) -> dict[str, str]:
+        """Return the files and links where the administrator's units of systemd stand."""
+        folder = self.path("/etc/systemd/system")
+        return {
+            str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_text()
+            for path in sorted(folder.rglob("*"))
+            if path.is_symlink() or path.is_file()
+        }
+
+    def make(self, *paths: str, uid: int = 0, mode: int = 0o755) -> None:
+        """Make directories of the rig, with what is missing above them for root."""
+        for path in paths:
+            folder = self.path(path)
+            folder.mkdir(parents=True, exist_ok=True)
+            os.chown(folder, uid, uid)
+            folder.chmod(mode)
+
+    def mounts(self) -> list[Mount]:
+        """Return what stands in for NFS mounts in the rig, in the kernel's order."""
+        found: list[Mount] = []
+        for line in Path(f"/proc/{self._holder.pid}/mountinfo").read_text().splitlines():
+            head, _, tail = line.partition(" - ")
+            fields, rest = head.split(" "), tail.split(" ")
+            if ":/" in rest[1]:
+                options = frozenset(f"{fields[5]},{rest[2]}".split(","))
+                found.append(Mount(int(fields[0]), _unescaped(fields[4]), options, _unescaped(rest[1])))
+        return found
+
+    def mounts_at(self, point: str) -> list[Mount]:
+        """Return those at one path."""
+        return [mount for mount in self.mounts() if mount.point == point]
+
+    def mount_as_root(self, share: str, point: str, options: str = "nosuid,nodev") -> Mount:
+        """Mount what stands in for an NFS share, as root does by hand."""
+        if not self.path(point).is_dir():
+            self.make(point)
+        self.run("mount", "-n", "-t", "tmpfs", "-o", options, share, point)
+        return self.mounts_at(point)[-1]
+
+    def inside(self, words: Sequence[str], *, uid: int = 0) -> list[str]:
+        """Return the command that runs a command inside, as this user, as the child of another one of the user."""
+        become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
+        # The shell stays: pkexec takes its parent for the caller, and does not serve a process whose parent is 1.
+        shell = ["sh", "-c", '"$@"; exit $?', "sh"]
+        number = self._holder.pid
+        return [
+            "nsenter", f"--mount=/proc/{number}/ns/mnt", f"--pid=/proc/{number}/ns/pid_for_children", "--",
+            *become, *shell, *words,
+        ]  # fmt: skip
+
+    def start(self, *words: str, uid: int = 0, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a command inside, as this user; the rig's end ends it."""
+        env = {"PATH": PATH, "HOME": HOMES.get(uid, "/"), **options.pop("env", {})}
+        child = subprocess.Popen(self.inside(words, uid=uid), env=env, **options)
+        self._children.append(child)
+        return child
+
+    def run(self, *words: str, uid: int = 0, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command inside, as this user."""
+        done = subprocess.run(
+            self.inside(words, uid=uid), env={"PATH": PATH, "HOME": HOMES.get(uid, "/")}, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S, text=True,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, f"{shlex.join(words)}: {done.stdout}{done.stderr}"
+        return done
+
+    def python(self, code: str, *words: str, uid: int = NOBODY) -> Any:
+        """Run a program of the system's Python inside, as this user; return what it prints, decoded JSON."""
+        return json.loads(self.run("/usr/bin/python3", "-I", "-S", "-c", code, *words, uid=uid).stdout)
+
+    def session(self, role: str, *more: str, uid: int = NOBODY, **options: Any) -> Session:
+        """Start the helper as this user does, through pkexec.
+
+        Args:
+            role: its first argument.
+            more: further arguments.
+            uid: the caller.
+            options: ``env``, ``before`` (words of a program that starts pkexec) or those of Popen.
+        """
+        near, far = socket.socketpair()
+        before: Sequence[str] = options.pop("before", ())
+        with far:
+            words = [*before, "pkexec", "--disable-internal-agent", HELPER, role, *more]
+            child = self.start(
+                *words, uid=uid, stdin=far, stdout=far, stderr=subprocess.PIPE, **options
+            )  # fmt: skip
+        session = Session(self, child, near)
+        self._sessions.append(session)
+        return session
+
+    @contextlib.contextmanager
+    def audit(self) -> Iterator[list[bytes]]:
+        """Stand in for the log daemon; the list gets each message as it was sent, at the end at the latest."""
+        heard: list[bytes] = []
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+            log.bind(str(self.path("/dev/log")))
+            self.path("/dev/log").chmod(0o666)
+            log.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+            log.setblocking(False)
+            yield heard
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    heard.append(log.recv(1 << 20))
+
+
+class Session:
+    """A conversation with a helper.
+
+    Attributes:
+        process: nsenter; the helper is further below.
+    """
+
+    def __init__(self, rig: Rig, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+        self._rig = rig
+        self.process = process
+        self._line = line
+        self._buffer = b""
+        self._errors = b""
+
+    def send(self, verb: str, args: Mapping[str, object] | None = None) -> str:
+        """Send a request; return its id. A helper that has gone does not get it."""
+        number = secrets.token_hex(8)
+        request = {"id": number, "verb": verb, "args": args or {}}
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._line.sendall(json.dumps(request).encode() + b"\n")
+        return number
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._line.sendall(data)
+
+    def receive(self, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
+        """Return the next line, None at the end.
+
+        Raises:
+            TimeoutError: if neither comes.
+        """
+        end = time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            ready = select.select([self._line], [], [], max(0.0, end - time.monotonic()))[0]
+            if not ready:
+                raise TimeoutError
+            try:
+                chunk = self._line.recv(1 << 16)
+            except ConnectionResetError:
+                chunk = b""
+            if not chunk:
+                return None
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def answer_to(self, number: str, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
+        """Return the answer to a request, None if the helper ends first."""
+        while (answer := self.receive(timeout_s)) is not None:
+            if answer.get("id") == number:
+                return answer
+        return None
+
+    def ask(self, verb: str, timeout_s: float = DEADLINE_S, /, **args: object) -> dict[str, Any]:
+        """Send a request and return the answer: its ``ok``, or ``{"code", "message", …}``.
+
+        Raises:
+            AssertionError: if the helper ends instead; the message has what it said.
+        """
+        answer = self.answer_to(self.send(verb, args), timeout_s)
+        assert answer is not None, f"the helper ended: {self.end()!r}"
+        found: dict[str, Any] = answer["ok"] if "ok" in answer else answer["error"]
+        return found
+
+    def mount(self, share: str, target: str, *words: str, create: bool = True, timeout_ms: int = 5000) -> Any:
+        """Ask for a mount."""
+        return self.ask(
+            "mount", share=share, target=target, options=list(words), create=create, timeout_ms=timeout_ms
+        )
+
+    def unmount(self, target: str, **flags: bool) -> Any:
+        """Ask to unmount, with ``force`` or ``lazy``."""
+        return self.ask("unmount", target=target, timeout_ms=5000, **flags)
+
+    def remount(self, target: str, *words: str) -> Any:
+        """Ask for other options of a mount in use."""
+        return self.ask("remount", target=target, options=list(words), timeout_ms=5000)
+
+    def add(self, share: str, target: str, *words: str, fstype: str = "nfs") -> Any:
+        """Ask for a new entry of fstab, as it is now."""
+        return self.ask("add", **self._entry(share, target, words, fstype))
+
+    def change(self, old: tuple[str, str], share: str, target: str, *words: str) -> Any:
+        """Ask for another entry in place of the one of this share and mount point."""
+        entry = self._entry(share, target, words, "nfs")
+        return self.ask("change", old_share=old[0], old_target=old[1], **entry)
+
+    def write_unit(
+        self, share: str, target: str, *words: str, automount: bool = True, sha256: str = ""
+    ) -> Any:
+        """Ask for units of systemd."""
+        return self.ask(
+            "unit-write", share=share, target=target, options=list(words), automount=automount, sha256=sha256
+        )
+
+    def _entry(self, share: str, target: str, words: Sequence[str], fstype: str) -> dict[str, object]:
+        return {
+            "share": share, "target": target, "fstype": fstype, "options": list(words),
+            "sha256": self._rig.fstab_sha256(),
+        }  # fmt: skip
+
+    def hello(self) -> Session:
+        """Wait until the helper is there; return the session."""
+        assert "role" in self.ask("hello")
+        return self
+
+    @property
+    def helper(self) -> int:
+        """The helper's process id, as this process sees it."""
+        found = _descendants(self.process.pid)
+        for pid in found:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if HELPER.encode() in words and b"python" in words[0]:
+                return pid
+        raise AssertionError(f"no helper among {found}")
+
+    def hang_up(self) -> None:
+        """Close the line."""
+        self._line.close()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+    def end_input(self) -> None:
+        """End what the helper reads, and go on hearing what it says."""
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_WR)
+
+    def end(self, timeout_s: float = DEADLINE_S) -> tuple[int, str]:
+        """End its input and wait for its end; return its exit status and what it wrote to its errors."""
+        self.end_input()
+        errors = self.process.communicate(timeout=timeout_s)[1]
+        return self.process.returncode, errors.decode(errors="backslashreplace")
+
+
+def _install(stage: Path, *, nfs: bool) -> None:
+    subprocess.run(
+        [sys.executable, str(ROOT / "packaging" / "install_helper.py"), "--prefix", str(stage)],
+        check=True,
+        capture_output=True,
+    )
+    stage.chmod(0o755)
+    if nfs:
+        with (stage / "usr/libexec/mountwright/app/helper/table.py").open("a") as file:
+            file.write(NFS_TABLE)
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child), *_descendants(int(child))]
+    return found
+
+
+def _unescaped(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), field)
+
+
+def gone(pid: int, timeout_s: float) -> bool:
+    """Whether a process ends within this time; one that waits to be buried has ended."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], timeout_s)[0])
+    finally:
+        os.close(watched)
+
+
+def end(pid: int) -> None:
+    """Kill a process that may have ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
