@@ -24,6 +24,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,6 +268,17 @@ class Rig:
         """Return those at one path."""
         return [mount for mount in self.mounts() if mount.point == point]
 
+    def processes(self) -> list[tuple[int, int, list[str]]]:
+        """Return the processes of the rig: number as this process sees it, user, words of the command."""
+        inside = Path(f"/proc/{self._holder.pid}/ns/pid_for_children").readlink()
+        found: list[tuple[int, int, list[str]]] = []
+        for folder in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if folder.name.isdigit() and (folder / "ns/pid").readlink() == inside:
+                    words = (folder / "cmdline").read_text(errors="replace").split("\0")
+                    found.append((int(folder.name), folder.stat().st_uid, words))
+        return found
+
     def mount_as_root(self, share: str, point: str, options: str = "nosuid,nodev") -> Mount:
         """Mount what stands in for an NFS share, as root does by hand."""
         if not self.path(point).is_dir():
@@ -327,17 +339,26 @@ class Rig:
 
     @contextlib.contextmanager
     def audit(self) -> Iterator[list[bytes]]:
-        """Stand in for the log daemon; the list gets each message as it was sent, at the end at the latest."""
+        """Stand in for the log daemon; after the block, the list has each message as it was sent."""
         heard: list[bytes] = []
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        end, ended = socket.socketpair()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, end, ended:
             log.bind(str(self.path("/dev/log")))
             self.path("/dev/log").chmod(0o666)
-            log.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-            log.setblocking(False)
-            yield heard
-            with contextlib.suppress(BlockingIOError):
-                while True:
+
+            def listen() -> None:
+                # Who logs waits as soon as ten messages do.
+                while log in (ready := select.select([log, ended], [], [])[0]) or ended not in ready:
                     heard.append(log.recv(1 << 20))
+
+            thread = threading.Thread(target=listen)
+            thread.start()
+            try:
+                yield heard
+            finally:
+                end.send(b"end")
+                thread.join()
+                self.path("/dev/log").unlink()
 
 
 class Session:
@@ -367,6 +388,13 @@ class Session:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._line.sendall(data)
 
+    def send_without_waiting(self, data: bytes) -> None:
+        """Send as much as the line takes, also while the helper takes some of it, and read nothing."""
+        self._line.settimeout(1.0)
+        with contextlib.suppress(OSError):
+            self._line.sendall(data)
+        self._line.settimeout(None)
+
     def receive(self, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
         """Return the next line, None at the end.
 
@@ -392,7 +420,8 @@ class Session:
     def answer_to(self, number: str, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
         """Return the answer to a request, None if the helper ends first."""
         while (answer := self.receive(timeout_s)) is not None:
-            if answer.get("id") == number:
+            # A line that is no request, or too long, is answered without an id.
+            if answer.get("id") in {number, None} and "event" not in answer:
                 return answer
         return None
 
@@ -455,7 +484,7 @@ class Session:
         found = _descendants(self.process.pid)
         for pid in found:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if HELPER.encode() in words and b"python" in words[0]:
+            if b"python" in words[0] and words[2:3] == [HELPER.encode()]:  # with its flags between
                 return pid
         raise AssertionError(f"no helper among {found}")
 
