@@ -1,0 +1,151 @@
+"""Attacks on the installation: what a checkout brings along, and the moments in which there is half a helper."""
+
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rig import NOBODY, ROOT
+
+SECRET = "root:$y$j9T$secret"
+#: What a checkout needs for the installation.
+PARTS = ("app/__init__.py", "app/helper", "packaging", "resources/options.toml")
+HELPER = "usr/libexec/mountwright/mountwright-helper"
+
+
+@pytest.fixture
+def checkout(can_attack, tmp_path):
+    """A copy of the program of an ordinary user, and a file that only root can read."""
+    home = tmp_path / "checkout"
+    for part in PARTS:
+        source, goal = ROOT / part, home / part
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, goal, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, goal)
+    for path in (home, *home.rglob("*")):
+        shutil.chown(path, NOBODY, NOBODY)
+    (tmp_path / "shadow").write_text(SECRET)
+    (tmp_path / "shadow").chmod(0o600)
+    return home
+
+
+def install(checkout, prefix, **env):
+    return subprocess.run(
+        ["/usr/bin/python3", str(checkout / "packaging" / "install_helper.py"), "--prefix", str(prefix)],
+        check=False, capture_output=True, timeout=60, text=True,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY), **env},
+    )  # fmt: skip
+
+
+def published(prefix):
+    """Return the text of everything that was installed."""
+    return "".join(path.read_text() for path in prefix.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "link for a directory"])
+@pytest.mark.parametrize("part", ["app/helper/extra.py", "app/helper/table.py", "resources/options.toml"])
+def test_no_file_of_root_s_is_published_through_a_link(checkout, tmp_path, kind, part):
+    path, secret = checkout / part, tmp_path / "shadow"
+    if kind == "link for a directory":
+        (tmp_path / "elsewhere").mkdir()
+        secret = secret.rename(tmp_path / "elsewhere" / path.name)
+        shutil.rmtree(path.parent)
+        path.parent.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.unlink(missing_ok=True)
+        (path.symlink_to if kind == "symbolic link" else path.hardlink_to)(secret)
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    install(checkout, prefix)
+    assert SECRET not in published(prefix)
+
+
+def test_what_everybody_can_change_is_not_installed(checkout, tmp_path):
+    (checkout / "app/helper/table.py").chmod(0o666)
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    install(checkout, prefix)
+    assert not (prefix / "usr/libexec/mountwright/app/helper/table.py").exists()
+
+
+def test_what_a_third_user_owns_is_not_installed(checkout, tmp_path):
+    shutil.chown(checkout / "app/helper/table.py", 60011, 60011)
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    install(checkout, prefix)
+    assert not (prefix / "usr/libexec/mountwright/app/helper/table.py").exists()
+
+
+def test_there_is_a_whole_helper_at_every_moment(checkout, tmp_path):
+    """Somebody starts it again and again while it is replaced."""
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    assert install(checkout, prefix).returncode == 0
+    folder = prefix / "usr/libexec/mountwright"
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert len(names) > 20
+    missing, looks, ended = [], [0], threading.Event()
+
+    def look():
+        while not ended.is_set():
+            # From the last one that is installed to the first.
+            missing.extend(name for name in reversed(names) if not (folder / name).exists())
+            looks[0] += 1
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        for _ in range(5):
+            assert install(checkout, prefix).returncode == 0
+    finally:
+        ended.set()
+        thread.join()
+    assert missing == []
+    assert looks[0] > 50
+
+
+def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tmp_path):
+    """At any moment, and the next installation needs no help."""
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    assert install(checkout, prefix).returncode == 0
+    folder = prefix / "usr/libexec/mountwright"
+
+    def whole():
+        return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+    old = whole()
+    table = checkout / "app/helper/table.py"
+    new_text = table.read_bytes() + b"\n# newer\n"
+    new = {**old, "app/helper/table.py": new_text}
+    table.write_bytes(new_text)
+    command = ["/usr/bin/python3", str(checkout / "packaging/install_helper.py"), "--prefix", str(prefix)]
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY)}
+    began = time.monotonic()
+    assert install(checkout, prefix).returncode == 0
+    spent_s = time.monotonic() - began
+    table.write_bytes(old["app/helper/table.py"])
+    assert install(checkout, prefix).returncode == 0
+    table.write_bytes(new_text)
+    for number in range(16):
+        child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with child:
+            try:
+                child.wait(spent_s * (0.2 + 0.05 * number))
+            except subprocess.TimeoutExpired:
+                child.kill()
+        found = whole()
+        assert found in (old, new), sorted(set(old) ^ set(found))
+    assert install(checkout, prefix).returncode == 0
+    assert whole() == new
+    assert [path.name for path in folder.parent.iterdir()] == ["mountwright"]
+
+
+def test_the_source_of_the_rig_is_the_program(can_attack):
+    """So that the tests beside this one attack what stands in the checkout."""
+    assert (ROOT / "packaging/install_helper.py").is_file()
+    assert Path(__file__).is_relative_to(ROOT)
