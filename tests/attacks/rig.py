@@ -165,8 +165,8 @@ class Rig:
         answers: of polkit's rule, by role; "NO" for every other action.
         nfs: whether something stands in for NFS.
         bus: whether there are a bus and polkitd.
-        whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. The Python that runs the
-            test may lie in them, so that it cannot be started inside then.
+        whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. The Python that runs
+            the test may lie in them, so that it cannot be started inside then.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class Rig:
         """Return the files and links where the administrator's units of systemd stand."""
         folder = self.path("/etc/systemd/system")
         return {
-            str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_text()
+            str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_text()
             for path in sorted(folder.rglob("*"))
             if path.is_symlink() or path.is_file()
         }
@@ -287,9 +287,9 @@ class Rig:
         return self.mounts_at(point)[-1]
 
     def inside(self, words: Sequence[str], *, uid: int = 0) -> list[str]:
-        """Return the command that runs a command inside, as this user, as the child of another one of the user."""
+        """Return the command that runs a command inside, as this user and as the child of a shell."""
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
-        # The shell stays: pkexec takes its parent for the caller, and does not serve a process whose parent is 1.
+        # The shell stays: pkexec takes its parent for the caller, and serves nobody whose parent is process 1.
         shell = ["sh", "-c", '"$@"; exit $?', "sh"]
         number = self._holder.pid
         return [
@@ -403,8 +403,7 @@ class Session:
         """
         end = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
-            ready = select.select([self._line], [], [], max(0.0, end - time.monotonic()))[0]
-            if not ready:
+            if not _readable(self._line.fileno(), end - time.monotonic()):
                 raise TimeoutError
             try:
                 chunk = self._line.recv(1 << 16)
@@ -435,6 +434,11 @@ class Session:
         assert answer is not None, f"the helper ended: {self.end()!r}"
         found: dict[str, Any] = answer["ok"] if "ok" in answer else answer["error"]
         return found
+
+    def try_asking(self, verb: str, /, **args: object) -> dict[str, Any] | None:
+        """Send a request and return the answer as :meth:`ask` does, None if the helper ends instead."""
+        answer = self.answer_to(self.send(verb, args))
+        return None if answer is None else answer.get("ok", answer.get("error"))
 
     def mount(self, share: str, target: str, *words: str, create: bool = True, timeout_ms: int = 5000) -> Any:
         """Ask for a mount."""
@@ -503,6 +507,7 @@ class Session:
         """End its input and wait for its end; return its exit status and what it wrote to its errors."""
         self.end_input()
         errors = self.process.communicate(timeout=timeout_s)[1]
+        self._line.close()
         return self.process.returncode, errors.decode(errors="backslashreplace")
 
 
@@ -538,9 +543,15 @@ def gone(pid: int, timeout_s: float) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([watched], [], [], timeout_s)[0])
+        return _readable(watched, timeout_s)
     finally:
         os.close(watched)
+
+
+def _readable(fd: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0.0, timeout_s) * 1000))
 
 
 def end(pid: int) -> None:

@@ -1,4 +1,4 @@
-"""Attacks through a test mount: keys of root, silence instead of a worker, a mount carried out of its namespace."""
+"""Attacks through a test mount: keys of root, silence instead of a worker, a mount that is carried out."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import os
 import re
 import select
 import socket
+from pathlib import Path
 
 import pytest
 from rig import NOBODY
@@ -74,7 +75,7 @@ session required pam_exec.so /run/rig/add_key
 ADD_KEY = """#!/usr/bin/python3 -ISB
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
-number = libc.syscall(248, b"user", b"rig-secret", b"TOPSECRET", 9, -3)  # add_key(2), in the session's keyring
+number = libc.syscall(248, b"user", b"rig-secret", b"TOPSECRET", 9, -3)  # add_key(2), of the session
 open("/run/rig/key", "w").write(str(number))
 """
 
@@ -163,8 +164,7 @@ def test_a_mount_carried_out_of_its_namespace_lets_nobody_raise_rights(rig):
 
 
 def read_fdinfo(fd):
-    with open(f"/proc/self/fdinfo/{fd}") as file:
-        return file.read()
+    return Path(f"/proc/self/fdinfo/{fd}").read_text()
 
 
 IDENTITY = """

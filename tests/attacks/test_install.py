@@ -1,10 +1,9 @@
-"""Attacks on the installation: what a checkout brings along, and the moments in which there is half a helper."""
+"""Attacks on the installation: what a checkout brings along, and the moments of half a helper."""
 
 import shutil
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from rig import NOBODY, ROOT
@@ -33,11 +32,17 @@ def checkout(can_attack, tmp_path):
     return home
 
 
-def install(checkout, prefix, **env):
+#: As sudo(8) leaves it.
+ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
+}  # fmt: skip
+
+
+def install(checkout, prefix):
     return subprocess.run(
         ["/usr/bin/python3", str(checkout / "packaging" / "install_helper.py"), "--prefix", str(prefix)],
         check=False, capture_output=True, timeout=60, text=True,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY), **env},
+        env=ENVIRONMENT,
     )  # fmt: skip
 
 
@@ -124,7 +129,6 @@ def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tm
     new = {**old, "app/helper/table.py": new_text}
     table.write_bytes(new_text)
     command = ["/usr/bin/python3", str(checkout / "packaging/install_helper.py"), "--prefix", str(prefix)]
-    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY)}
     began = time.monotonic()
     assert install(checkout, prefix).returncode == 0
     spent_s = time.monotonic() - began
@@ -132,7 +136,9 @@ def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tm
     assert install(checkout, prefix).returncode == 0
     table.write_bytes(new_text)
     for number in range(16):
-        child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         with child:
             try:
                 child.wait(spent_s * (0.2 + 0.05 * number))
@@ -143,9 +149,3 @@ def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tm
     assert install(checkout, prefix).returncode == 0
     assert whole() == new
     assert [path.name for path in folder.parent.iterdir()] == ["mountwright"]
-
-
-def test_the_source_of_the_rig_is_the_program(can_attack):
-    """So that the tests beside this one attack what stands in the checkout."""
-    assert (ROOT / "packaging/install_helper.py").is_file()
-    assert Path(__file__).is_relative_to(ROOT)

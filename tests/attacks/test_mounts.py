@@ -1,31 +1,8 @@
 """Attacks on mounts of others: taken away, replaced, changed, and reached through a path that turns round."""
 
-import contextlib
-import subprocess
-import time
-
 import pytest
+from crossroads import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race
 from rig import ANN, NOBODY
-
-EVIL = "evil.example:/x"
-#: Of each race (a path that is swapped for another one), and requests that the swaps come between.
-SWAPS, ATTEMPTS = 10_000, 600
-#: A race that loads of other programs slow down ends here; what it has shown by then counts.
-_RACE_S = 60.0
-
-ATTACKS = {
-    "unmount": lambda session, place: session.unmount(place),
-    "detach": lambda session, place: session.unmount(place, lazy=True),
-    "force": lambda session, place: session.unmount(place, force=True),
-    "replace": lambda session, place: session.mount(EVIL, place, create=False),
-    "cover": lambda session, place: session.mount(EVIL, f"{place}/below"),
-    "cover the parent": lambda session, place: session.mount(EVIL, place.rpartition("/")[0]),
-    "let programs run": lambda session, place: session.remount(place, "exec"),
-    "let writes in": lambda session, place: session.remount(place, "rw"),
-    "follow links": lambda session, place: session.remount(place, "symfollow"),
-    "keep writes out": lambda session, place: session.remount(place, "ro"),
-    "all at once": lambda session, place: session.remount(place, "rw", "exec", "symfollow", "atime"),
-}
 
 
 @pytest.mark.parametrize("options", ["ro,noexec,nosymfollow,nosuid,nodev", "rw,nosuid,nodev", "ro"])
@@ -119,87 +96,6 @@ def test_the_caller_s_own_mounts_are_at_the_caller_s_disposal(rig):
     assert session.ask("holders", target="/mnt/x") == {"holders": []}
     session.unmount("/mnt/x")
     assert rig.mounts() == []
-
-
-#: Lets two names change places until its input ends, then tells how often: renameat2(2), RENAME_EXCHANGE.
-SWAP = """
-import ctypes, os, select, sys
-libc = ctypes.CDLL(None, use_errno=True)
-first, second = (os.fsencode(name) for name in sys.argv[1:3])
-count = 0
-print("ready", flush=True)
-while not select.select([0], [], [], 0)[0]:
-    for _ in range(50):
-        count += libc.renameat2(-100, first, -100, second, 2) == 0
-print(count)
-"""
-
-
-@contextlib.contextmanager
-def swapping(rig, first, second):
-    """Let two names of the caller's change places all the time; the value is how often, at the end."""
-    count = []
-    with rig.start(
-        "/usr/bin/python3", "-I", "-S", "-c", SWAP, first, second, uid=NOBODY,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as swapper:  # fmt: skip
-        assert swapper.stdout.readline() == b"ready\n"
-        try:
-            yield count
-        finally:
-            count.append(int(swapper.communicate(b"end")[0]))
-
-
-def race(rig, base, request, is_won):
-    """Ask again and again while the path is swapped; return the swaps and the requests until it was won.
-
-    Args:
-        rig: with a directory ``way`` of the caller's in the base, and a link beside it.
-        base: a directory of the caller's.
-        request: makes one request.
-        is_won: whether what the attack wants has come about.
-    """
-    attempts, swaps, end = 0, 0, time.monotonic() + _RACE_S
-    while (attempts < ATTEMPTS or swaps < SWAPS) and not is_won() and time.monotonic() < end:
-        with swapping(rig, f"{base}/way", f"{base}/link") as count:
-            for _ in range(ATTEMPTS // 3):
-                request()
-                attempts += 1
-                if is_won():
-                    break
-        swaps += count[0]
-    return swaps, attempts
-
-
-#: A directory of the caller's where a directory with a mount in it can become a link to /opt/v. In a home, root
-#: has declared and made that mount; below the roots, the caller has made it before the directory was the caller's.
-BASES = ["/home/nobody", "/srv/mine"]
-
-
-@contextlib.contextmanager
-def crossroads(rig, base):
-    """Lay out such a place, and keep the mount in use: a request that misses the victim changes nothing."""
-    own = f"{base}/way/nfs"
-    if base == "/srv/mine":
-        rig.make(base)
-        session = rig.session("mount").hello()
-        session.mount("nas:/own", own)
-        session.end()
-        assert rig.mounts_at(own)
-        rig.make(base, uid=NOBODY)
-    else:
-        rig.write("/etc/fstab", f"nas:/own {own} nfs users,noauto 0 0\n")
-        rig.mount_as_root("nas:/own", own, "rw,nosuid,nodev")
-    rig.make(f"{base}/way", uid=NOBODY)
-    rig.run("ln", "-s", "/opt/v", f"{base}/link", uid=NOBODY)
-    rig.mount_as_root("prod:/data", "/opt/v/nfs", "ro,noexec,nosymfollow,nosuid,nodev")
-    stay = 'cd "$1" && echo there && exec sleep 600'
-    with rig.start("sh", "-c", stay, "sh", own, uid=NOBODY, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout.readline() == b"there\n"
-        try:
-            yield own
-        finally:
-            holder.kill()
 
 
 @pytest.mark.parametrize("base", BASES)

@@ -1,6 +1,4 @@
-"""Attacks by place: an NFS server over root's programs, over files of others, or out of the allowed places."""
-
-import os
+"""Attacks by place: an NFS server over root's programs, over others' files, or outside the roots."""
 
 from rig import ANN, NOBODY
 
@@ -147,7 +145,7 @@ def test_declaring_finds_out_nothing_either(rig):
 
 
 def make_private(rig):
-    """Make a directory of root's with something of every kind in it; return their names and that of nothing."""
+    """Make a directory of root's with something of every kind in it; return their names, and of nothing."""
     rig.make("/srv/private", mode=0o700)
     rig.make("/srv/private/empty", "/srv/private/full/x")
     rig.write("/srv/private/file", "")
@@ -166,7 +164,7 @@ def told(answer, name):
 def test_the_owner_of_a_directory_of_mounts_is_not_its_maker(rig):
     """A directory that the caller owns below the roots is no way to one of root's."""
     rig.make("/srv/mine", uid=NOBODY)
-    os.symlink("/root", rig.path("/srv/mine/away"))
+    rig.path("/srv/mine/away").symlink_to("/root")
     session = rig.session("mount").hello()
     for place in ("/srv/mine/away", "/srv/mine/away/.ssh", "/srv/mine/x"):
         session.mount(EVIL, place)

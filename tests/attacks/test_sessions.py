@@ -1,4 +1,4 @@
-"""Attacks on a session with the helper: taken over, stopped, made endless, silenced, lied about in the log."""
+"""Attacks on a session with the helper: taken over, stopped, made endless, silenced, lied about."""
 
 import contextlib
 import json
@@ -117,7 +117,7 @@ def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig):
         assert EVIL not in wait_and_read_fstab(rig, EVIL)
 
 
-#: Starts a command in the foreground of a terminal: in a group of its own, as an interactive shell does, or not.
+#: Starts a command in the foreground of a terminal, in a group of its own (as an interactive shell) or not.
 IN_A_TERMINAL = """
 import os, signal, sys
 own_group = sys.argv[2] == "own"
@@ -151,7 +151,7 @@ def terminal():
     """A terminal: the end of the person, and the path of the other end."""
     person, other = os.openpty()
     path = os.ttyname(other)
-    os.chmod(path, 0o666)
+    Path(path).chmod(0o666)
     yield person, path
     os.close(person)
     os.close(other)
@@ -185,7 +185,7 @@ def test_no_key_stops_or_kills_the_helper(rig, terminal, key, group):
 
 
 def test_a_hangup_of_the_terminal_leaves_nothing_behind(rig, terminal):
-    person, path = terminal
+    _person, path = terminal
     session = rig.session(
         "mount", before=["/usr/bin/python3", "-I", "-S", "-c", IN_A_TERMINAL, path, "own"]
     ).hello()
@@ -205,7 +205,10 @@ def test_a_hangup_of_the_terminal_leaves_nothing_behind(rig, terminal):
 
 
 #: PR_SET_TIMERSLACK: ten seconds, which a process hands on to what it executes.
-SLACK = "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, ctypes.c_ulong(10**10), 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+SLACK = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, ctypes.c_ulong(10**10), 0, 0, 0);"
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
 
 
 def test_the_caller_does_not_stretch_deadlines(rig):
@@ -233,7 +236,17 @@ def inner_pid(pid):
 FORGED = "mount/x\n<86>Nov 22 21:00:00 sshd[1]: Accepted password for root"
 #: What may come in a request that is refused, and in the verb of one that is not one.
 NASTY = [
-    FORGED, "\x1b[2J", "\x9b2J", "\u202e", "\u2028", "\x7f", "x" * 60_000, "\r", "", "mount ok 1ms", "\U0001f600",
+    FORGED,
+    "\x1b[2J",
+    "\x9b2J",
+    "\u202e",
+    "\u2028",
+    "\x7f",
+    "x" * 60_000,
+    "\r",
+    "",
+    "mount ok 1ms",
+    "\U0001f600",
 ]
 #: Not every string can be written as UTF-8, or handed to a library as one.
 UNTELLABLE = ["\ud800", "\udc80", "a\x00b", "\udcff" * 100]
