@@ -289,7 +289,7 @@ class Rig:
     def inside(self, words: Sequence[str], *, uid: int = 0) -> list[str]:
         """Return the command that runs a command inside, as this user and as the child of a shell."""
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
-        # The shell stays: pkexec takes its parent for the caller, and serves nobody whose parent is process 1.
+        # The shell stays: pkexec takes its parent for the caller, and serves no child of process 1.
         shell = ["sh", "-c", '"$@"; exit $?', "sh"]
         number = self._holder.pid
         return [
