@@ -28,11 +28,11 @@ os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: as a process that was nobody's from its start
 client = HelperClient("persist")
-try:
-    client.call("remove", {"share": "x:/x", "target": "/mnt/none", "sha256": ""}, CancelToken(), 30.0)
-except AppError as error:
-    print(error.kind, flush=True)
-sys.stdin.read()
+for _line in sys.stdin:
+    try:
+        client.call("remove", {"share": "x:/x", "target": "/mnt/none", "sha256": ""}, CancelToken(), 60.0)
+    except AppError as error:
+        print(error.kind, flush=True)
 client.close()
 """
 
@@ -40,14 +40,20 @@ client.close()
 WINDOW = """
 import ctypes, os, sys
 from app.agent.hosts import LocalAgent
+from app.agent.protocol import PersistArgs
+from app.errors import AppError
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 agent = LocalAgent()
-agent.client.submit("hello").result(30)
-print("hello", flush=True)
-sys.stdin.read()
+for line in sys.stdin:
+    share, point = line.split()
+    try:
+        agent.client.submit("mounts.persist", PersistArgs(share=share, mount_point=point)).result(60)
+        print("kept", flush=True)
+    except AppError as error:
+        print(error.kind, flush=True)
 agent.close()
 """
 
@@ -78,24 +84,21 @@ print(json.dumps(opened))
 
 
 @contextlib.contextmanager
-def client_in(rig, code, said):
-    """Run a client of the program itself in the rig until the end of the block."""
+def client_in(rig, code):
+    """Run a client of the program itself in the rig; the value sends it a line and waits for one."""
     with rig.start(
         sys.executable, "-P", "-c", code, env={"PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as client:  # fmt: skip
-        line = client.stdout.readline()
-        assert said in line, client.communicate(timeout=30)
-        yield
+
+        def say(line, answer=b"\n"):
+            client.stdin.write(line.encode() + b"\n")
+            client.stdin.flush()
+            heard = client.stdout.readline()
+            assert answer in heard, client.communicate(timeout=60)
+
+        yield say
         client.communicate(timeout=60)
-
-
-def wait_and_read_fstab(rig, needle):
-    """Return fstab once it has the text, or after a while."""
-    end = time.monotonic() + 3.0
-    while needle not in rig.read("/etc/fstab") and time.monotonic() < end:
-        time.sleep(0.05)
-    return rig.read("/etc/fstab")
 
 
 def test_no_other_program_of_the_user_speaks_in_an_open_session(make_rig):
@@ -104,17 +107,22 @@ def test_no_other_program_of_the_user_speaks_in_an_open_session(make_rig):
         "share": EVIL, "target": "/mnt/stolen", "fstype": "nfs", "options": ["nofail"],
         "sha256": rig.fstab_sha256(),
     }  # fmt: skip
-    with client_in(rig, CLIENT, b"fstab-changed"):
+    with client_in(rig, CLIENT) as say:
+        say("", b"fstab-changed")
         rig.python(HIJACK, json.dumps({"id": "abc", "verb": "add", "args": args}))
-        assert EVIL not in wait_and_read_fstab(rig, EVIL)
+        say("")  # which the helper reads after what was written before
+        assert EVIL not in rig.read("/etc/fstab")
 
 
 def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig):
     rig = make_rig(whole=False)
     args = {"share": EVIL, "mount_point": "/mnt/stolen", "options": "nofail"}
-    with client_in(rig, WINDOW, b"hello"):
+    with client_in(rig, WINDOW) as say:
+        say("nas:/one /mnt/one", b"kept")
         rig.python(HIJACK, json.dumps({"id": 77, "verb": "mounts.persist", "args": args}))
-        assert EVIL not in wait_and_read_fstab(rig, EVIL)
+        for name in ("two", "three"):
+            say(f"nas:/{name} /mnt/{name}")
+        assert EVIL not in rig.read("/etc/fstab")
 
 
 #: Starts a command in the foreground of a terminal, in a group of its own (as an interactive shell) or not.
@@ -348,7 +356,8 @@ def test_a_helper_that_answers_nobody_still_ends(rig, how):
     session.send_without_waiting(b"\n" * 200_000)
     time.sleep(0.3)  # until it waits for the line
     if how == "signal":
-        os.kill(helper, 15)
+        with contextlib.suppress(ProcessLookupError):  # it does not wait for long
+            os.kill(helper, 15)
     else:
         session.end_input()
     assert gone(helper, 20.0)
