@@ -83,7 +83,7 @@ class ApprovedPlan:
     def __init__(self, share: str, target: str, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
         self._share, self._target = share, target
         self.requests: list[dict[str, object]] = [
-            {"verb": verb, "args": _to_wire(verb, args, _DEADLINE_S)} for verb, args in requests
+            {"verb": verb, "args": _to_wire(verb, args, MOUNT_TIMEOUT_S)} for verb, args in requests
         ]
 
     def words(self) -> list[str]:
