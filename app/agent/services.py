@@ -46,6 +46,7 @@ from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
 from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
+from app.mounts import point
 from app.mounts.apply import Apply
 from app.mounts.approval import approval, approval_of, home_offer, refuse_move, refuse_unapproved, sentences
 from app.mounts.asked import parse_options, parse_share
@@ -427,7 +428,7 @@ class Services:
         self, verb: str, wire: dict[str, Any], share: str, token: CancelToken, *, approved: bool
     ) -> dict[str, Any]:
         timeout_s = wire["timeout_s"] + 10
-        if not approved or os.geteuid() == 0:
+        if not approved or point.this_caller().uid == 0:
             return self._helper.call(verb, wire, token, timeout_s=timeout_s)
         with contextlib.closing(
             self._approve("mount-system", share, wire["target"], [(verb, wire)])

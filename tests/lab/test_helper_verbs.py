@@ -198,3 +198,20 @@ def test_the_flags_of_a_dead_mount_change_and_it_goes(
         "still_mounted": False,
     }
     assert mounts(lab) == []
+
+
+def test_a_mount_hides_what_is_in_a_directory_where_that_is_said(lab: "LabGuest") -> None:
+    # The guest has the host's /var/log: it is outside the directories for mounts, and not empty.
+    args: dict[str, object] = {"share": lab.share, "options": "vers=4.2", "create": False}
+    error = refusal(lab, "mount", target="/var/log", **args)
+    assert error.kind is ErrorKind.MOUNT_POINT_NOT_EMPTY
+    ask(lab, "mount", target="/var/log", hide=True, **args)
+    try:
+        assert [row.mount_point for row in mounts(lab)] == ["/var/log"]
+    finally:
+        ask(lab, "unmount", target="/var/log")
+    assert mounts(lab) == []
+    for target in ("/usr/local/bin", "/root/x", "/var/spool/cron", "/run/systemd"):
+        for options in ({"hide": True}, {}):
+            error = refusal(lab, "mount", target=target, **args, **options)
+            assert error.kind is ErrorKind.MOUNT_POINT_SYSTEM

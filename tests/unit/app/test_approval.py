@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import msgspec
 import pytest
 from mount_world import CLASSES, POINT, SHARE, World, ask
 
+from app.agent.protocol import ApprovalArgs, ForgetArgs, LinkHomeArgs, PersistArgs, UnmountArgs
+from app.agent.server import Context
+from app.agent.services import Services
 from app.errors import AppError, ErrorKind
 from app.helper import approved as gate
 from app.helper import mount_record, places, table
@@ -23,7 +27,10 @@ from app.mounts.approval import home_offer, refuse_unapproved, sentences
 from app.mounts.change import ApplyArgs, ApplyReport
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
+from app.mounts.kept import Keeping
 from app.mounts.model import Approval, Holder
+from app.mounts.persist import Persistence
+from app.mounts.unit_files import UnitFiles
 from app.privileged import ApprovedPlan, _to_wire, explain_refusal
 from app.tasks import CancelToken
 
@@ -92,6 +99,9 @@ class ApprovedWorld(World):
 
 
 class Forbidden:
+    def close(self) -> None:
+        pass
+
     def call(self, verb: str, *_args: Any) -> dict[str, Any]:
         raise AssertionError(f"{verb} was asked of the ordinary role")
 
@@ -158,6 +168,85 @@ def test_a_move_is_refused(tmp_path: Path) -> None:
         world.apply(msgspec.structs.replace(args, approved=True))
     assert caught.value.kind is ErrorKind.MOUNT_POINT_RESTRICTED
     assert "moved" in caught.value.message
+
+
+# The agent's verbs
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Services, World]]:
+    """The services for an ordinary user, over a world; the ordinary roles fail the test."""
+    world = World(tmp_path, mounted=False)
+    forbidden: Any = Forbidden()
+    services = Services()
+    fstab = Persistence(forbidden, str(world.path))
+    replaced: dict[str, Any] = {
+        "_fstab": fstab, "_kept": Keeping(fstab, UnitFiles(forbidden, str(world.units))),
+        "_helper": forbidden,
+        "_approve": lambda *args: Gated(world, *args), "_table": world.table,
+    }  # fmt: skip
+    for name, value in replaced.items():
+        monkeypatch.setattr(services, name, value)
+    monkeypatch.setattr(point, "this_caller", lambda: USER)
+    yield services, world
+    services.close()
+
+
+def context() -> Context:
+    return Context(CancelToken(), lambda _event: None, 1)
+
+
+def kind_of(call: Any) -> ErrorKind:
+    with pytest.raises(AppError) as caught:
+        call()
+    return caught.value.kind
+
+
+def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[Services, World]) -> None:
+    services, world = agent
+    before = world.path.read_bytes()
+    args = PersistArgs(share="nas:/n", mount_point="/data", preview=True)
+    shown = services.persist(args, context())
+    assert shown.approval is not None
+    assert shown.approval.keeps
+    assert shown.asks_nofail
+    real = msgspec.structs.replace(args, preview=False)
+    assert kind_of(lambda: services.persist(real, context())) is ErrorKind.MOUNT_POINT_RESTRICTED
+    assert world.calls == []
+    services.persist(msgspec.structs.replace(real, approved=True), context())
+    assert b"nas:/n\t/data\tnfs\t_netdev,nosuid,nodev\t0\t0" in world.path.read_bytes()
+    gone = ForgetArgs(mount_point="/data")
+    assert services.forget(ForgetArgs(mount_point="/data", preview=True), context()).approval is not None
+    assert kind_of(lambda: services.forget(gone, context())) is ErrorKind.MOUNT_POINT_RESTRICTED
+    services.forget(msgspec.structs.replace(gone, approved=True), context())
+    assert world.path.read_bytes().strip(b"\n") == before.strip(b"\n")
+    assert world.calls == ["add", "remove"]
+
+
+def test_the_system_s_mount_is_unmounted_by_its_own_role(
+    agent: tuple[Services, World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, world = agent
+    world.mount(SHARE, POINT, ["rw"])
+    monkeypatch.setattr(mount_record, "owner", lambda _row: 0)
+    args = UnmountArgs(mount_point=POINT)
+    assert kind_of(lambda: services.unmount(args, context())) is ErrorKind.MOUNT_NOT_YOURS
+    assert POINT in world.live
+    services.unmount(msgspec.structs.replace(args, approved=True), context())
+    assert world.live == {}
+    told = services.get_approval(ApprovalArgs(mount_point=POINT), context())
+    assert told.approval is not None
+    assert "belongs to the system" in told.text[0]
+
+
+def test_an_offer_for_a_home_is_told(agent: tuple[Services, World], tmp_path: Path) -> None:
+    services, _world = agent
+    told = services.get_approval(ApprovalArgs(share="nas:/x", mount_point="/home/ann/nas-x"), context())
+    assert told.approval is None
+    assert told.instead == "/mnt/nas-x"
+    assert "/home/ann/nas-x" in told.text[1]
+    services.link(LinkHomeArgs(path=str(tmp_path / "nas"), target="/mnt/nas-x"), context())
+    assert str((tmp_path / "nas").readlink()) == "/mnt/nas-x"
 
 
 # What is told, for an ordinary user.
