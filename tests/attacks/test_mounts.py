@@ -125,9 +125,14 @@ def test_a_swapped_path_leads_no_mount_astray(rig, base):
     rig.make("/opt/v/point")
     rig.write("/etc/fstab", f"{EVIL} {base}/way/point nfs users,noauto 0 0\n")
     rig.run("ln", "-s", "/opt/v", f"{base}/link", uid=NOBODY)
-    session = rig.session("mount").hello()
+    session, number = rig.session("mount").hello(), 0
 
     def request():
+        nonlocal session, number
+        number += 1
+        if number % 100 == 0:  # one session serves a thousand requests
+            session.end()
+            session = rig.session("mount").hello()
         session.mount(EVIL, f"{base}/way/point", create=False)
         session.mount(EVIL, f"{base}/way/new", create=True)
         for mount in rig.mounts():

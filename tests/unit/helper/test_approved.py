@@ -248,7 +248,7 @@ def test_the_real_helper_serves_one_plan(role):
                                                    "create": False, "timeout_ms": 900}}],
         "persist-system": [{"verb": "remove", "args": {"share": SHARE, "target": target, "sha256": ""}}],
     }[role]  # fmt: skip
-    command = [sys.executable, "-IBS", str(MAIN), role, SHARE, target]
+    command = [sys.executable, "-IBSXutf8", str(MAIN), role, SHARE, target]
     lines = [
         ("hello", {}),
         ("holders" if role == "mount-system" else "add", {}),

@@ -20,7 +20,7 @@ from app.helper.session import Session
 #: Every verb of each role with its arguments; "=" gives the value of one that may be left out.
 ORACLE = r"""
 mount    hello
-mount    mount        share:text target:text options:words create:flag timeout_ms:number
+mount    mount        share:text target:text options:words create:flag hide:flag=false timeout_ms:number
 mount    unmount      target:text force:flag=false lazy:flag=false timeout_ms:number
 mount    holders      target:text
 mount    try          share:text options:words timeout_ms:number names:flag=false
@@ -42,7 +42,7 @@ bench    abort
 bench    close        timeout_ms:number
 bench    cancel       id:text
 tune     hello
-tune     tune         target:text="" read_ahead_kb:number=-1 sunrpc:object={}
+tune     tune         target:text read_ahead_kb:number
 tune     cancel       id:text
 """
 ROLES = ("mount", "persist", "bench", "tune")
@@ -90,7 +90,7 @@ def request_of(line):
         value = json.loads(line.decode("utf-8"), object_pairs_hook=lambda pairs: ("object", pairs))
     except (ValueError, RecursionError):
         return None
-    if len(line) > LINE_BYTES or kind_of(value) != "object" or not is_plain(value) or deep(value) > 4:
+    if len(line) > LINE_BYTES or kind_of(value) != "object" or not is_plain(value) or deep(value) > 6:
         return None
     request = dict(value[1])
     kinds = {name: kind_of(item) for name, item in request.items()}
