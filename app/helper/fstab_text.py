@@ -120,16 +120,17 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
     fields = _fields(edit.new, old, catalogue) if edit.new is not None else None
     if edit.new is not None:
         _check_free(data, edit.new.target, old)
+    raw = [escaped(field) for field in fields or ()]
     parts = lines(data)
     written = b""
     if old is None:
-        appended = _appended(parts, b"\t".join(fields or []) + b"\t0\t0")
+        appended = _appended(parts, b"\t".join(raw) + b"\t0\t0")
         written = appended[-1]
         parts += appended
     elif fields is None:
         parts[old.number - 1] = b""
     else:
-        written = _replaced(parts[old.number - 1], fields)
+        written = _replaced(parts[old.number - 1], raw)
         parts[old.number - 1] = written
     if len(written) > MAX_LINE:
         raise Refusal("option-invalid", "The entry is too long for fstab.")
@@ -164,13 +165,14 @@ def _find(data: bytes, key: tuple[str, str]) -> Entry:
 
 def _check_free(data: bytes, target: str, old: Entry | None) -> None:
     for entry in entries(data):
-        if (entry.target.rstrip("/") or "/") == target and (old is None or entry.number != old.number):
+        here = entry.target.rstrip("/") == target.rstrip("/")
+        if here and (old is None or entry.number != old.number):
             raise Refusal(
                 "mount-point-busy", f"Line {entry.number} of fstab already has an entry for “{target}”."
             )
 
 
-def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]:
+def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> tuple[str, str, str, str]:
     if new.fstype not in table.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
@@ -185,7 +187,7 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> list[bytes]
     for word in ALWAYS:
         if not sets(words, word) and (not same or sets(kept, word)):
             words = [*(other for other in words if other != word), word]
-    return [escaped(field) for field in (new.share, new.target, new.fstype, ",".join(words) or "defaults")]
+    return new.share, new.target, new.fstype, ",".join(words) or "defaults"
 
 
 def split(options: str) -> list[str]:
@@ -222,9 +224,9 @@ def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) ->
     for_mount: list[str] = []
     for word in fresh:
         key, equals, _value = word.partition("=")
-        if word in _WORDS or key in _SPANS or word in ALWAYS:
+        if word in _WORDS or key in _SPANS:
             continue
-        if word == "defaults" or key + equals in catalogue.elsewhere:
+        if key + equals in catalogue.elsewhere:
             raise Refusal("option-invalid", f"The option “{key}” is not written to fstab by this program.")
         for_mount.append(word)
     catalogue.build(for_mount)
@@ -235,7 +237,7 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     body, end = _cut(line)
     pieces = re.split(rb"([ \t]+)", body)
     first = 2 if pieces[0] == b"" else 0
-    while len(pieces) < first + 7 or (len(pieces) == first + 7 and pieces[first + 6] == b""):
+    if not any(pieces[first + 6 :]):
         # The line ended before its options: add a gap like those it has.
         pieces = [*pieces[: first + 5], pieces[first + 3], b"defaults"]
     for index, field in enumerate(fields):
@@ -243,7 +245,7 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     return b"".join(pieces) + end
 
 
-def _prove(before: bytes, after: bytes, old: Entry | None, fields: list[bytes] | None) -> None:
+def _prove(before: bytes, after: bytes, old: Entry | None, fields: tuple[str, str, str, str] | None) -> None:
     """Check that exactly this entry changed, by reading both files again.
 
     Raises:
@@ -253,9 +255,8 @@ def _prove(before: bytes, after: bytes, old: Entry | None, fields: list[bytes] |
     at = len(expected) if old is None else [entry.number for entry in entries(before)].index(old.number)
     expected[at : at + 1] = []
     if fields is not None:
-        share, target, fstype, options = (table.unescaped(field) for field in fields)
         freq, passno = (old.freq, old.passno) if old is not None else (0, 0)
-        expected.insert(at, (share, target, fstype, options, freq, passno))
+        expected.insert(at, (*fields, freq, passno))
     found = entries(after)
     if [entry[1:] for entry in found] != expected or not _is_one_line(before, after):
         pairs = itertools.zip_longest(found, expected)

@@ -48,8 +48,8 @@ MODULES = {
     "fstab_text": ["test_fstab_text.py", "test_fstab_properties.py"],
 }
 GOAL = 0.9
-#: Processor time and time of one mutant; those that loop for ever are killed by it.
-CPU_S, WALL_S = 120, 900
+#: Processor time, time and memory of one mutant, for those that loop for ever.
+CPU_S, WALL_S, MEMORY = 30, 900, 4 << 30
 _OTHER: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or,
@@ -247,6 +247,7 @@ def is_killed(module: str, path: Path, tree: ast.Module, tests: list[str]) -> bo
             for standard in range(3):
                 os.dup2(null, standard)
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             signal.alarm(WALL_S)
             sys.meta_path.insert(0, Instead(f"app.helper.{module}", path, tree))
             # Neither the window's plugin nor the ini file, which names its settings.

@@ -287,7 +287,7 @@ def test_words_are_divided_as_mount_divides_them():
     assert fstab_text.split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
     assert fstab_text.split("") == []
     assert fstab_text.split('a="b,c') == ['a="b,c']
-    for words in (("hard", "hard"), ("hard", "soft"), ("ro", "", "ro")):
+    for words in (("hard", "hard"), ("hard", "soft"), ("ro", "", "ro"), ("nofail", "ro", "nofail")):
         with pytest.raises(Refusal, match="twice"):
             change_of("rw", *words)
     assert change_of("rw", "", "ro", "") == "ro"
@@ -306,6 +306,79 @@ def test_either_of_bg_and_automount_may_be_the_new_one(words):
 @pytest.mark.parametrize("fstype", ["nfs", "nfs4"])
 def test_both_types_are_written(fstype):
     assert entries(edit(b"", None, NEW._replace(fstype=fstype)))[0].fstype == fstype
+
+
+@pytest.mark.parametrize(
+    "word", ["ro,suid", "fsc=a\x9b", "\u202ero", "x-systemd.mount-timeout=1,2", "nofail\n"]
+)
+def test_a_sign_that_cannot_be_written_is_told(word):
+    with pytest.raises(Refusal, match="cannot be written"):
+        change_of("rw", word)
+    # What root wrote may stay.
+    data = "nas:/a /mnt/a nfs rw,x-note=a\x9bb 0 0\n".encode()
+    assert edit(data, SAME, Wanted(*SAME, "nfs", ("ro", "x-note=a\x9bb"))) == data.replace(b"rw", b"ro")
+
+
+def test_a_name_of_root_that_begins_with_a_number_sign_stays_an_entry():
+    data = b"\\043nas:/a /mnt/a nfs rw 0 0\n"
+    key = ("#nas:/a", "/mnt/a")
+    assert edit(data, key, Wanted(*key, "nfs", ("ro",))) == data.replace(b"rw", b"ro")
+
+
+def test_the_first_line_s_end_is_that_of_a_new_one():
+    assert edit(b"# a\r\n# b\n", None, NEW).endswith(b"\t0\r\n")
+    assert edit(b"# a\n# b\r\n", None, NEW).endswith(b"\t0\n")
+    assert edit(b"# a\r\n# b", None, NEW).startswith(b"# a\r\n# b\r\nnew")
+
+
+BEFORE = b"# a\nnas:/a /mnt/a nfs ro 1 2\nnas:/b /mnt/b nfs ro 0 0\n"
+FIELDS = ("nas:/a", "/mnt/a", "nfs", "rw")
+
+
+@pytest.mark.parametrize(
+    ("fields", "after"),
+    [
+        # Not what was meant, an entry that is gone, one more, another order, two lines.
+        (FIELDS, BEFORE),
+        (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 0 2")),
+        (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 1 0")),
+        (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 1 2 ").replace(b"/b", b"/c")),
+        (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 1 2\n# more\n# and more")),
+        (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 1 2\nnas:/c /mnt/c nfs")),
+        (FIELDS, b"# a\nnas:/b /mnt/b nfs ro 0 0\nnas:/a /mnt/a nfs rw 1 2\n"),
+        (FIELDS, b"# a\nnas:/a /mnt/a nfs rw 1 2\n"),
+        (FIELDS, b"# b\nnas:/a /mnt/a nfs rw 1 2\nnas:/b /mnt/b nfs ro 0 0\n"),
+        (None, BEFORE),
+        (None, b"# a\n"),
+        (None, b"# b\nnas:/b /mnt/b nfs ro 0 0\n"),
+    ],
+)
+def test_the_proof_finds_what_should_not_have_changed(fields, after):
+    old = entries(BEFORE)[0]
+    fstab_text._prove(BEFORE, BEFORE.replace(b"ro 1 2", b"rw 1 2"), old, FIELDS)
+    fstab_text._prove(BEFORE, b"# a\nnas:/b /mnt/b nfs ro 0 0\n", old, None)
+    with pytest.raises(Refusal) as caught:
+        fstab_text._prove(BEFORE, after, old, fields)
+    assert caught.value.code == "fstab-refused"
+
+
+def test_the_proof_of_a_new_entry_wants_it_at_the_end():
+    line = b"nas:/c /mnt/c nfs ro 0 0\n"
+    fields = ("nas:/c", "/mnt/c", "nfs", "ro")
+    fstab_text._prove(BEFORE, BEFORE + line, None, fields)
+    for after in (line + BEFORE, BEFORE, BEFORE + line + line, BEFORE + line.replace(b"0 0", b"1 0")):
+        with pytest.raises(Refusal):
+            fstab_text._prove(BEFORE, after, None, fields)
+
+
+def test_what_would_be_read_in_another_way_is_not_written(monkeypatch):
+    """A fault of the writing, as if it did not escape: the line is named."""
+    monkeypatch.setattr(fstab_text, "escaped", str.encode)
+    with pytest.raises(Refusal, match="would be missing"):
+        edit(b"# a\n", None, NEW)
+    monkeypatch.setattr(fstab_text, "escaped", lambda text: text.replace(" ", "").encode())
+    with pytest.raises(Refusal, match="line 3 of fstab"):
+        edit(b"# a\nnas:/b /mnt/b nfs\n", None, NEW)
 
 
 def test_the_line_that_was_written_is_told_without_its_end():

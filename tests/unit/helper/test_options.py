@@ -133,6 +133,10 @@ def test_a_catalogue_without_options_for_us_is_an_error(tmp_path):
     path.write_text('[option.ro]\nkind = "enum"\nforms = ["ro"]\nhelper = false\n')
     with pytest.raises(ValueError, match="no options"):
         load(path)
+    for form in ("ro", "ro="):  # there are always both kinds
+        path.write_text(f'[option.ro]\nkind = "enum"\nforms = ["{form}"]\nhelper = true\n')
+        with pytest.raises(ValueError, match="no options"):
+            load(path)
 
 
 def test_an_empty_catalogue_refuses_all():
@@ -176,6 +180,17 @@ helper = true
 kind = "enum"
 forms = ["mode="]
 values = ["slow", 7]
+helper = true
+
+[option.word]
+kind = "string"
+forms = ["word="]
+values = ["a", "b c"]
+helper = true
+
+[option.none]
+kind = "enum"
+forms = ["none="]
 helper = true
 
 [option.plus]
@@ -231,7 +246,7 @@ def own(tmp_path_factory):
 
 def test_what_is_never_passed_on_is_not_even_where_the_catalogue_says_so(own):
     assert set(own.bare) == {"flag", "noflag", "plus", "plus=fast"}
-    assert set(own.keyed) == {"size=", "open=", "huge=", "mode=", "sec=", "name=", "host="}
+    assert set(own.keyed) == {"size=", "open=", "huge=", "mode=", "word=", "none=", "sec=", "name=", "host="}
     assert own.elsewhere == {"onlyfstab", "span=", "noonly"}
     assert own.remount == {"size=", "flag", "noflag"}
 
@@ -239,8 +254,8 @@ def test_what_is_never_passed_on_is_not_even_where_the_catalogue_says_so(own):
 @pytest.mark.parametrize(
     "word",
     ["size=10", "size=99", "open=0", "open=4294967295", "huge=4294967295", "flag", "noflag", "plus=fast",
-     "plus", "mode=slow", "mode=7", "sec=sys", "sec=krb5:sys", "name=a", "name=_a.b:c-d", "name=" + "a" * 64,
-     "host=10.0.0.1", "host=::1"],
+     "plus", "word=b c", "mode=slow", "mode=7", "sec=sys", "sec=krb5:sys", "name=a", "name=_a.b:c-d",
+     "name=" + "a" * 64, "host=10.0.0.1", "host=::1"],
 )  # fmt: skip
 def test_a_value_at_its_limit_passes(own, word):
     assert own.build([word]) == (word,)
@@ -250,10 +265,10 @@ def test_a_value_at_its_limit_passes(own, word):
     "word",
     ["size=9", "size=100", "size=", "size=010", "size=+11", "size= 11", "size=11 ", "size=1_1", "size=11\n",
      "open=4294967296", "open=00", "open=-1", "huge=4294967296", "huge=99999999999", "flag=1", "flag=",
-     "mode", "mode=", "mode=slow=", "mode=slowX", "plus=slow", "plus=", "sec=", "sec=sys:", "sec=:sys",
-     "sec=sys:sys", "sec=sys,krb5", "name=", "name=-a", "name=.a", "name=:a", "name=a b", "name=a,b",
-     "name=a\n", "name=" + "a" * 65, "name=ä", "host=", "host=nas", "host=fe80::1%eth0", "host=1.2.3.4,5",
-     "host=\u0661.2.3.4", "secret", "suid", "other", "no-such char=1"],
+     "mode", "mode=", "mode=slow=", "mode=slowX", "plus=slow", "plus=", "word=c", "none=a", "sec=",
+     "sec=sys:", "sec=:sys", "sec=sys:sys", "sec=sys,krb5", "name=", "name=-a", "name=.a", "name=:a",
+     "name=a b", "name=a,b", "name=a\n", "name=" + "a" * 65, "name=ä", "host=", "host=nas",
+     "host=fe80::1%eth0", "host=1.2.3.4,5", "host=\u0661.2.3.4", "secret", "suid", "other", "no-such char=1"],
 )  # fmt: skip
 def test_a_value_beyond_its_limit_is_refused(own, word):
     with pytest.raises(Refusal) as caught:

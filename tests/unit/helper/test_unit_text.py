@@ -81,9 +81,12 @@ def test_a_pair_is_written_to_the_letter():
         ("remote-fs.target.wants/mnt-a.automount",),
     )
     assert "TimeoutIdleSec" not in build(automount=True, idle_s=-1).automount
+    assert unit_text.Wanted("nas:/a", "/mnt/a", (), automount=True).idle_s == -1
 
 
-@pytest.mark.parametrize(("idle_s", "fits"), [(-2, False), (-1, True), (31 * 86400, True), (2678401, False)])
+@pytest.mark.parametrize(
+    ("idle_s", "fits"), [(-2, False), (-1, True), (0, True), (31 * 86400, True), (2678401, False)]
+)
 def test_the_time_without_use_has_limits(idle_s, fits):
     if fits:
         build(automount=True, idle_s=idle_s)
