@@ -239,7 +239,7 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     first = 2 if pieces[0] == b"" else 0
     if not any(pieces[first + 6 :]):
         # The line ended before its options: add a gap like those it has.
-        pieces = [*pieces[: first + 5], pieces[first + 3], b"defaults"]
+        pieces = [*pieces[: first + 5], pieces[first + 3], b""]
     for index, field in enumerate(fields):
         pieces[first + 2 * index] = field
     return b"".join(pieces) + end

@@ -274,6 +274,7 @@ def test_a_mount_point_is_declared_once(there, fstype):
         (b"\tnas:/a\t/mnt/a  nfs ", b"\tnas:/a\t/mnt/a  nfs4  ro"),
         (b"nas:/a /mnt/a nfs rw ", b"nas:/a /mnt/a nfs4 ro "),
         (b"nas:/a /mnt/a nfs rw 1", b"nas:/a /mnt/a nfs4 ro 1"),
+        (b"nas:/a /mnt/a  nfs\trw", b"nas:/a /mnt/a  nfs4\tro"),
         (b" nas:/a /mnt/a nfs rw 1 2 # x \r", b" nas:/a /mnt/a nfs4 ro 1 2 # x \r"),
     ],
 )
@@ -388,6 +389,8 @@ def test_the_line_that_was_written_is_told_without_its_end():
     )
     assert done.data == b"# a\r\n" + done.line.encode() + b"\r\n"
     assert apply(done.data, Edit(KEY, None), CATALOGUE) == (b"# a\r\n", "")
+    noted = Edit(SAME, Wanted(*SAME, "nfs", ("ro",)))
+    assert apply(b"nas:/a /mnt/a nfs rw 0 0 # X\r\n", noted, CATALOGUE).line == "nas:/a /mnt/a nfs ro 0 0 # X"
 
 
 def test_bg_is_allowed_where_it_does_not_escape_systemd():
@@ -425,6 +428,9 @@ def test_the_copy_of_before_differs_in_one_nfs_entry():
     for now, then in [*good, (rest[:-1] + b"\n" + one[:-1], rest[:-1])]:
         fstab_text.check_copy(now, then)
     bad = [b"", rest.replace(b"ro", b"rw") + one, rest[:20], one + one + rest + one, b"# b\n" + rest + other]
+    two = b"nas:/b /mnt/b nfs ro\nnas:/c /mnt/c nfs ro"
+    with pytest.raises(Refusal):
+        fstab_text.check_copy(two, two.replace(b"ro", b"rw"))
     for then in [*bad, rest + one.replace(b"nfs", b"ext4"), rest + one + b"# b\n# c\n"]:
         with pytest.raises(Refusal) as caught:
             fstab_text.check_copy(rest + one, then)
