@@ -67,8 +67,10 @@ for name in filter(str.isdigit, os.listdir("/proc")):
             continue
         for number in os.listdir(f"/proc/{name}/fd"):
             link = os.readlink(f"/proc/{name}/fd/{number}")
+            flags = open(f"/proc/{name}/fdinfo/{number}").read().split("flags:")[1].split()[0]
             # The first three of the client are the test's line to it; the others' have another end in it.
-            if int(number) > 2 and link.startswith(("pipe:", "socket:")):
+            # What it only reads from would break its conversation instead.
+            if int(number) > 2 and int(flags, 8) & 3 and link.startswith(("pipe:", "socket:")):
                 try:
                     fd = os.open(f"/proc/{name}/fd/{number}", os.O_WRONLY | os.O_NONBLOCK)
                 except OSError:
