@@ -99,6 +99,7 @@ def client_in(rig, code):
             client.stdin.flush()
             heard = client.stdout.readline()
             assert answer in heard, client.communicate(timeout=60)
+            return heard
 
         yield say
         client.communicate(timeout=60)
@@ -113,7 +114,9 @@ def test_no_other_program_of_the_user_speaks_in_an_open_session(make_rig):
     with client_in(rig, CLIENT) as say:
         say("", b"fstab-changed")
         rig.python(HIJACK, json.dumps({"id": "abc", "verb": "add", "args": args}))
-        say("")  # which the helper reads after what was written before
+        # Until the helper is done with what was written before; it is busy so long.
+        while b"fstab-changed" not in say(""):
+            pass
         assert EVIL not in rig.read("/etc/fstab")
 
 
