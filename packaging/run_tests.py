@@ -241,7 +241,7 @@ def read_report(path: Path) -> Counts:
 
 
 def side_by_side(
-    options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool
+    options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool, attacks: bool = True
 ) -> list[Step]:
     """Return the steps that may share the machine: those first that take long or wait more than they compute.
 
@@ -250,6 +250,7 @@ def side_by_side(
         newer: versions of Python for which there is an environment, beside the oldest.
         memory: where the unit tests' files go; None for pytest's own choice.
         lab: whether the lab can run.
+        attacks: whether the attacks on the helper can be tried.
     """
     python = python_of("test")
 
@@ -278,6 +279,8 @@ def side_by_side(
     steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], in_memory("noqt")))
     if lab and "--long" not in options:
         steps += speeds(options)
+    if attacks:
+        steps.append(pytest_step("attacks", python, ["tests/attacks"], options))
     if not newer or "--long" in options:
         # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
         steps.append(pytest_step("window", python, ["tests/ui"], in_memory("window")))
@@ -300,8 +303,21 @@ def has_lab() -> tuple[bool, Counts]:
     if find("linux.uml") is not None:
         return True, Counts()
     say("*** THE LAB'S TESTS ARE SKIPPED: linux.uml is not here (package user-mode-linux). ***")
+    return False, _skipped()
+
+
+def can_attack() -> tuple[bool, Counts]:
+    """Return whether the attacks on the helper can be tried here, and what is skipped or failed if not."""
+    if os.geteuid() == 0:
+        return True, Counts()
+    say("*** THE ATTACKS ON THE HELPER ARE SKIPPED: they need root, for namespaces. ***")
+    return False, _skipped()
+
+
+def _skipped() -> Counts:
+    """Return what a group counts that cannot run: in CI, where everything is there, that is a failure."""
     wanted = os.environ.get("CI", "") not in ("", "0", "false")
-    return False, Counts(failed=1) if wanted else Counts(skipped=1)
+    return Counts(failed=1) if wanted else Counts(skipped=1)
 
 
 def set_up_newer(*, all_: bool) -> list[str]:
@@ -341,8 +357,10 @@ def main(arguments: list[str]) -> int:
     seed = random.randrange(2**32)  # noqa: S311 - of an order
     options = [f"--randomly-seed={seed}", *arguments]
     lab, total = has_lab()
+    attacks, skipped = can_attack()
+    total.add(skipped)
     with temporary_files() as memory, ThreadPoolExecutor(_LANES) as pool:
-        outcomes = list(pool.map(run_step, side_by_side(options, newer, memory, lab=lab)))
+        outcomes = list(pool.map(run_step, side_by_side(options, newer, memory, lab=lab, attacks=attacks)))
     if lab and "--long" in arguments:
         with ThreadPoolExecutor(len(_SPEEDS)) as pool:
             outcomes += pool.map(run_step, speeds(options))

@@ -25,7 +25,7 @@ def can_attack(mount_point_at_root: None) -> None:
 
 def give_up(problem: str) -> None:
     message = f"THE ATTACKS ON THE HELPER ARE NOT TRIED: {problem}"
-    if os.environ.get("CI") == "true":
+    if os.environ.get("CI", "") not in {"", "0", "false"}:
         pytest.fail(message, pytrace=False)
     pytest.skip(message)
 
@@ -36,7 +36,6 @@ def make_rig(can_attack: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
     made: list[Rig] = []
 
     def make(**options: object) -> Rig:
-        # Not below pytest's own directory of the test, which only root may enter.
         try:
             made.append(Rig(tmp_path_factory.mktemp("stage"), **options))  # type: ignore[arg-type]
         except NamespacesError as error:

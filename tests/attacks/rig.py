@@ -161,7 +161,7 @@ class Rig:
     """See the module.
 
     Args:
-        stage: a directory of this rig's own that is not below one that only root may enter.
+        stage: an empty directory of this rig's own.
         answers: of polkit's rule, by role; "NO" for every other action.
         nfs: whether something stands in for NFS.
         bus: whether there are a bus and polkitd.
@@ -304,11 +304,13 @@ class Rig:
         self._children.append(child)
         return child
 
-    def run(self, *words: str, uid: int = 0, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, uid: int = 0, check: bool = True, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command inside, as this user."""
         done = subprocess.run(
-            self.inside(words, uid=uid), env={"PATH": PATH, "HOME": HOMES.get(uid, "/")}, check=False,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S, text=True,
+            self.inside(words, uid=uid), env={"PATH": PATH, "HOME": HOMES.get(uid, "/"), **(env or {})},
+            check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S, text=True,
         )  # fmt: skip
         assert not check or done.returncode == 0, f"{shlex.join(words)}: {done.stdout}{done.stderr}"
         return done

@@ -113,6 +113,26 @@ def test_what_a_test_starts_can_be_interrupted_also_from_the_background() -> Non
     assert masks == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("uid", "ci", "counts"),
+    [
+        (0, "", "0 passed, 0 failed, 0 skipped"),
+        (1000, "", "0 passed, 0 failed, 1 skipped"),
+        (1000, "true", "0 passed, 1 failed, 0 skipped"),
+    ],
+)
+def test_attacks_without_root_are_skipped_aloud_and_fail_in_ci(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uid: int, ci: str, counts: str
+) -> None:
+    monkeypatch.setattr(run_tests.os, "geteuid", lambda: uid)
+    monkeypatch.setenv("CI", ci)
+    attacks, counted = run_tests.can_attack()
+    assert (attacks, str(counted)) == (uid == 0, counts)
+    assert ("ATTACKS" in capsys.readouterr().err) != attacks
+    names = [step.name for step in run_tests.side_by_side([], [], lab=False, attacks=attacks)]
+    assert ("attacks" in names) == attacks
+
+
 @pytest.mark.parametrize("script", ["run", "test", ".ci/run"])
 def test_scripts(script: str) -> None:
     path = ROOT / script

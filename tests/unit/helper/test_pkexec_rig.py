@@ -1,57 +1,17 @@
 """The installed helper through a real pkexec and a real polkitd, in namespaces of their own, as “nobody”.
 
-A private mount and process namespace gets its own bus, its own polkit actions and rules, and the helper
-installed by packaging/install_helper.py. Nothing of it is seen outside, and all of it ends with the test.
+The rig is that of the attacks on the helper: tests/attacks/rig.py.
 """
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from rig import MISSING, NOBODY, ROOT, NamespacesError, Rig
 
 from app.errors import ErrorKind
 from app.polkit import INSTALLED_HELPER, explain_pkexec
-
-ROOT = Path(__file__).parents[3]
-POLKITD = next((p for p in ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd") if Path(p).exists()), None)
-NEEDED = ("pkexec", "pkaction", "dbus-daemon", "setpriv", "unshare")
-MISSING = [name for name in NEEDED if shutil.which(name) is None] + ([] if POLKITD else ["polkitd"])
-
-RULES = """
-polkit.addRule(function(action, subject) {
-    if (action.id == "org.mountwright.mount") return polkit.Result.YES;
-    if (action.id == "org.mountwright.bench") return polkit.Result.%s;
-    return polkit.Result.NO;
-});
-"""
-
-RIG = """
-set -eu
-mount -t tmpfs -o mode=755 tmpfs /run
-mount -t tmpfs -o mode=755 tmpfs /usr/libexec
-mkdir -p /run/dbus "$STAGE/mnt"
-cp -r "$STAGE/usr/libexec/mountwright" /usr/libexec/
-cp /usr/share/polkit-1/actions/org.freedesktop.policykit.policy "$STAGE/usr/share/polkit-1/actions/"
-mount --bind "$STAGE/usr/share/polkit-1/actions" /usr/share/polkit-1/actions
-mount -t tmpfs -o mode=755 tmpfs /etc/polkit-1/rules.d
-printf '%s' "$RULES" > /etc/polkit-1/rules.d/10-test.rules
-mount --bind "$STAGE/mnt" /mnt
-if [ "$BUS" = yes ]; then
-    dbus-daemon --system --fork --nopidfile --nosyslog
-    "$POLKITD" --no-debug >/dev/null 2>&1 &
-    n=0
-    until pkaction --action-id org.mountwright.mount >/dev/null 2>&1; do
-        n=$((n + 1)); [ $n -lt 100 ] || { echo "polkitd does not answer" >&2; exit 99; }; sleep 0.1
-    done
-fi
-# pkexec refuses to serve a child of process 1, which is this shell.
-"$@"
-exit $?
-"""
 
 #: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
 DRIVER = """
@@ -129,48 +89,23 @@ pytestmark = [
 
 @pytest.fixture
 def rig(mount_point_at_root, tmp_path_factory):
-    # Not below pytest's own folder, which only root may enter.
-    stage = tmp_path_factory.mktemp("stage")
-    subprocess.run(
-        [sys.executable, str(ROOT / "packaging" / "install_helper.py"), "--prefix", str(stage)],
-        check=True,
-        capture_output=True,
-    )
-    stage.chmod(0o755)
-
     def run(role, requests, *, bus=True):
         words = ["/usr/bin/python3", "-I", "-S", "-c", DRIVER, role, json.dumps(requests)]
-        return start(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *words], bus=bus)
+        return start(words, uid=NOBODY, bus=bus)
 
-    def start(words, *, bus=True, bench="AUTH_ADMIN"):
-        environment = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
-            "STAGE": str(stage),
-            "RULES": RULES % bench,
-            "POLKITD": str(POLKITD),
-            "BUS": "yes" if bus else "no",
-        }
-        namespaces = [
-            "--mount",
-            "--propagation",
-            "private",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-        ]
-        done = subprocess.run(
-            ["unshare", *namespaces, "sh", "-c", RIG, "rig", *words],
-            env=environment,
-            capture_output=True,
-            check=False,
-            timeout=100,
-        )
-        if done.returncode == 1 and b"unshare failed" in done.stderr:
+    def start(words, *, uid=0, bus=True, bench="AUTH_ADMIN"):
+        try:
+            # The Python of the tests runs inside, so it must not be covered.
+            made = Rig(
+                tmp_path_factory.mktemp("stage"), answers={"mount": "YES", "bench": bench},
+                nfs=False, bus=bus, whole=False,
+            )  # fmt: skip
+        except NamespacesError:
             pytest.skip("no namespaces here")
-        assert done.returncode == 0, done.stderr.decode()
-        return json.loads(done.stdout)
+        try:
+            return json.loads(made.run(*words, uid=uid, env={"PYTHONPATH": str(ROOT)}).stdout)
+        finally:
+            made.close()
 
     run.start = start
     return run
