@@ -69,7 +69,7 @@ _SPEEDS = {
 _OWN_GUESTS = [
     f"tests/lab/test_{name}.py"
     for name in ("cli", "every_option", "guest", "history", "nfs_utils_agree", "nfsmount_conf",
-                 "private_mount", "shared_guest", "three_ways")
+                 "other_users", "private_mount", "shared_guest", "three_ways")
 ]  # fmt: skip
 _screen = threading.Lock()
 

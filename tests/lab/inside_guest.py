@@ -12,9 +12,10 @@ import termios
 import time
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import other_users
 from experiment_kills import kill_at_random
 from private_mounts import PATIENCE_S, carry_out
 from stopping import stop_programs
@@ -29,6 +30,9 @@ from app.mounts.table import read_table
 from app.privileged import HelperClient
 from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SYS_FSOPEN, _SYS_FSCONFIG = 430, 431
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING = 0, 1
@@ -233,16 +237,17 @@ def program(name: str) -> str:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     host, _own_delay_s = init._boot(parse_link("gigabit"))
-    if "private" in job:
-        return carry_out(host, job["private"])
-    if "stopping" in job:
-        return stop_programs(host)
-    if "kills" in job:
-        return kill_at_random(**job["kills"])
-    if "three-ways" in job:
-        return three_ways(**job["three-ways"])
-    if "look-twice" in job:
-        return {"texts": look_twice(**job["look-twice"])}
+    whole: dict[str, Callable[[], dict[str, Any]]] = {
+        "private": lambda: carry_out(host, job["private"]),
+        "other-users": other_users.carry_out,
+        "stopping": lambda: stop_programs(host),
+        "kills": lambda: kill_at_random(**job["kills"]),
+        "three-ways": lambda: three_ways(**job["three-ways"]),
+        "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
+    }
+    for name, do in whole.items():
+        if name in job:
+            return do()
     if "folder" in job:
         make_folder(job["folder"])
     return {
