@@ -37,7 +37,7 @@ ROOT = Path(__file__).absolute().parents[2]
 HELPER = "/usr/libexec/mountwright/mountwright-helper"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 POLKITD = next((p for p in ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd") if Path(p).exists()), None)
-_PROGRAMS = ("pkexec", "pkaction", "dbus-daemon", "setpriv", "unshare", "nsenter", "mount.nfs")
+_PROGRAMS = ("pkexec", "pkaction", "pkttyagent", "dbus-daemon", "setpriv", "unshare", "nsenter", "mount.nfs")
 MISSING = [name for name in _PROGRAMS if shutil.which(name, path=PATH) is None]
 MISSING += [] if POLKITD else ["polkitd"]
 
@@ -54,6 +54,7 @@ EVERYTHING = {**ORDINARY, "mount-system": "YES", "persist-system": "YES"}
 DEADLINE_S = 60.0
 
 _RULES = """
+polkit.addAdminRule(function(action, subject) { return ["unix-user:root"]; });
 polkit.addRule(function(action, subject) {
     var answers = %s;
     return polkit.Result[answers[action.id] || "NO"];
