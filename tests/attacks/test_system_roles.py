@@ -148,6 +148,8 @@ class Repeated:
         if self._session is None:
             self._session = approve(*self._args)
             self.sessions += 1
+            # It is there, or else this would show nothing.
+            assert self._session.process.poll() is None, self._session.end()
         answer = self._session.try_asking(request["verb"], **request["args"])
         if answer is None or answer.get("code") == "not-authorized":
             self._session.end()
