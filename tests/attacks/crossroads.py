@@ -29,14 +29,17 @@ ATTACKS = {
 
 #: Lets two names change places until its input ends, then tells how often: renameat2(2), RENAME_EXCHANGE.
 SWAP = """
-import ctypes, os, select, sys
+import ctypes, itertools, os, select, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 first, second = (os.fsencode(name) for name in sys.argv[1:3])
 count = 0
 print("ready", flush=True)
-while not select.select([0], [], [], 0)[0]:
-    for _ in range(50):
+for number in itertools.count():
+    # An odd number of times, or an even one, and so often that a request meets several.
+    for _ in range(number % 5 + 1):
         count += libc.renameat2(-100, first, -100, second, 2) == 0
+    if select.select([0], [], [], 0.00005)[0]:
+        break
 print(count)
 """
 
