@@ -103,12 +103,17 @@ def test_the_caller_s_own_mounts_are_at_the_caller_s_disposal(rig):
 def test_a_swapped_path_leads_to_no_mount_of_another(rig, base, attack):
     with crossroads(rig, base) as own:
         victims, owned = rig.mounts_at("/opt/v/nfs"), len(rig.mounts())
-        session = rig.session("mount").hello()
+        session, number = rig.session("mount").hello(), 0
 
         def is_won():
             return rig.mounts_at("/opt/v/nfs") != victims
 
         def request():
+            nonlocal session, number
+            number += 1
+            if number % 50 == 0:  # one session serves a thousand requests
+                session.end()
+                session = rig.session("mount").hello()
             ATTACKS[attack](session, own)
             if len(rig.mounts()) < owned and not is_won():  # detached, as the caller may
                 rig.run("mount", "-n", "-t", "tmpfs", "nas:/own", f"{base}/way/nfs", check=False)
@@ -130,7 +135,7 @@ def test_a_swapped_path_leads_no_mount_astray(rig, base):
     def request():
         nonlocal session, number
         number += 1
-        if number % 100 == 0:  # one session serves a thousand requests
+        if number % 50 == 0:  # one session serves a thousand requests
             session.end()
             session = rig.session("mount").hello()
         session.mount(EVIL, f"{base}/way/point", create=False)
