@@ -81,6 +81,15 @@ def race(rig, base, request, is_won, least=ATTEMPTS):
     return swaps, attempts
 
 
+def renewed_sessions(rig):
+    """Yield a session for each attempt; each serves 50, as a helper serves a thousand requests."""
+    while True:
+        session = rig.session("mount").hello()
+        for _ in range(50):
+            yield session
+        session.end()
+
+
 #: A directory of the caller's where a directory with a mount in it can become a link to /opt/v. In a home,
 #: root has declared and made that mount; below the roots, the caller has, before owning the directory.
 BASES = ["/home/nobody", "/srv/mine"]

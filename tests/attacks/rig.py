@@ -287,21 +287,31 @@ class Rig:
         self.run("mount", "-n", "-t", "tmpfs", "-o", options, share, point)
         return self.mounts_at(point)[-1]
 
-    def inside(self, words: Sequence[str], *, uid: int = 0) -> list[str]:
-        """Return the command that runs a command inside, as this user and as the child of a shell."""
+    def inside(self, words: Sequence[str], *, uid: int = 0, first: Sequence[str] = ()) -> list[str]:
+        """Return the command that runs a command inside, as this user and as the child of a shell.
+
+        Args:
+            words: the command.
+            uid: the user.
+            first: words of a program that starts all this as root.
+        """
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
         # The shell stays: pkexec takes its parent for the caller, and serves no child of process 1.
         shell = ["sh", "-c", '"$@"; exit $?', "sh"]
         number = self._holder.pid
+        # Who enters another mount namespace stands at its first root. Where this test runs in a root of its
+        # own (chroot), the rig's is another one.
+        root = f"/proc/{number}/root"
         return [
-            "nsenter", f"--mount=/proc/{number}/ns/mnt", f"--pid=/proc/{number}/ns/pid_for_children", "--",
-            *become, *shell, *words,
+            "nsenter", f"--mount=/proc/{number}/ns/mnt", f"--pid=/proc/{number}/ns/pid_for_children",
+            f"--root={root}", f"--wd={root}", "--", *first, *become, *shell, *words,
         ]  # fmt: skip
 
     def start(self, *words: str, uid: int = 0, **options: Any) -> subprocess.Popen[bytes]:
         """Start a command inside, as this user; the rig's end ends it."""
         env = {"PATH": PATH, "HOME": HOMES.get(uid, "/"), **options.pop("env", {})}
-        child = subprocess.Popen(self.inside(words, uid=uid), env=env, **options)
+        command = self.inside(words, uid=uid, first=options.pop("first", ()))
+        child = subprocess.Popen(command, env=env, **options)
         self._children.append(child)
         return child
 
@@ -327,7 +337,8 @@ class Rig:
             role: its first argument.
             more: further arguments.
             uid: the caller.
-            options: ``env``, ``before`` (words of a program that starts pkexec) or those of Popen.
+            options: ``env``, ``before`` (words of a program that starts pkexec), ``first`` (see inside) or
+                those of Popen.
         """
         near, far = socket.socketpair()
         before: Sequence[str] = options.pop("before", ())

@@ -13,6 +13,8 @@ from rig import NOBODY
 
 #: Limits that a worker can have back without CAP_SYS_RESOURCE, which containers lack.
 LIMITS = ["prlimit", "--core=0:0", "--nofile=512:512", "--memlock=65536:65536", "--stack=8388608:8388608"]
+#: capabilities(7), linux/capability.h
+CAP_SYS_RESOURCE = 1 << 24
 
 
 @contextlib.contextmanager
@@ -95,9 +97,9 @@ def test_a_worker_reads_no_key_of_root_s(rig):
 def test_a_worker_starts_or_its_client_is_told(rig, limits):
     """Also where root may not raise limits, as in containers: nobody waits in vain."""
     low = ["prlimit", "--core=0:0", "--nofile=64:64"] if limits == "lower" else []
-    session = rig.session(
-        "bench", before=["setpriv", "--bounding-set", "-sys_resource", *low], uid=NOBODY
-    ).hello()
+    session = rig.session("bench", first=["setpriv", "--bounding-set", "-sys_resource"], before=low).hello()
+    bounding = re.search(r"CapBnd:\s*(\w+)", Path(f"/proc/{session.helper}/status").read_text())[1]
+    assert not int(bounding, 16) & CAP_SYS_RESOURCE
     open_mount(session)
     with workers(rig) as listener:
         answer = run_worker(session, listener, "print(1)")

@@ -1,7 +1,7 @@
 """Attacks on mounts of others: taken away, replaced, changed, and reached through a path that turns round."""
 
 import pytest
-from crossroads import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race
+from crossroads import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race, renewed_sessions
 from rig import ANN, NOBODY
 
 
@@ -103,18 +103,13 @@ def test_the_caller_s_own_mounts_are_at_the_caller_s_disposal(rig):
 def test_a_swapped_path_leads_to_no_mount_of_another(rig, base, attack):
     with crossroads(rig, base) as own:
         victims, owned = rig.mounts_at("/opt/v/nfs"), len(rig.mounts())
-        session, number = rig.session("mount").hello(), 0
+        sessions = renewed_sessions(rig)
 
         def is_won():
             return rig.mounts_at("/opt/v/nfs") != victims
 
         def request():
-            nonlocal session, number
-            number += 1
-            if number % 50 == 0:  # one session serves a thousand requests
-                session.end()
-                session = rig.session("mount").hello()
-            ATTACKS[attack](session, own)
+            ATTACKS[attack](next(sessions), own)
             if len(rig.mounts()) < owned and not is_won():  # detached, as the caller may
                 rig.run("mount", "-n", "-t", "tmpfs", "nas:/own", f"{base}/way/nfs", check=False)
 
@@ -130,14 +125,10 @@ def test_a_swapped_path_leads_no_mount_astray(rig, base):
     rig.make("/opt/v/point")
     rig.write("/etc/fstab", f"{EVIL} {base}/way/point nfs users,noauto 0 0\n")
     rig.run("ln", "-s", "/opt/v", f"{base}/link", uid=NOBODY)
-    session, number = rig.session("mount").hello(), 0
+    sessions = renewed_sessions(rig)
 
     def request():
-        nonlocal session, number
-        number += 1
-        if number % 50 == 0:  # one session serves a thousand requests
-            session.end()
-            session = rig.session("mount").hello()
+        session = next(sessions)
         session.mount(EVIL, f"{base}/way/point", create=False)
         session.mount(EVIL, f"{base}/way/new", create=True)
         for mount in rig.mounts():
