@@ -76,6 +76,7 @@ TESTS = Purpose(
         "xauth",
         "fio",
         "dmsetup",
+        "e2fsprogs",
         "desktop-file-utils",
         "appstream",
         "libxml2-utils",
@@ -84,7 +85,16 @@ TESTS = Purpose(
         "pkexec|policykit-1",
         "dbus-daemon|dbus",
     ),
-    programs=("Xvfb", "fio", "dmsetup", "desktop-file-validate", "appstreamcli", "xmllint", "mandoc"),
+    programs=(
+        "Xvfb",
+        "fio",
+        "dmsetup",
+        "mke2fs",
+        "desktop-file-validate",
+        "appstreamcli",
+        "xmllint",
+        "mandoc",
+    ),
 )
 TO_RUN = (SETUP, WINDOW, NFS, RIGHTS, LAB)
 TO_TEST = (*TO_RUN, TESTS)

@@ -120,7 +120,7 @@ def test_no_other_program_of_the_user_speaks_in_an_open_session(make_rig):
         assert EVIL not in rig.read("/etc/fstab")
 
 
-def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig):
+def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig, checkout_for_all):
     rig = make_rig(whole=False)
     # The agent is this checkout's, whichever the environment of the tests belongs to.
     rig.write("/run/rig/python", f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} "$@"\n', mode=0o755)

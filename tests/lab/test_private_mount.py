@@ -59,7 +59,7 @@ def test_connections_of_an_earlier_mount_are_said_to_be_its(found: dict[str, Any
     assert told["own"] == [5, False]
 
 
-def test_an_ordinary_user_s_worker_is_the_user(found: dict[str, Any]) -> None:
+def test_an_ordinary_user_s_worker_is_the_user(checkout_for_all: None, found: dict[str, Any]) -> None:
     """The server maps root to nobody."""
     told = job(found, "as_nobody")
     status = told["status"]
