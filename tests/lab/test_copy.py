@@ -144,11 +144,13 @@ def test_a_read_from_the_clients_cache_is_flagged(
     read = transfers(result)[1]
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
-    assert result.cache.cached
-    assert read.cached
     assert read.server_bytes is not None
-    assert read.server_bytes < read.bytes
-    assert any("cache" in note for note in result.notes)
+    # It nearly always is. A client whose writes were answered out of their order has dropped what it kept: it
+    # takes the file for one that somebody else has changed (fs/nfs/inode.c, nfs_update_inode).
+    cached = read.server_bytes < read.bytes
+    assert result.cache.cached is cached
+    assert read.cached is cached
+    assert any("cache" in note for note in result.notes) is cached
 
 
 def test_direct_reads_come_from_the_server(
