@@ -18,15 +18,15 @@ _DISMISSED, _REFUSED = 126, 127
 
 
 def helper_command(
-    role: str, *words: str, euid: int | None = None, helper: Path = INSTALLED_HELPER
+    action: str, *words: str, euid: int | None = None, helper: Path = INSTALLED_HELPER
 ) -> list[str]:
-    """Return the command that starts the helper of a role.
+    """Return the command that starts the helper for an action.
 
     Root runs the helper of this program's own folder; anybody else the installed one through pkexec.
 
     Args:
-        role: mount, persist, bench or tune; or a system role.
-        words: of a system role: share, mount point and digest, which the prompt may show.
+        action: one of app.helper.verbs.ACTIONS.
+        words: of a system action: share, mount point and digest, which the prompt may show.
         euid: of the caller; this process's own by default.
         helper: the installed launcher.
 
@@ -38,7 +38,7 @@ def helper_command(
             sys.executable,
             "-IBSXutf8",
             str(Path(__file__).absolute().parent / "helper" / "__main__.py"),
-            role,
+            action,
             *words,
         ]
     check_installed(helper)
@@ -50,7 +50,7 @@ def helper_command(
             hint="Install the package pkexec (Debian 12, Ubuntu 24.04 and later), "
             "policykit-1 (earlier ones) or polkit (Fedora, openSUSE, Arch).",
         )
-    return [pkexec, "--disable-internal-agent", str(helper), role, *words]
+    return [pkexec, "--disable-internal-agent", str(helper), action, *words]
 
 
 def install_command() -> str:
@@ -85,7 +85,7 @@ def check_installed(helper: Path) -> None:
             )
 
 
-def explain_pkexec(code: int | None, stderr: str, role: str) -> AppError:
+def explain_pkexec(code: int | None, stderr: str, action: str) -> AppError:
     """Return what it means that pkexec ended before the helper answered.
 
     The texts are those of polkit's src/programs/pkexec.c; they are not translated.
@@ -121,7 +121,7 @@ def explain_pkexec(code: int | None, stderr: str, role: str) -> AppError:
             ErrorKind.NOT_AUTHORIZED,
             "Administrator rights were refused.",
             hint="polkit allows this to administrators in a local session. "
-            f"Check the password, or ask an administrator for the action org.mountwright.{role}.",
+            f"Check the password, or ask an administrator for the action org.mountwright.{action}.",
             detail=detail,
         )
     return AppError(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pwd
 import queue
 import secrets
+import socket
 import threading
 import time
 from pathlib import Path
@@ -16,6 +18,8 @@ import msgspec
 from app import process
 from app.errors import AppError, ErrorKind
 from app.helper.approved import digest
+from app.helper.session import PROTOCOL
+from app.helper.verbs import ACTIONS, role_of
 from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.polkit import explain_pkexec, helper_command
@@ -36,6 +40,7 @@ _STOP_S = 10.0
 #: For one that is left alone to end at once, as it mostly does.
 _LEAVE_S = 1.0
 _MAX_STDERR = 64 * 1024
+_MAX_START = 4096
 #: What these verbs are about ends with the helper: a new one would only ask for a password.
 _OF_THE_SESSION = frozenset({"run", "abort", "close"})
 _FOREGROUND = (
@@ -92,29 +97,29 @@ class ApprovedPlan:
 
 
 class HelperClient:
-    """One helper process of one role, restarted when it has gone. All methods may be called by any thread.
+    """A helper for one action, started again when it has gone. All methods may be called by any thread.
 
     A helper ends between two requests when it has nothing to do, or has served for as long or as often as one
     authorization allows (:class:`app.helper.session.Limits`). The next request then starts another one, for
     which polkit may ask again; no request is lost.
 
     Args:
-        role: mount, persist, bench or tune; or a system role.
+        action: what an administrator authorizes, one of app.helper.verbs.ACTIONS.
         command: what to start instead of the helper, for tests.
         stop_s: None waits until the helper has ended what was cancelled, or has ended itself. Otherwise it is
             left alone after so many seconds, and clears up by itself.
-        plan: what an administrator is asked to approve, for a system role.
+        plan: what an administrator is asked to approve, for a system action.
     """
 
     def __init__(
         self,
-        role: str,
+        action: str,
         *,
         command: Sequence[str] | None = None,
         stop_s: float | None = None,
         plan: ApprovedPlan | None = None,
     ) -> None:
-        self._role = role
+        self._action = action
         self._plan = plan
         self._command = command
         self._stop_s = stop_s
@@ -131,7 +136,7 @@ class HelperClient:
         """Have the helper carry out a verb.
 
         Args:
-            verb: of the client's role.
+            verb: of a role of the client's action.
             args: ``options`` is an option string, ``timeout_s`` (seconds) the helper's own limit.
             token: cancels the request; what was begun is undone by the helper.
             timeout_s: how long to wait for the answer, authorisation not counted.
@@ -157,7 +162,7 @@ class HelperClient:
         try:
             # Twice: its session may have ended just as we asked, the request unread.
             for _attempt in range(2):
-                answer = self._ready(token).ask(verb, wire, token, timeout_s)
+                answer = self._ready(token).ask(self._role_of(verb), verb, wire, token, timeout_s)
                 if "event" not in answer:
                     return _read(verb, wire, answer, token)
                 self._drop()
@@ -180,19 +185,22 @@ class HelperClient:
             finally:
                 self._lock.release()
 
+    def _role_of(self, verb: str) -> str:
+        return role_of(self._action, verb) or ACTIONS[self._action][0]
+
     def _ready(self, token: CancelToken) -> _Connection:
-        """Return a connection that has said hello."""
+        """Return a connection whose roles have been started, and have the plan if there is one."""
         if self._connection is None:
             token.check()
             words = self._plan.words() if self._plan is not None else []
-            command = list(self._command) if self._command is not None else helper_command(self._role, *words)
-            self._connection = connection = _Connection(command, self._role, self._stop_s or _STOP_S)
-            answer = connection.ask("hello", {}, token, connection.patience_s)
-            _read("hello", {}, answer, token)
-            connection.greeted = True
+            command = helper_command(self._action, *words) if self._command is None else list(self._command)
+            self._connection = connection = _Connection(command, self._action, self._stop_s or _STOP_S)
+            connection.wait_for_roles(token)
             if self._plan is not None:
+                # Each role looks at what is there now; what the first one does would change that.
                 wire = {"requests": self._plan.requests}
-                _read("plan", {}, connection.ask("plan", wire, token, connection.patience_s), token)
+                for role in ACTIONS[self._action]:
+                    _read("plan", {}, connection.ask(role, "plan", wire, token, _HELLO_S), token)
         return self._connection
 
     def _drop(self) -> None:
@@ -205,63 +213,114 @@ class HelperClient:
             ended.result(None if self._stop_s is None else _LEAVE_S)
 
 
+class _Line:
+    """The line to one role: requests go out, and a thread collects what comes."""
+
+    def __init__(self, role: str, line: socket.socket) -> None:
+        self._line = line
+        #: None is the end of the line.
+        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self.reader = run_in_thread(f"helper-{role}", self._read)
+
+    def send(self, request_id: str, verb: str, args: dict[str, Any]) -> None:
+        """Send a request. If the helper is gone, the end of its answers says so."""
+        with contextlib.suppress(OSError):
+            self._line.sendall(msgspec.json.encode({"id": request_id, "verb": verb, "args": args}) + b"\n")
+
+    def next(self, timeout_s: float) -> dict[str, Any] | None:
+        """Return what comes next, None for the end.
+
+        Raises:
+            queue.Empty: if nothing comes in this time.
+        """
+        return self._answers.get(timeout=max(0.0, timeout_s))
+
+    def put(self, answer: dict[str, Any]) -> None:
+        """Let this come next, as if the helper had sent it."""
+        self._answers.put(answer)
+
+    def hang_up(self) -> None:
+        """End what the role gets, which ends it."""
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        with self._line as line, line.makefile("rb") as answers, contextlib.suppress(OSError):
+            for text in answers:
+                with contextlib.suppress(msgspec.DecodeError):
+                    self._answers.put(from_json(text, dict[str, Any]))
+        self._answers.put(None)
+
+
 class _Connection:
-    """A running helper, and the sockets to it.
+    """A running helper, and the lines to its roles.
 
     Attributes:
-        greeted: whether it answered hello. Before that it may be pkexec, waiting for a password.
         usable: whether it can be asked again.
-        patience_s: how long it may take to say hello.
     """
 
-    def __init__(self, command: list[str], role: str, stop_s: float) -> None:
-        self._role = role
+    def __init__(self, command: list[str], action: str, stop_s: float) -> None:
+        self._action = action
         self._stop_s = stop_s
         try:
             self._child = process.start_connected(command, stderr=process.PIPE)
         except OSError as error:
             raise _failed("The helper cannot be started.", str(error)) from error
         self._through_pkexec = Path(command[0]).name == "pkexec"
-        self.patience_s = _AUTHORIZE_S if self._through_pkexec else _HELLO_S
-        self.greeted = False
+        self._lines: dict[str, _Line] = {}
         self.usable = True
-        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._stderr = b""
+        self._started: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._readers = [
-            run_in_thread("helper-answers", self._read_answers),
-            run_in_thread("helper-errors", self._read_errors),
-        ]
+            run_in_thread("helper-start", self._read_start), run_in_thread("helper-errors", self._read_errors)
+        ]  # fmt: skip
 
-    def ask(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
-        """Send a request and return its answer, or the event that says that it was not read."""
-        request_id = secrets.token_hex(16)
-        give_up: dict[str, Any] = {"give-up": request_id}
-        self._send({"id": request_id, "verb": verb, "args": args})
-        with token.on_cancel(lambda: self._answers.put(give_up)):
-            return self._answer_to(request_id, give_up, token, timeout_s)
+    def wait_for_roles(self, token: CancelToken) -> None:
+        """Wait until the helper has started its roles, which a person may have to authorize.
 
-    def _answer_to(
-        self, request_id: str, give_up: dict[str, Any], token: CancelToken, timeout_s: float
-    ) -> dict[str, Any]:
-        end = time.monotonic() + timeout_s
-        stopping = False
-        while True:
+        Raises:
+            AppError: if it has not.
+        """
+        give_up: dict[str, Any] = {}
+        with token.on_cancel(lambda: self._started.put(give_up)):
             try:
-                answer = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+                told = self._started.get(timeout=_AUTHORIZE_S if self._through_pkexec else _HELLO_S)
             except queue.Empty:
-                answer = give_up
-            if answer is None:
-                self.usable = False
-                raise self._ended(token)
-            if answer.get("id") == request_id or "event" in answer:
-                return answer
-            if answer is give_up:
-                if stopping or not self.greeted:
+                told = give_up
+        if told is None or told is give_up:
+            self.usable = False
+            raise self._ended(token) if told is None else self._gave_up(token)
+        if told != {"protocol": PROTOCOL, "roles": list(ACTIONS[self._action])}:
+            self.usable = False
+            raise _failed("The helper is of another version than this program.", str(told)[:1000])
+
+    def ask(
+        self, role: str, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float
+    ) -> dict[str, Any]:
+        """Send a request to a role and return its answer, or the event that says that it was not read."""
+        line, request_id = self._lines[role], secrets.token_hex(16)
+        give_up: dict[str, Any] = {"give-up": request_id}
+        line.send(request_id, verb, args)
+        with token.on_cancel(lambda: line.put(give_up)):
+            end = time.monotonic() + timeout_s
+            stopping = False
+            while True:
+                try:
+                    answer = line.next(end - time.monotonic())
+                except queue.Empty:
+                    answer = give_up
+                if answer is None:
                     self.usable = False
-                    raise self._gave_up(token)
-                stopping = True
-                end = time.monotonic() + self._stop_s
-                self._send({"id": secrets.token_hex(16), "verb": "cancel", "args": {"id": request_id}})
+                    raise self._ended(token)
+                if answer.get("id") == request_id or "event" in answer:
+                    return answer
+                if answer is give_up:
+                    if stopping:
+                        self.usable = False
+                        raise self._gave_up(token)
+                    stopping = True
+                    end = time.monotonic() + self._stop_s
+                    line.send(secrets.token_hex(16), "cancel", {"id": request_id})
 
     @property
     def alive(self) -> bool:
@@ -269,10 +328,13 @@ class _Connection:
         return self._child.poll() is None
 
     def hang_up(self) -> None:
-        """Close the helper's input, which ends it; a pkexec that still waits is ended itself."""
+        """End the lines to the roles, which ends them; a pkexec that still waits is ended itself."""
         self.usable = False
-        if not self.greeted:
+        lines = [*self._lines.values()]
+        if not lines:
             process.kill_group(self._child)
+        for line in lines:
+            line.hang_up()
         with contextlib.suppress(OSError):
             if self._child.stdin is not None:
                 self._child.stdin.close()
@@ -286,33 +348,31 @@ class _Connection:
             process.kill_group(self._child)
             with contextlib.suppress(process.TimeoutExpired):
                 self._child.wait(1.0)
-        for reader in self._readers:
+        for reader in (*self._readers, *(line.reader for line in self._lines.values())):
             with contextlib.suppress(TimeoutError):
                 reader.result(1.0)
 
-    def _send(self, message: dict[str, Any]) -> None:
-        data = memoryview(msgspec.json.encode(message) + b"\n")
-        # If the helper is gone, the end of its output says so.
-        with contextlib.suppress(OSError, ValueError):
-            while data and self._child.stdin is not None:
-                data = data[self._child.stdin.write(data) or 0 :]
-
-    def _read_answers(self) -> None:
+    def _read_start(self) -> None:
+        """Take the lines to the roles, which the helper sends when it has started them."""
+        told: dict[str, Any] | None = None
+        roles = ACTIONS[self._action]
         if self._child.stdout is not None:
-            with self._child.stdout as pipe, contextlib.suppress(OSError, ValueError):
-                while line := pipe.readline():
-                    with contextlib.suppress(msgspec.DecodeError):
-                        self._answers.put(from_json(line, dict[str, Any]))
-        self._answers.put(None)
-        # One that ended for having nothing to do is not to stay as a zombie until it is needed again.
-        with contextlib.suppress(process.TimeoutExpired):
-            self._child.wait(_STOP_S)
+            with self._child.stdout as output, contextlib.suppress(OSError, msgspec.DecodeError):
+                with socket.socket(fileno=os.dup(output.fileno())) as line:
+                    data, fds, _flags, _address = socket.recv_fds(line, _MAX_START, len(roles))
+                ends = [socket.socket(fileno=fd) for fd in fds]
+                self._lines = {role: _Line(role, end) for role, end in zip(roles, ends, strict=False)}
+                told = from_json(data, dict[str, Any])
+        self._started.put(told)
 
     def _read_errors(self) -> None:
         if self._child.stderr is not None:
             with self._child.stderr as pipe, contextlib.suppress(OSError, ValueError):
                 while chunk := pipe.read(4096):
                     self._stderr = (self._stderr + chunk)[:_MAX_STDERR]
+        # One that ended for having nothing to do is not to stay as a zombie until it is needed again.
+        with contextlib.suppress(process.TimeoutExpired):
+            self._child.wait(_STOP_S)
 
     def _gave_up(self, token: CancelToken) -> AppError:
         process.kill_group(self._child)
@@ -322,14 +382,16 @@ class _Connection:
 
     def _ended(self, token: CancelToken) -> AppError:
         code: int | None = None
+        for line in self._lines.values():  # the other roles have nothing more to do
+            line.hang_up()
         with contextlib.suppress(process.TimeoutExpired):
             code = self._child.wait(2.0)
         with contextlib.suppress(TimeoutError):
             self._readers[1].result(1.0)
         if token.cancelled:
             return CancelledError()
-        if self._through_pkexec and not self.greeted:
-            return explain_pkexec(code, self._stderr_text(), self._role)
+        if self._through_pkexec and not self._lines:
+            return explain_pkexec(code, self._stderr_text(), self._action)
         return _failed("The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}")
 
     def _stderr_text(self) -> str:

@@ -258,7 +258,7 @@ class EchoArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``lab.helper``: a verb of the guest's helper as it is, where root is nobody's."""
 
-    role: str
+    action: str
     verb: str
     args: dict[str, Any]
     timeout_s: float = 60.0

@@ -415,14 +415,14 @@ class Services:
             kept=self._kept,
             settled=settled,
             note_asked=self._requested.note,
-            approve=self._approve,
+            start=lambda action, plan: HelperClient(action, plan=ApprovedPlan(*plan) if plan else None),
         )
 
     def _approve(
-        self, role: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]
+        self, action: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]
     ) -> HelperClient:
         """Return a helper for these requests alone; an administrator approves them when it is first asked."""
-        return HelperClient(role, plan=ApprovedPlan(share, point, requests))
+        return HelperClient(action, plan=ApprovedPlan(share, point, requests))
 
     def _call_mount(
         self, verb: str, wire: dict[str, Any], share: str, token: CancelToken, *, approved: bool

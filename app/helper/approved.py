@@ -1,8 +1,9 @@
 """What an administrator approved: one share, one mount point, and the requests that may follow.
 
-The system roles serve one plan. The command line, which polkit can show, has the share, the mount point and
-the digest of the plan; the plan itself comes as the first request, and nothing that it does not name is
-carried out. The digest is SHA-256 of the list of requests as canonical JSON: sorted keys, no blanks, ASCII.
+The system actions serve one plan. The command line, which polkit can show, has the share, the mount point
+and the digest of the plan. The plan itself comes to each role as its first request, before any role begins,
+and nothing that it does not name is carried out. The digest is SHA-256 of the list of requests as canonical
+JSON: sorted keys, no blanks, ASCII.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from app.helper import places, table, targets, validate
 from app.helper.errors import Refusal
-from app.helper.verbs import check_args
+from app.helper.verbs import check_args, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,16 +64,16 @@ def digest(requests: list[dict[str, object]]) -> str:
 
 
 class Approved:
-    """The plan of one process, and the gate to its handlers.
+    """The plan, and the gate to the handlers of one role.
 
     Args:
-        role: a system role.
+        action: a system action.
         subject: what was approved.
         clock: seconds that never go back.
     """
 
-    def __init__(self, role: str, subject: Subject, clock: Callable[[], float] = time.monotonic) -> None:
-        self._role = role
+    def __init__(self, action: str, subject: Subject, clock: Callable[[], float] = time.monotonic) -> None:
+        self._action = action
         self._subject = subject
         self._clock = clock
         self._end = clock() + LIFE_S
@@ -112,9 +113,9 @@ class Approved:
         verb, args = request.get("verb"), request.get("args")
         if set(request) != {"verb", "args"} or not isinstance(verb, str) or not isinstance(args, dict):
             raise Refusal("usage", "A request of a plan has a verb and args, and nothing else.")
-        if verb in {"hello", "plan", "cancel"}:
-            raise Refusal("usage", f"A plan does not name “{verb}”.")
-        whole = check_args(self._role, verb, cast("dict[str, object]", args))
+        if not (role := role_of(self._action, verb)):
+            raise Refusal("usage", "A plan names a verb that no role of the action has.")
+        whole = check_args(self._action, role, verb, cast("dict[str, object]", args))
         target = self._subject.target
         if any(whole.get(name, target) != target for name in ("target", "old_target")):
             raise _outside("The plan names another mount point than the one that was approved.")

@@ -1,6 +1,6 @@
 r"""The audit line: what a request was and what became of it, in printable ASCII and a fixed order.
 
-    role=persist verb=add share="nas:/x" target="/mnt/x" result=ok ms=12 options="rw,nofail" …
+    action=persist verb=add share="nas:/x" target="/mnt/x" result=ok ms=12 options="rw,nofail" …
 
 Nothing that a request holds can end a field, push another one out of the line, or steer a terminal: every
 field has a limit of its own, and every character that is not printable ASCII is written as ``\xNN``,
@@ -21,11 +21,11 @@ _LIMITS = {"share": 1300, "target": 800, "options": 600}
 _LIMIT = 300
 
 
-def line(role: str, verb: str, args: Mapping[str, object], result: str, spent_ms: int) -> str:
+def line(action: str, verb: str, args: Mapping[str, object], result: str, spent_ms: int) -> str:
     """Return the line of a request; what its verb has no argument for is only counted.
 
     Args:
-        role: of the helper.
+        action: that was authorized; the verb tells the role.
         verb: as asked for; one that no role has is written as ``?``.
         args: as asked for, of any type.
         result: ``ok``, or a code.
@@ -37,7 +37,7 @@ def line(role: str, verb: str, args: Mapping[str, object], result: str, spent_ms
     rest = [f" {name}={_field(name, value)}" for name, value in shown.items()]
     if unknown := len(set(args) - set(schema)):
         rest.append(f" unknown={unknown}")
-    asked = f"role={role} verb={verb if verb in SCHEMAS else '?'} share={share} target={target}"
+    asked = f"action={action} verb={verb if verb in SCHEMAS else '?'} share={share} target={target}"
     return f"{asked} result={result} ms={spent_ms}{''.join(rest)}"
 
 

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, cast
 
 from app.helper import keeper, mount_nfs, private, targets, tuning, unmounting, validate
 from app.helper.errors import Refusal, printable
-from app.helper.options import Catalogue, load
+from app.helper.options import load
 
 if TYPE_CHECKING:
-    from app.helper.session import Session
+    from app.helper.options import Catalogue
+    from app.helper.session import Handler, Session
     from app.helper.targets import Caller
 
 #: Longest path of a Unix socket (unix(7)), its end not counted.
@@ -49,6 +50,12 @@ _VOLUMES = "/proc/fs/nfsfs/volumes"
 _TOO_OLD = f"A test mount lives for {keeper.MAX_AGE_S / 3600:.0f} hours at most; this one has been closed."
 
 
+def handlers(caller: Caller) -> dict[str, Handler]:
+    """Return the verbs of the role with what carries them out, for one caller."""
+    bench = Bench(caller)
+    return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
+
+
 class Bench:
     """Carries out the verbs for one caller; one mount at a time."""
 
@@ -66,7 +73,7 @@ class Bench:
         """Mount ``share`` with ``options``, of a superblock of its own, where only workers see it.
 
         Returns:
-            as of :func:`app.helper.private.mount_once`, and ``path`` in the namespace, ``joined`` (the
+            as of :func:`app.helper.try_mount.mount_once`, and ``path`` in the namespace, ``joined`` (the
             connections are those of an earlier mount, which decided their number), ``mount_ms``,
             ``command``, ``notes`` and ``fresh`` (no worker of an earlier mount is there).
 
@@ -78,9 +85,7 @@ class Bench:
         share = validate.share(str(args["share"]))
         # A shared superblock would hand the values of this test to the person's own mount, or the reverse.
         words = [word for word in cast("list[str]", args["options"]) if word not in _SHARING]
-        if self._catalogue is None:
-            self._catalogue = load()
-        options, notes = mount_nfs.words_for(self._catalogue, [*words, "nosharecache"])
+        options, notes = mount_nfs.words_for(self._catalogue or load(), [*words, "nosharecache"])
         read_ahead_kb = cast("int", args["read_ahead_kb"])
         if read_ahead_kb != -1:
             tuning.check("read_ahead_kb", read_ahead_kb, 0, tuning.MAX_READ_AHEAD_KB)

@@ -1,8 +1,9 @@
 """Which entries of fstab this program wrote for an ordinary user: root did not write those.
 
 An entry that root wrote says that root trusts this share at this place, so an ordinary user may mount it
-there (:func:`app.helper.places.permit_mount`). An entry that an administrator approved was approved for the
-next boot. One file an entry, in a directory that only root can enter; what has left fstab is without effect.
+there (:func:`app.helper.mount_permission.permit_mount`). An entry that an administrator approved was approved
+for the next boot. One file an entry, in a directory that only root can enter; what has left fstab is without
+effect.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 
 FOLDER = "/var/lib/mountwright/declared"
+_NEW = ".new"
 
 
 def _name(share: str, target: str) -> str:
@@ -26,18 +28,16 @@ def note(share: str, target: str, uid: int) -> None:
     Raises:
         OSError: the entry is not to be written then.
     """
+    from app.helper import files  # of the persist role, which alone writes
+
     os.makedirs(FOLDER, 0o700, exist_ok=True)  # noqa: PTH103
-    temporary = f"{FOLDER}/.new"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # noqa: PTH108
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(fd, "w", encoding="ascii") as file:  # noqa: PTH123 - a descriptor
-        json.dump({"share": share, "target": target, "uid": uid}, file)
-        file.flush()
-        os.fsync(fd)
-    os.rename(temporary, _name(share, target))  # noqa: PTH104
-    folder = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(FOLDER, files.FOLDER)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_NEW, dir_fd=folder)
+        data = json.dumps({"share": share, "target": target, "uid": uid}).encode("ascii")
+        files.Files(files.System()).create(folder, _NEW, data)
+        os.rename(_NEW, _name(share, target), src_dir_fd=folder)
         os.fsync(folder)
     finally:
         os.close(folder)

@@ -37,12 +37,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
 
 def body(refusal: Refusal) -> dict[str, object]:
     """Return a refusal as it travels."""
-    return {
-        "code": refusal.code,
-        "message": refusal.message,
-        "detail": refusal.detail,
-        "data": refusal.data,
-    }
+    return {"code": refusal.code, "message": refusal.message, "detail": refusal.detail, "data": refusal.data}
 
 
 def printable(raw: bytes) -> str:

@@ -11,13 +11,11 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from app.helper import places, table, validate
+from app.helper import boot_options, places, table, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from app.helper.options import Catalogue
 
 _Item = TypeVar("_Item")
@@ -25,12 +23,6 @@ _Item = TypeVar("_Item")
 MAX_LINE = 4000
 _BLANKS = re.compile(rb"[ \t]+")
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
-_SPAN = re.compile(r"[0-9]{1,6}(ms|s|sec|min|m|h)?\Z")
-#: What mount(8) and systemd read in fstab, beside the words for mount.nfs (systemd.mount(5), nfs(5)).
-_WORDS = frozenset({"_netdev", "nofail", "noauto", "auto", "bg", "x-systemd.automount"})
-_SPANS = frozenset({"x-systemd.idle-timeout", "x-systemd.mount-timeout"})
-#: Words that set nosuid and nodev too (mount(8)); they may have a value, as in user=ann.
-_IMPLY = frozenset({"user", "users", "owner", "group"})
 
 
 class Entry(NamedTuple):
@@ -177,59 +169,17 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> tuple[str, 
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
     same = old is not None and (old.share, old.target) == (new.share, new.target)
-    kept = split(old.options) if old is not None and same else []
+    kept = boot_options.split(old.options) if old is not None and same else []
     if not same:
         validate.share(new.share)
         validate.target(new.target)
         places.permit_entry(new.target)
     words = [word for word in new.words if word]
-    check_words([word for word in words if word not in kept], words, catalogue)
+    boot_options.check([word for word in words if word not in kept], words, catalogue)
     for word in ALWAYS:
-        if not sets(words, word) and (not same or sets(kept, word)):
+        if not boot_options.sets(words, word) and (not same or boot_options.sets(kept, word)):
             words = [*(other for other in words if other != word), word]
     return new.share, new.target, new.fstype, ",".join(words) or "defaults"
-
-
-def split(options: str) -> list[str]:
-    """Return the words of an option string; a comma between double quotes does not divide."""
-    return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
-
-
-def sets(words: Sequence[str], wanted: str) -> bool:
-    """Whether mount(8) takes nosuid or nodev from these words: the last one that speaks of it decides."""
-    opposite = wanted.removeprefix("no")
-    said = [word for word in words if word in {wanted, opposite} or word.partition("=")[0] in _IMPLY]
-    return bool(said) and said[-1] != opposite
-
-
-def check_words(fresh: list[str], all_words: list[str], catalogue: Catalogue) -> None:
-    """Check the words of an entry; of those that root wrote before, only the fresh ones by the catalogue.
-
-    Raises:
-        Refusal: with code option-invalid.
-    """
-    if len(set(all_words)) != len(all_words):
-        raise Refusal("option-invalid", "An option is given twice.")
-    for word in fresh:
-        if "," in word or not word.isprintable():
-            which = validate.which(word)
-            raise Refusal("option-invalid", f"An option contains a character that cannot be written{which}.")
-    if {"bg", "x-systemd.automount"} <= set(all_words) and {"bg", "x-systemd.automount"} & set(fresh):
-        # systemd turns bg into nofail and waits itself, but not so for an automount (systemd.mount(5)):
-        # there mount.nfs would go on trying, for a week, where nothing watches it.
-        raise Refusal("option-invalid", "Use either “bg” or “x-systemd.automount”: they do not go together.")
-    for word in [word for word in fresh if word.partition("=")[0] in _SPANS]:
-        if not _SPAN.match(word.partition("=")[2]):
-            raise Refusal("option-invalid", f"“{word.partition('=')[0]}” takes a time such as 30s.")
-    for_mount: list[str] = []
-    for word in fresh:
-        key, equals, _value = word.partition("=")
-        if word in _WORDS or key in _SPANS:
-            continue
-        if key + equals in catalogue.elsewhere:
-            raise Refusal("option-invalid", f"The option “{key}” is not written to fstab by this program.")
-        for_mount.append(word)
-    catalogue.build(for_mount)
 
 
 def _replaced(line: bytes, fields: list[bytes]) -> bytes:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from app.helper import children, files, fstab_text, table
 from app.helper.errors import Refusal
 from app.helper.files import READ, Files, Look, System, check, kept, locked, reload_systemd
-from app.helper.options import Catalogue, load
+from app.helper.options import load
 
 if TYPE_CHECKING:
     from app.helper.children import Waiter
+    from app.helper.options import Catalogue
 
 FOLDER, NAME = "/etc", "fstab"
 BACKUPS = "/var/lib/mountwright/fstab"
@@ -48,12 +49,9 @@ class FstabWriter:
     """
 
     def __init__(
-        self,
-        folder: str = FOLDER,
-        backups: str = BACKUPS,
-        system: System | None = None,
+        self, folder: str = FOLDER, backups: str = BACKUPS, system: System | None = None,
         catalogue: Catalogue | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._folder = folder
         self._backups = backups
         self._sys = system or System()
@@ -98,8 +96,6 @@ class FstabWriter:
         return self._carry_out(str(args["backup"]), str(args["sha256"]), waiter)
 
     def _carry_out(self, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter) -> dict[str, object]:
-        if self._catalogue is None:
-            self._catalogue = load()
         try:
             folder = self._sys.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -115,7 +111,7 @@ class FstabWriter:
     def _edited(self, before: bytes, edit: fstab_text.Edit | str) -> fstab_text.Edited:
         """Return the file after an edit, or as the backup of that path has it."""
         if not isinstance(edit, str):
-            return fstab_text.apply(before, edit, cast("Catalogue", self._catalogue))
+            return fstab_text.apply(before, edit, self._catalogue or load())
         try:
             folder = self._sys.open(self._backups, files.FOLDER)
         except FileNotFoundError:

@@ -19,6 +19,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from app.helper import become, children, mount_nfs, private, table, targets, tuning, unmounting
+from app.helper.disposable import Disposable
 from app.helper.errors import Refusal, body
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class _Keeper:
         the mount, so that this does not unmount it.
         """
         began = time.monotonic()
-        child = children.Disposable(self._syncfs)
+        child = Disposable(self._syncfs)
         try:
             if children.wait_quietly(child.pidfd, patience_s):
                 sync_ms = _ms(began)
@@ -198,7 +199,7 @@ def _in_use() -> bool:
 
 def _force_once() -> bool:
     """Have the kernel give up what waits for the server; return whether the call came back soon."""
-    force = children.Disposable(_force)
+    force = Disposable(_force)
     ended = children.wait_quietly(force.pidfd, _FORCE_S)
     force.dispose()
     return ended

@@ -1,4 +1,8 @@
-"""The helper's entry: reset what was inherited, find out who asked, serve the role.
+"""The helper's entry: reset what was inherited, find out who asked, start the roles of the action.
+
+An action is what one authorization is for. Each of its roles is a process of its own, with the code of that
+role alone, and serves a socket. The first process has no verbs: it sends the client the other ends of these
+sockets and waits for the roles to end.
 
 The order below is deliberate: until :mod:`app.helper.inheritance` has done its work, the caller's limits,
 terminal and timers hold.
@@ -7,10 +11,12 @@ terminal and timers hold.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pwd
 import resource
 import signal
+import socket
 import stat
 import sys
 import syslog
@@ -19,20 +25,22 @@ from typing import TYPE_CHECKING
 from app.helper import inheritance
 from app.helper.session import PROTOCOL, Session
 from app.helper.targets import Caller
-from app.helper.verbs import ROLES, SYSTEM_ROLES
+from app.helper.verbs import ACTIONS, SYSTEM_ACTIONS
 
 if TYPE_CHECKING:
     from app.helper.approved import Subject
     from app.helper.session import Handler
 
+#: Signals that ask to end.
+_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # sysexits.h
 EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
-_USAGE = """usage: mountwright-helper {mount|persist|bench|tune}
-       mountwright-helper {mount-system|persist-system} SHARE MOUNT_POINT SHA256"""
+_USAGE = """usage: mountwright-helper {mount|persist|bench|tune|apply}
+       mountwright-helper {mount-system|persist-system|apply-system} SHARE MOUNT_POINT SHA256"""
 
 
 def main(argv: list[str]) -> int:
-    """Run the helper; ``argv[1]`` is the role. Return the exit status."""
+    """Run the helper; ``argv[1]`` is the action. Return the exit status, in a role's process its own."""
     # In UTF-8 mode paths are written as UTF-8; otherwise the caller's locale would choose their bytes.
     if not (sys.flags.isolated and sys.flags.no_site and sys.flags.utf8_mode):
         return _stop(EX_USAGE, "it must be started with python3 -IBSXutf8")
@@ -46,28 +54,27 @@ def main(argv: list[str]) -> int:
         limits = tuple((limit, resource.getrlimit(limit)) for limit in inheritance.LIMITS)
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         inheritance.reset()
-        wakeup = _catch_signals()
         caller = _caller(os.environ.get("PKEXEC_UID"))._replace(limits=limits, nice=nice)
         os.environ.clear()
-        _check_pipes()
+        client = _client()
     except (OSError, ValueError, KeyError) as error:
         return _stop(EX_OSERR, f"cannot start: {error}")
-    return _serve(argv[1], caller, wakeup, subject)
+    return _start_roles(argv[1], caller, subject, client)
 
 
 def _subject(argv: list[str]) -> Subject | None:
-    """Return what a system role is to serve, None for an ordinary role.
+    """Return what a system action is for, None for an ordinary one.
 
     Raises:
-        ValueError: if the arguments are not those of a role.
+        ValueError: if the arguments are not those of an action.
     """
-    role = argv[1] if len(argv) > 1 else ""
-    if role in SYSTEM_ROLES:
+    action = argv[1] if len(argv) > 1 else ""
+    if action in SYSTEM_ACTIONS:
         from app.helper.approved import read_subject
 
         return read_subject(argv[2:])
-    if role not in ROLES or len(argv) != 2:
-        raise ValueError("not a role")
+    if action not in ACTIONS or len(argv) != 2:
+        raise ValueError("not an action")
     return None
 
 
@@ -78,11 +85,12 @@ def _stop(status: int, reason: str) -> int:
 
 
 def _catch_signals() -> int:
-    """Return a descriptor that becomes readable when a signal asks the helper to end."""
+    """Return a descriptor that becomes readable when a signal asks this process to end."""
     readable, writable = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in _END:
         signal.signal(number, lambda _number, _frame: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _END)
     return readable
 
 
@@ -104,68 +112,99 @@ def _caller(pkexec_uid: str | None) -> Caller:
     return Caller(user.pw_uid, user.pw_gid, groups, home=user.pw_dir)
 
 
-def _check_pipes() -> None:
-    for fd in (0, 1):
-        mode = os.fstat(fd).st_mode
-        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-            raise ValueError("its input and output must be pipes; it is started by the program")
+def _client() -> socket.socket:
+    """Return the socket to the client, which is the output.
+
+    Raises:
+        OSError: if there is no input, output or error output.
+        ValueError: if the output is something else.
+    """
+    if not all(stat.S_ISSOCK(os.fstat(fd).st_mode) for fd in (0, 1)):
+        raise ValueError("its input and output must be sockets; it is started by the program")
     os.fstat(2)
+    return socket.socket(fileno=os.dup(1))
 
 
-def _serve(role: str, caller: Caller, wakeup: int, subject: Subject | None) -> int:
-    def hello(_args: dict[str, object], _session: Session) -> dict[str, object]:
-        return {"protocol": PROTOCOL, "role": role, "uid": caller.uid}
+def _start_roles(action: str, caller: Caller, subject: Subject | None, client: socket.socket) -> int:
+    roles, pids = ACTIONS[action], list[int]()
+    # Until each process knows what to do when it is asked to end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _END)
+    with contextlib.ExitStack() as theirs:
+        lines: list[socket.socket] = []
+        for role in roles:
+            line, other = socket.socketpair()
+            if not (pid := os.fork()):
+                theirs.close()
+                for connection in (other, client):
+                    connection.close()
+                null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+                for standard in (0, 1):
+                    os.dup2(null, standard)
+                return _serve(action, role, caller, subject, line)
+            line.close()
+            lines.append(theirs.enter_context(other))
+            pids.append(pid)
+        told = json.dumps({"protocol": PROTOCOL, "roles": roles}).encode()
+        # A client that has gone, or takes nothing, has no use of it; the roles see the end of their lines.
+        with contextlib.suppress(OSError):
+            numbers = [line.fileno() for line in lines]
+            socket.send_fds(client, [told], numbers, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+    return _wait_for(pids)
 
+
+def _wait_for(pids: list[int]) -> int:
+    """Wait for the roles to end; hand on what asks this process to end."""
+
+    def hand_on(number: int, _frame: object) -> None:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    for number in _END:
+        signal.signal(number, hand_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _END)
+    status = 0
+    while pids:
+        pid, ended = os.wait()
+        pids.remove(pid)
+        status = max(status, abs(os.waitstatus_to_exitcode(ended)))
+    return status
+
+
+def _serve(action: str, role: str, caller: Caller, subject: Subject | None, line: socket.socket) -> int:
+    def log(text: str) -> None:
+        syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {text}")
+
+    wakeup = _catch_signals()
     syslog.openlog("mountwright-helper", syslog.LOG_PID, syslog.LOG_AUTHPRIV)
+    handlers = _handlers(action, role, caller, subject)
+    handlers["hello"] = lambda _args, _session: {"role": role, "uid": caller.uid}
+    status = Session(line, role, handlers, action=action, wakeup=wakeup, log=log).run()
+    # A signal that comes while Python clears up is not to make a failure of it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _END)
+    return status
 
-    def log(line: str) -> None:
-        syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {line}")
 
-    handlers = {"hello": hello, **_handlers(role, caller, subject)}
-    return Session(0, 1, role, handlers, wakeup=wakeup, log=log).run()
-
-
-def _handlers(role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
+def _handlers(action: str, role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
     if subject is None:
-        return _HANDLERS[role](caller)
+        return load_handlers(role, caller)
     from app.helper.approved import Approved
 
-    approved = Approved(role, subject)
-    return approved.handlers(_HANDLERS[SYSTEM_ROLES[role]](caller._replace(system=True)))
+    return Approved(action, subject).handlers(load_handlers(role, caller._replace(system=True)))
 
 
-# Each role loads its own code and no more.
-def _mount_role(caller: Caller) -> dict[str, Handler]:
-    from app.helper.mounting import Mounting
-
-    mounting = Mounting(caller)
-    return {
-        "mount": mounting.mount, "unmount": mounting.unmount, "holders": mounting.holders,
-        "try": mounting.attempt, "remount": mounting.remount,
-    }  # fmt: skip
-
-
-def _persist_role(caller: Caller) -> dict[str, Handler]:
-    from app.helper.declaring import Declaring
-
-    entries = Declaring(caller)
-    return {
-        "add": entries.add, "change": entries.change, "remove": entries.remove, "restore": entries.restore,
-        "unit-write": entries.write_units, "unit-remove": entries.remove_units,
-    }  # fmt: skip
-
-
-def _tune_role(_caller: Caller) -> dict[str, Handler]:
-    from app.helper.tuning import tune
-
-    return {"tune": tune}
-
-
-def _bench_role(caller: Caller) -> dict[str, Handler]:
-    from app.helper.bench import Bench
-
-    bench = Bench(caller)
-    return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
-
-
-_HANDLERS = {"mount": _mount_role, "persist": _persist_role, "bench": _bench_role, "tune": _tune_role}
+def load_handlers(role: str, caller: Caller) -> dict[str, Handler]:
+    """Load the code of a role, which no other role needs; return its verbs with what carries them out."""
+    if role == "mount":
+        from app.helper.mounting import handlers
+    elif role == "try":
+        from app.helper.try_mount import handlers
+    elif role == "persist":
+        from app.helper.fstab_verbs import handlers
+    elif role == "units":
+        from app.helper.unit_verbs import handlers
+    elif role == "bench":
+        from app.helper.bench import handlers
+    else:
+        from app.helper.tuning import handlers
+    return handlers(caller)

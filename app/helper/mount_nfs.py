@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from app.helper import children, table, unmounting
+from app.helper import children, table, targets, unmounting
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -48,6 +48,19 @@ def deadline_s(value: object) -> float:
     if type(value) is not int or not MIN_DEADLINE_MS <= value <= MAX_DEADLINE_MS:
         raise Refusal("usage", "The time limit is out of range.")
     return value / 1000
+
+
+def make_own_root() -> None:
+    """Make the directory of this program's own mounts, which everybody may enter, if it is not there.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    previous = os.umask(0o022)
+    try:
+        os.makedirs(targets.OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
+    finally:
+        os.umask(previous)
 
 
 def command(share: str, path: str, options: Sequence[str]) -> list[str]:

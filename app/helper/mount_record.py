@@ -14,7 +14,7 @@ import os
 import pwd
 from typing import TYPE_CHECKING, Any, cast
 
-from app.helper import declarations, directories, places, table, targets, utab
+from app.helper import declarations, directories, mount_nfs, places, table, targets, utab
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None
     kept = [list(item) for item in made] or _read(path).get("made", [])
     record = {**_identity(row), "uid": uid, "made": kept}
     with contextlib.suppress(OSError):
-        targets.make_own_root()
+        mount_nfs.make_own_root()
         previous = os.umask(0o022)
         try:
             with contextlib.suppress(FileExistsError):

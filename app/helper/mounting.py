@@ -1,4 +1,4 @@
-"""The verbs of the mount role: mount a share, try one, change one in use, say who holds it, unmount it.
+"""The verbs of the mount role: mount a share, change a mount in use, say who holds it, unmount it.
 
 A mount belongs to the user it was made for (:mod:`app.helper.mount_record`), and any other to the system.
 Its owner may unmount it and change it, root may, and a user whose request an administrator approved. What
@@ -13,22 +13,34 @@ from app.helper import (
     directories,
     holders,
     mount_nfs,
+    mount_permission,
     mount_record,
     places,
-    private,
     remounting,
     table,
-    targets,
     unmounting,
     utab,
     validate,
 )
 from app.helper.errors import Refusal
-from app.helper.options import Catalogue, load
+from app.helper.options import load
 
 if TYPE_CHECKING:
     from app.helper.children import Waiter
+    from app.helper.options import Catalogue
+    from app.helper.session import Handler
     from app.helper.targets import Caller
+
+
+def handlers(caller: Caller) -> dict[str, Handler]:
+    """Return the verbs of the role with what carries them out, for one caller."""
+    verbs = Mounting(caller)
+    return {
+        "mount": verbs.mount,
+        "unmount": verbs.unmount,
+        "holders": verbs.holders,
+        "remount": verbs.remount,
+    }
 
 
 class Mounting:
@@ -52,12 +64,12 @@ class Mounting:
         share = validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
         words = list(cast("list[str]", args["options"]))
-        options, notes = mount_nfs.words_for(self._load(), words)
+        options, notes = mount_nfs.words_for(self._catalogue or load(), words)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         argv = mount_nfs.command(share, path, options)
-        places.permit_mount(self._caller, share, path)
+        mount_permission.permit_mount(self._caller, share, path)
         before = table.read()
-        places.check_table(before, path)
+        mount_permission.check_table(before, path)
         hide = args["hide"] is True and places.place_of(path) is places.Place.RESTRICTED
         prepared = directories.prepare(self._caller, path, create=args["create"] is True, hide=hide)
         try:
@@ -71,22 +83,6 @@ class Mounting:
             "created": bool(prepared.made), "command": argv, "text": text, "notes": notes,
         }  # fmt: skip
 
-    def attempt(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Carry out ``try``: mount ``share`` where nobody sees it, look at it, and unmount it.
-
-        With ``names``, the directories in its root are listed as the caller sees them.
-
-        Raises:
-            Refusal: as in :meth:`mount`.
-        """
-        share = validate.share(str(args["share"]))
-        options, notes = mount_nfs.words_for(self._load(), list(cast("list[str]", args["options"])))
-        deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
-        # Without a note in /run/mount/utab, which all namespaces share.
-        argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]
-        reader = self._caller if args.get("names") is True else None
-        return {**private.mount_once(argv, deadline_s, waiter, reader), "command": argv, "notes": notes}
-
     def remount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Change ``options`` of the NFS mount at ``target`` while it is in use.
 
@@ -95,17 +91,12 @@ class Mounting:
         """
         row = self._permitted(args)
         words = list(cast("list[str]", args["options"]))
-        wanted = remounting.Wanted.read(words, self._load())
+        wanted = remounting.Wanted.read(words, self._catalogue or load())
         try:
             return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         finally:
             # Also when it was changed in part.
             mount_record.follow(row, table.at(table.read(), row.mount_point))
-
-    def _load(self) -> Catalogue:
-        if self._catalogue is None:
-            self._catalogue = load()
-        return self._catalogue
 
     def unmount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Unmount the topmost NFS mount at ``target``, with ``force`` or ``lazy`` if asked.
@@ -152,7 +143,7 @@ class Mounting:
 
 def _is_free(rows: list[table.Row], path: str) -> bool:
     try:
-        places.check_table(rows, path)
+        mount_permission.check_table(rows, path)
     except Refusal:
         return False
     return True

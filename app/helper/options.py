@@ -6,13 +6,14 @@ of an option marked ``helper = true``, with a value in its range; what mount.nfs
 
 from __future__ import annotations
 
-import ipaddress
+import functools
 import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from app.helper import validate
 from app.helper.errors import Refusal
 
 #: Added to every mount, last, so that nothing before it can win: the server's files are strangers.
@@ -101,7 +102,7 @@ def _value(entry: Entry, text: str) -> str:
         parts = text.split(":")
         good = all(part in entry.values for part in parts) and len(set(parts)) == len(parts)
     elif entry.kind == "addr":
-        good = _is_address(text)
+        good = validate.is_address(text)
     elif entry.kind == "string" and not entry.values:
         good = bool(_STRING.match(text))
     else:
@@ -109,14 +110,6 @@ def _value(entry: Entry, text: str) -> str:
     if not good:
         raise Refusal("option-invalid", f"The value of the option “{entry.name}” is not allowed.")
     return text
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return text.isascii() and "%" not in text
 
 
 def _shown(word: str) -> str:
@@ -130,6 +123,7 @@ def catalogue_path() -> Path:
     return installed if installed.exists() else root / "resources" / "options.toml"
 
 
+@functools.cache
 def load(path: Path | None = None) -> Catalogue:
     """Read the catalogue.
 

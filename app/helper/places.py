@@ -28,7 +28,7 @@ import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from app.helper import declarations, table, validate
+from app.helper import table, validate
 from app.helper.errors import Refusal
 from app.helper.targets import OWN_ROOT, read_small
 
@@ -176,46 +176,6 @@ def home_of(caller: Caller, path: str) -> str:
         if home and path != home and table.is_within(path, home):
             return home
     return ""
-
-
-def permit_mount(caller: Caller, share: str, path: str) -> None:
-    """Check that the caller may mount this share there.
-
-    What fstab declares there opens the place for that very share, if root wrote the entry, and closes it for
-    any other.
-
-    Raises:
-        Refusal: as :func:`permit_place`.
-    """
-    permit_entry(path)
-    if caller.administers:
-        permit_place(caller, path)
-        return
-    declared = {entry for entry in read_fstab() if entry[1] == path}
-    same = {entry for entry in declared if table.plain_share(entry[0]) == table.plain_share(share)}
-    if any(not declarations.has(*entry) for entry in same):
-        return
-    permit_place(caller, path)
-    if declared and not same:
-        raise Refusal(
-            "mount-point-restricted",
-            f"fstab keeps “{path}” for “{min(declared)[0]}”, so no other share is mounted there.",
-            data={"home": ""},
-        )
-
-
-def check_table(rows: list[table.Row], path: str) -> None:
-    """Check with the table of mounts alone, before the path is touched, that it is free and safe to walk.
-
-    Raises:
-        Refusal: with code mount-point-busy or mount-point-invalid.
-    """
-    for row in rows:
-        if row.mount_point == path:
-            raise Refusal("mount-point-busy", f"“{path}” is a mount point already.", detail=row.source)
-        if table.is_within(row.mount_point, path):
-            raise Refusal("mount-point-busy", f"Something is mounted below “{path}”.", detail=row.mount_point)
-    check_walk(rows, path)
 
 
 def check_walk(rows: list[table.Row], path: str) -> None:

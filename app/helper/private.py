@@ -25,14 +25,14 @@ import socket
 import time
 from typing import TYPE_CHECKING, cast
 
-from app.helper import children, mount_nfs, table, targets, unmounting
-from app.helper.errors import Refusal, body, printable
+from app.helper import children, mount_nfs, table, unmounting
+from app.helper.disposable import Disposable
+from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     from app.helper.children import Waiter
-    from app.helper.targets import Caller
 
 # linux/sched.h, linux/mount.h, linux/prctl.h
 _CLONE_NEWNS, _CLONE_NEWPID = 0x20000, 0x20000000
@@ -41,8 +41,6 @@ _PR_SET_PDEATHSIG = 1
 #: For the child to clear up by itself, when it has answered, is too late or is cancelled.
 GRACE_S = 8.0
 _MAX_ANSWER = 1 << 20
-#: Entries of a root directory that are looked at; a pseudo root has a few.
-_MAX_NAMES = 500
 
 
 class Apart:
@@ -57,11 +55,11 @@ class Apart:
     """
 
     def __init__(self, work: Callable[[int], None]) -> None:
-        targets.make_own_root()
+        mount_nfs.make_own_root()
         self._line, theirs = socket.socketpair()
         number = theirs.fileno()
         try:
-            self._child = children.Disposable(lambda: _apart(work, number), keep=(number,))
+            self._child = Disposable(lambda: _apart(work, number), keep=(number,))
         finally:
             theirs.close()
 
@@ -103,31 +101,6 @@ class Apart:
         ended = children.wait_quietly(self._child.pidfd, patience_s)
         self._child.dispose()
         return ended
-
-
-def mount_once(
-    argv: Sequence[str], deadline_s: float, waiter: Waiter, reader: Caller | None = None
-) -> dict[str, object]:
-    """Run a command that mounts at targets.OWN_ROOT, and return what became of it.
-
-    Returns:
-        ``fstype``, ``source``, ``options`` (of the superblock), ``mount_options``, ``version``, ``nconnect``
-        (connections of the mount), ``read_ahead_kb`` (None if unknown), ``shared`` (another mount had this
-        superblock before, and with it its values) and ``text``, what was printed. With a ``reader``:
-        ``names`` of the directories in the root as that user sees them, ``names_whole`` (not cut off) and
-        ``names_error``, why there are none.
-
-    Raises:
-        Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
-    """
-    child = Apart(lambda line: tell(line, _attempt(argv, deadline_s, Remote(line), reader)))
-    try:
-        answer = child.hear(deadline_s, waiter)
-    finally:
-        child.end()
-    if answer is None:
-        raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
-    return answer
 
 
 def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
@@ -196,23 +169,6 @@ class Remote:
         return ready - {self._control}
 
 
-def _attempt(
-    argv: Sequence[str], deadline_s: float, waiter: Remote, reader: Caller | None
-) -> dict[str, object]:
-    before = table.read()
-    try:
-        row, text = mount_nfs.run(argv, targets.OWN_ROOT, before, deadline_s, waiter)
-        try:
-            found = look(row, before)
-            if reader is not None:
-                found |= _names(reader)
-        finally:
-            unmounting.remove(row, 0, unmounting.FAREWELL_S, unmounting.Deaf())
-    except Refusal as refusal:
-        return {"error": body(refusal)}
-    return {"ok": {**found, "text": text}}
-
-
 def look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
     """Return what is in use of a mount; ``before`` is the table without it."""
     words = row.super_options.split(",")
@@ -223,29 +179,6 @@ def look(row: table.Row, before: list[table.Row]) -> dict[str, object]:
         "nconnect": _connections(row.mount_point), "read_ahead_kb": read_ahead_kb(row.device),
         "shared": any(other.device == row.device for other in before),
     }  # fmt: skip
-
-
-def _names(reader: Caller) -> dict[str, object]:
-    """List the directories at the root with the rights of the one who asks, who sees no more by a mount."""
-    names: list[str] = []
-    whole, problem = True, ""
-    os.setgroups([])
-    os.setegid(reader.gid)
-    os.seteuid(reader.uid)
-    try:
-        with os.scandir(os.fsencode(targets.OWN_ROOT)) as entries:
-            for count, entry in enumerate(entries):
-                if count == _MAX_NAMES:
-                    whole = False
-                    break
-                if entry.is_dir(follow_symlinks=False):
-                    names.append(printable(entry.name))
-    except OSError as error:
-        problem = os.strerror(error.errno or 0)
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-    return {"names": sorted(names), "names_whole": whole, "names_error": problem}
 
 
 def tell(writer: int, answer: dict[str, object]) -> None:

@@ -16,7 +16,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import children, paths, table, unmounting
+from app.helper import table, unmounting, walk
+from app.helper.disposable import Disposable
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -85,7 +86,7 @@ def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) ->
     calls = [flags | _REMOUNT | _BIND]
     if sync != ("sync" in super_words) or (whole and "ro" in super_words):
         calls.insert(0, (flags & ~_RDONLY) | (0 if whole else _RDONLY) | sync * _SYNCHRONOUS | _REMOUNT)
-    child = children.Disposable(lambda: _remount(row, calls))
+    child = Disposable(lambda: _remount(row, calls))
     try:
         status = _wait(child, time.monotonic() + deadline_s, waiter)
     finally:
@@ -108,7 +109,7 @@ def _flags(words: set[str]) -> int:
     return flags if words & set(_TIMES) else flags | _STRICTATIME
 
 
-def _wait(child: children.Disposable, end: float, waiter: Waiter) -> int:
+def _wait(child: Disposable, end: float, waiter: Waiter) -> int:
     while (status := child.status()) is None:
         waiter.wait({child.pidfd}, max(0.0, end - time.monotonic()))
         if waiter.cancelled:
@@ -131,7 +132,7 @@ def _is_done(row: table.Row, wanted: Wanted) -> bool:
 def _remount(row: table.Row, calls: list[int]) -> int:
     """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
     try:
-        fd = unmounting.open_mount(row, *paths.open_parent(row.mount_point))
+        fd = unmounting.open_mount(row, *walk.open_parent(row.mount_point))
     except (OSError, ValueError):
         return unmounting.ELSEWHERE
     path = f"/proc/self/fd/{fd}".encode()

@@ -20,13 +20,14 @@ from app.helper.errors import Refusal, body
 from app.helper.verbs import check_args
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Collection, Mapping
 
     #: A handler gets the arguments, complete and of the right types, and what it may wait with.
     Handler = Callable[[dict[str, object], "Session"], dict[str, object]]
     Poll = Callable[[Collection[int], Collection[int], float], tuple[set[int], set[int]]]
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_LINE = 64 * 1024
 #: A request, its args, the list of a plan, a request there, its args, a list of words.
 MAX_DEPTH = 6
@@ -66,10 +67,14 @@ class Limits(NamedTuple):
     burst: float = 1000
 
 
-#: Of roles that are not like the others. Every combination of the largest recipe is 2,304 test mounts with
+#: Of actions that are not like the others. Every combination of the largest recipe is 2,304 test mounts with
 #: about four requests each, for hours: no number of requests fits it and stops anybody. A test mount takes
 #: tenths of a second at least, so 20 requests a second hold up no experiment, and 200 at once no start.
-LIMITS = {"bench": Limits(12 * 3600.0, float("inf"), finish_s=3600.0, rate=20.0, burst=200)}
+#: Before a change is kept or taken back a person may think about it, for as long as the session lasts.
+LIMITS = {
+    "bench": Limits(12 * 3600.0, float("inf"), finish_s=3600.0, rate=20.0, burst=200),
+    "apply": Limits(idle_s=Limits().age_s),
+}
 
 
 class Request(NamedTuple):
@@ -84,12 +89,12 @@ class Session:
     """Serves one peer until its input ends or a limit is met.
 
     Args:
-        reader: descriptor to read requests from.
-        writer: descriptor to write answers to.
+        line: connected socket, to read requests from and to write answers to.
         role: one of ROLES.
         handlers: the verbs of this role, without ``cancel``.
+        action: one of ACTIONS; by default that of the role's name.
         wakeup: a descriptor that becomes readable when the process is told to end, or -1.
-        limits: of the session; by default those of the role.
+        limits: of the session; by default those of the action.
         now: gives the time in seconds. It stands still while the computer sleeps, and so does what it limits.
         poll: as :func:`app.helper.channel.poll`.
         log: gets one line a request, which :mod:`app.helper.audit` makes.
@@ -99,15 +104,16 @@ class Session:
     """
 
     def __init__(
-        self, reader: int, writer: int, role: str, handlers: Mapping[str, Handler], *,
-        wakeup: int = -1, limits: Limits | None = None, now: Callable[[], float] = time.monotonic,
-        poll: Poll = channel.poll, log: Callable[[str], None] = lambda _line: None,
+        self, line: socket.socket, role: str, handlers: Mapping[str, Handler], *,
+        action: str = "", wakeup: int = -1, limits: Limits | None = None,
+        now: Callable[[], float] = time.monotonic, poll: Poll = channel.poll,
+        log: Callable[[str], None] = lambda _line: None,
     ) -> None:  # fmt: skip
-        self._reader, self._writer, self._wakeup = reader, writer, wakeup
-        self._role, self._handlers = role, dict(handlers)
-        self._limits = limits or LIMITS.get(role, Limits())
+        self._line, self._wakeup = line, wakeup
+        self._action, self._role, self._handlers = action or role, role, dict(handlers)
+        self._limits = limits or LIMITS.get(self._action, Limits())
         self._now, self._wait_for, self._log = now, poll, log
-        self._channel = channel.Channel(reader, writer, now)
+        self._channel = channel.Channel(line, now)
         self._buffer, self._skipping, self._line_began = b"", False, 0.0
         self._running, self._cancelled = "", False
         self._ended, self._status = False, 0
@@ -123,18 +129,15 @@ class Session:
 
     def run(self) -> int:
         """Serve until the end; return the exit status."""
-        try:
-            while not self._ended:
-                self._step()
-            # The peer gets a short time for what it was not sent yet.
-            end = self._now() + LAST_S
-            while (left_s := min(end - self._now(), LAST_STALL_S - self._channel.stalled_s())) > 0:
-                if not self._channel.unsent:
-                    break
-                if self._wait_for((), [self._writer], left_s)[1]:
-                    self._channel.send()
-        finally:
-            self._channel.close()
+        while not self._ended:
+            self._step()
+        # The peer gets a short time for what it was not sent yet.
+        end = self._now() + LAST_S
+        while (left_s := min(end - self._now(), LAST_STALL_S - self._channel.stalled_s())) > 0:
+            if not self._channel.unsent:
+                break
+            if self._wait_for((), [self._line.fileno()], left_s)[1]:
+                self._channel.send()
         return self._status
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
@@ -188,14 +191,14 @@ class Session:
         """Wait for descriptors; read and send what there is meanwhile, and return the ready ones of them."""
         own = {self._wakeup} - {-1}
         if len(self._buffer) < _MAX_UNREAD:
-            own.add(self._reader)
-        waiting = [self._writer] if self._channel.unsent else []
+            own.add(self._line.fileno())
+        waiting = [self._line.fileno()] if self._channel.unsent else []
         if waiting:
             timeout_s = min(timeout_s, STALL_S - self._channel.stalled_s())
         readable, writable = self._wait_for([*fds, *(() if self._ended else own)], waiting, timeout_s)
         if self._wakeup in readable:
             self._ended = True
-        elif self._reader in readable:
+        elif self._line.fileno() in readable:
             self._fill()
         if writable:
             self._channel.send()
@@ -252,7 +255,7 @@ class Session:
         finally:
             self._running, self._cancelled = "", False
         spent_ms = int((self._now() - started) * 1000)
-        self._write_log(lambda: audit.line(self._role, request.verb, request.args, outcome, spent_ms))
+        self._write_log(lambda: audit.line(self._action, request.verb, request.args, outcome, spent_ms))
         self._channel.send(_encoded(answer))
 
     def _accept_while_running(self, line: bytes) -> None:
@@ -270,13 +273,25 @@ class Session:
     def _is_cancel(self, request: Request) -> bool:
         if request.verb != "cancel":
             raise Refusal("busy-helper", "Another request is under way.")
-        return _checked(self._role, request)["id"] == self._running
+        return self._checked(request)["id"] == self._running
 
     def _carry_out(self, request: Request) -> dict[str, object]:
-        args = _checked(self._role, request)
+        args = self._checked(request)
         if request.verb == "cancel":
             return {"found": False}
         return self._handlers[request.verb](args, self)
+
+    def _checked(self, request: Request) -> dict[str, object]:
+        """Return the arguments of a request, complete.
+
+        Raises:
+            Refusal: with code usage.
+        """
+        texts = json.dumps([request.verb, request.args], ensure_ascii=False).replace(r"\\", "")
+        # No name that the kernel or a file has can hold these, and not every call survives them.
+        if r"\u0000" in texts or _LONE_SURROGATE.search(texts):
+            raise Refusal("usage", "A text in the request has a null character or is not Unicode.")
+        return check_args(self._action, self._role, request.verb, request.args)
 
     def _fault(self, request_id: str | None, refusal: Refusal) -> None:
         """Answer a line that breaks the protocol's rules; too many of them end the session."""
@@ -290,7 +305,9 @@ class Session:
 
     def _end(self, reason: str, status: int) -> None:
         self._ended, self._status = True, status
-        self._write_log(lambda: f"role={self._role} session-end={reason} requests={self._requests}")
+        self._write_log(
+            lambda: f"action={self._action} role={self._role} session-end={reason} requests={self._requests}"
+        )
 
     def _write_log(self, line: Callable[[], str]) -> None:
         # What was done is done: without an answer nobody would know of it.
@@ -301,19 +318,6 @@ class Session:
 def _encoded(answer: dict[str, object]) -> bytes:
     # ASCII, control characters escaped: whatever a server put into a text stays inside its string.
     return json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n"
-
-
-def _checked(role: str, request: Request) -> dict[str, object]:
-    """Return the arguments of a request, complete.
-
-    Raises:
-        Refusal: with code usage.
-    """
-    texts = json.dumps([request.verb, request.args], ensure_ascii=False).replace(r"\\", "")
-    # No name that the kernel or a file has can hold these, and not every call survives them.
-    if r"\u0000" in texts or _LONE_SURROGATE.search(texts):
-        raise Refusal("usage", "A text in the request has a null character or is not Unicode.")
-    return check_args(role, request.verb, request.args)
 
 
 def parse(line: bytes) -> Request:

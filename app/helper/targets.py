@@ -36,19 +36,6 @@ class Caller(NamedTuple):
         return self.uid == 0 or self.system
 
 
-def make_own_root() -> None:
-    """Make the directory of this program's own mounts, which everybody may enter, if it is not there.
-
-    Raises:
-        OSError: if it cannot be made.
-    """
-    previous = os.umask(0o022)
-    try:
-        os.makedirs(OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
-    finally:
-        os.umask(previous)
-
-
 def read_small(path: str) -> bytes:
     """Return a file that only root can have written, at most 1 MiB of it, or nothing."""
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import fstab_text, validate
+from app.helper import boot_options, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 from app.helper.places import permit_entry
@@ -131,7 +131,7 @@ def _check(wanted: Wanted, catalogue: Catalogue) -> None:
             raise Refusal(
                 "option-invalid", f"A unit says the option “{word.partition('=')[0]}” in another way."
             )
-    fstab_text.check_words(words, words, catalogue)
+    boot_options.check(words, words, catalogue)
 
 
 def _escape(character: str) -> str:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, cast
 
 from app.helper import files, places, unit_text, validate
 from app.helper.errors import Refusal
-from app.helper.options import Catalogue, load
+from app.helper.options import load
 
 if TYPE_CHECKING:
     from app.helper.children import Waiter
+    from app.helper.options import Catalogue
 
 FOLDER = "/etc/systemd/system"
 BACKUPS = "/var/lib/mountwright/units"
@@ -41,12 +42,9 @@ class UnitWriter:
     """
 
     def __init__(
-        self,
-        folder: str = FOLDER,
-        backups: str = BACKUPS,
-        system: files.System | None = None,
+        self, folder: str = FOLDER, backups: str = BACKUPS, system: files.System | None = None,
         catalogue: Catalogue | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._folder = folder
         self._backups = backups
         self._state = os.path.dirname(backups)  # noqa: PTH120
@@ -65,9 +63,7 @@ class UnitWriter:
         wanted = unit_text.Wanted(
             share, target, words, args["automount"] is True, cast("int", args["idle_s"])
         )
-        if self._catalogue is None:
-            self._catalogue = load()
-        units = unit_text.build(wanted, self._catalogue)
+        units = unit_text.build(wanted, self._catalogue or load())
         new: State = dict.fromkeys(unit_text.places(target))
         new[unit_text.name(target)] = units.mount.encode()
         new[unit_text.name(target, "automount")] = units.automount.encode() or None

@@ -14,7 +14,8 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from app.helper import children, holders, paths, table
+from app.helper import children, holders, table, walk
+from app.helper.disposable import Disposable
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> boo
     Raises:
         Refusal: it is still there then.
     """
-    child = children.Disposable(lambda: _unmount(row, flags))
+    child = Disposable(lambda: _unmount(row, flags))
     end = time.monotonic() + deadline_s
     status: int | None = None
     try:
@@ -112,7 +113,7 @@ def in_use(path: str, message: str) -> Refusal:
 def _unmount(row: table.Row, flags: int) -> int:
     """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
     try:
-        parent, name = paths.open_parent(row.mount_point)
+        parent, name = walk.open_parent(row.mount_point)
         os.close(open_mount(row, parent, name))
         os.fchdir(parent)
     except (OSError, ValueError):
@@ -129,7 +130,7 @@ def open_mount(row: table.Row, parent: int, name: str) -> int:
         OSError: if there is nothing of that name.
         ValueError: if it is another mount.
     """
-    fd = os.open(name, paths.DIRECTORY, dir_fd=parent)
+    fd = os.open(name, walk.DIRECTORY, dir_fd=parent)
     if _mount_id(fd) != row.mount_id:
         os.close(fd)
         raise ValueError("another mount")

@@ -14,8 +14,12 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import re
+from typing import TYPE_CHECKING
 
 from app.helper.errors import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: A label of a host name. Underscores occur in real names; a leading "-" would be read as an option.
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\Z")
@@ -38,7 +42,7 @@ def share(text: str) -> str:
         good_server = _is_ipv6(server)
     else:
         server, _separator, export = text.partition(":")
-        good_server = _is_ipv4(server) or _is_name(server)
+        good_server = is_address(server, ipaddress.IPv4Address) or _is_name(server)
     if not text.isprintable():
         raise Refusal("share-invalid", f"The share contains a character that is not printable{which(text)}.")
     if not good_server or not _is_export(export):
@@ -90,23 +94,18 @@ def _is_export(text: str) -> bool:
     return all(part not in {"", ".", ".."} for part in body.split("/"))
 
 
-def _is_ipv4(text: str) -> bool:
+def is_address(text: str, kind: Callable[[str], object] = ipaddress.ip_address) -> bool:
+    """Whether a text is an IP address, of version 4 or 6 or of the kind given, without a zone."""
     try:
-        ipaddress.IPv4Address(text)
+        kind(text)
     except ValueError:
         return False
-    return text.isascii()
+    return text.isascii() and "%" not in text
 
 
 def _is_ipv6(text: str) -> bool:
     address, percent, zone = text.partition("%")
-    if percent and not _ZONE.match(zone):
-        return False
-    try:
-        ipaddress.IPv6Address(address)
-    except ValueError:
-        return False
-    return address.isascii()
+    return is_address(address, ipaddress.IPv6Address) and (not percent or bool(_ZONE.match(zone)))
 
 
 def _is_name(text: str) -> bool:

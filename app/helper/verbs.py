@@ -1,4 +1,4 @@
-"""The verbs of each role and the arguments of each verb: anything else is refused before it is looked at."""
+"""The actions, their roles, the verbs of each role and the arguments of each: nothing else is looked at."""
 
 from __future__ import annotations
 
@@ -45,27 +45,39 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "tune": {"target": Field(str), "read_ahead_kb": Field(int)},
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }  # fmt: skip
-#: The roles that serve one plan that an administrator approved, and the ordinary roles whose verbs they have.
-SYSTEM_ROLES = {"mount-system": "mount", "persist-system": "persist"}
-#: Every verb but hello and cancel belongs to exactly one ordinary role.
+#: Every verb but these two belongs to exactly one role, and each role is a process of its own.
+COMMON = frozenset({"hello", "cancel"})
 ROLES: dict[str, frozenset[str]] = {
-    "mount": frozenset({"hello", "mount", "unmount", "holders", "try", "remount", "cancel"}),
-    "persist": frozenset(
-        {"hello", "add", "change", "remove", "restore", "unit-write", "unit-remove", "cancel"}
-    ),
-    "bench": frozenset({"hello", "open", "run", "abort", "close", "cancel"}),
-    "tune": frozenset({"hello", "tune", "cancel"}),
+    "mount": frozenset({"mount", "unmount", "holders", "remount"}),
+    "try": frozenset({"try"}),
+    "persist": frozenset({"add", "change", "remove", "restore"}),
+    "units": frozenset({"unit-write", "unit-remove"}),
+    "bench": frozenset({"open", "run", "abort", "close"}),
+    "tune": frozenset({"tune"}),
 }
-ROLES.update({role: ROLES[ordinary] | {"plan"} for role, ordinary in SYSTEM_ROLES.items()})
+#: What an administrator authorizes, by the helper's first argument, and the roles that it starts.
+_CHANGE = ("mount", "try", "persist", "units", "tune")
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "mount": ("mount", "try"), "persist": ("persist", "units"), "bench": ("bench",), "tune": ("tune",),
+    "apply": _CHANGE,
+    "mount-system": ("mount", "try"), "persist-system": ("persist", "units"), "apply-system": _CHANGE,
+}  # fmt: skip
+#: Those that serve one plan, which an administrator approved with its share and mount point.
+SYSTEM_ACTIONS = frozenset({"mount-system", "persist-system", "apply-system"})
 
 
-def check_args(role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
-    """Return the arguments, complete, if the role has the verb and they fit its schema.
+def role_of(action: str, verb: str) -> str:
+    """Return the role of an action that has a verb, "" for none."""
+    return next((role for role in ACTIONS[action] if verb in ROLES[role]), "")
+
+
+def check_args(action: str, role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
+    """Return the arguments, complete, if the action's role has the verb and they fit its schema.
 
     Raises:
         Refusal: with code usage.
     """
-    if verb not in ROLES[role]:
+    if verb not in ROLES[role] | COMMON and not (verb == "plan" and action in SYSTEM_ACTIONS):
         raise Refusal("usage", f"The role “{role}” has no such verb.")
     schema = SCHEMAS[verb]
     if not set(args) <= set(schema):

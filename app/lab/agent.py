@@ -98,7 +98,7 @@ class LabAgent:
         return args
 
     def _ask_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
-        helper = HelperClient(args.role)
+        helper = HelperClient(args.action)
         try:
             return helper.call(args.verb, args.args, context.token, args.timeout_s)
         finally:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from app import process
 from app.errors import AppError, ErrorKind, printable
-from app.helper import mount_record, places, table, targets, validate
+from app.helper import mount_permission, mount_record, places, table, targets, validate
 from app.helper.errors import Refusal
 from app.mounts import point as points
 from app.mounts.busy import find_holders
@@ -68,7 +68,7 @@ def approval(
         if refused is not None:
             reasons.append(refused.message)
             mount_role = True
-    refused = _refusal(lambda: places.permit_mount(caller, share, point)) if mounts else None
+    refused = _refusal(lambda: mount_permission.permit_mount(caller, share, point)) if mounts else None
     kept = _refusal(lambda: places.permit_place(caller, point)) if keeps else None
     for found in (refused, kept):
         if found is not None and found.message not in reasons:

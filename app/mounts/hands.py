@@ -1,4 +1,4 @@
-"""What a change does to this host, one method a deed: each asks the helper's role that may."""
+"""What a change does to this host, one method a deed, by a helper that is authorized once for all of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     #: Verb and arguments.
     Request = tuple[str, dict[str, Any]]
-    Approve = Callable[[str, str, str, list[Request]], HelperClient]
+    Start = Callable[[str, tuple[str, str, list[Request]] | None], HelperClient]
 
 #: Beside a deadline of the helper's own.
 _GRACE_S = 10.0
@@ -32,14 +32,14 @@ class Hands:
     """Mounts, unmounts, tunes and writes.
 
     Args:
-        mount: helper of the role "mount".
-        tune: of the role "tune".
-        kept: writes fstab and units.
+        mount: helper for the action "mount", where that is all the change needs.
+        tune: for "tune", likewise.
+        kept: writes fstab and units, by itself likewise.
         settled: waits for what this program itself still does below a mount, and says so if that is why it
             cannot be unmounted; entered before an unmount.
         note_asked: mount id and options, to remember what was asked for.
-        approve: system role, share, mount point and requests to a helper for these alone, which an
-            administrator approves when it is first asked.
+        start: action to a helper for it, and for a system action to one for these requests alone: share,
+            mount point and requests. A person is asked when the helper is first used.
     """
 
     def __init__(
@@ -50,20 +50,20 @@ class Hands:
         kept: Keeping,
         settled: Callable[[str, CancelToken], AbstractContextManager[None]],
         note_asked: Callable[[int, str], None],
-        approve: Approve | None = None,
+        start: Start | None = None,
     ) -> None:
         self._mount = mount
         self._tune = tune
         self._kept = kept
         self._settled = settled
         self._note_asked = note_asked
-        self._approve = approve
+        self._start = start
         self._hides = False
-        self._keeper: HelperClient | None = None
-        self._approved: list[HelperClient] = []
+        #: Of a change that needs more than one action, or an approval; None for the ordinary ones.
+        self._helper: HelperClient | None = None
 
     def begin(self, found: Situation, before: MountOptions) -> None:
-        """Let helpers do it that an administrator has to approve by itself, where the plan says so.
+        """Choose the helper: one for the whole change, its test and its way back.
 
         Args:
             found: what is to be done.
@@ -72,22 +72,26 @@ class Hands:
         approval, args = found.approval, found.args
         # What the mount that is there hides, it goes on hiding.
         self._hides = found.is_live and place_of(args.mount_point) is Place.RESTRICTED
-        if approval is None or self._approve is None:
+        self._hides = self._hides or (approval is not None and approval.hidden != 0)
+        requests = {
+            "mount": self._requests(found, before) if found.way != "none" else [],
+            "persist": self._kept.requests(args) if found.kept.diff else [],
+            "tune": _tune_requests(found),
+        }
+        needed = [action for action, some in requests.items() if some]
+        if self._start is None:
             return
-        if approval.mounts:
-            self._hides = self._hides or approval.hidden != 0
-            requests = self._requests(found, before)
-            self._mount = self._approve("mount-system", args.share, args.mount_point, requests)
-            self._approved.append(self._mount)
-        if approval.keeps and found.kept.diff:
-            requests = self._kept.requests(args)
-            self._keeper = self._approve("persist-system", args.share, args.mount_point, requests)
-            self._approved.append(self._keeper)
+        if approval is not None:
+            action = f"{needed[0]}-system" if needed in (["mount"], ["persist"]) else "apply-system"
+            whole = [request for some in requests.values() for request in some]
+            self._helper = self._start(action, (args.share, args.mount_point, whole))
+        elif len(needed) > 1:
+            self._helper = self._start("apply", None)
 
     def end(self) -> None:
-        """End what was approved."""
-        for helper in self._approved:
-            helper.close()
+        """End the helper of the whole change."""
+        if self._helper is not None:
+            self._helper.close()
 
     def _requests(self, found: Situation, before: MountOptions) -> list[Request]:
         """Return everything that the change and its way back may ask for."""
@@ -126,7 +130,7 @@ class Hands:
             AppError: nothing is mounted then.
         """
         wire = self._mount_wire(share, point, options, timeout_s)
-        answer = self._call(self._mount, "mount", wire, token, timeout_s)
+        answer = self._call(self._helper or self._mount, "mount", wire, token, timeout_s)
         self._note_asked(int(answer["mount_id"]), str(options))
 
     def unmount(self, point: str, timeout_s: float, token: CancelToken, *, lazy: bool = False) -> None:
@@ -137,11 +141,11 @@ class Hands:
         """
         wire = _unmount_wire(point, timeout_s, lazy=lazy)
         with self._settled(point, token):
-            self._call(self._mount, "unmount", wire, token, timeout_s)
+            self._call(self._helper or self._mount, "unmount", wire, token, timeout_s)
 
     def holders(self, point: str, token: CancelToken) -> list[Holder]:
         """Return the processes that use a mount."""
-        answer = self._call(self._mount, "holders", {"target": point}, token, _GRACE_S)
+        answer = self._call(self._helper or self._mount, "holders", {"target": point}, token, _GRACE_S)
         return as_holders(answer["holders"])
 
     def try_mount(
@@ -153,7 +157,7 @@ class Hands:
             AppError: as for a mount.
         """
         wire = _try_wire(share, options, timeout_s)
-        return self._call(self._mount, "try", wire, token, timeout_s)
+        return self._call(self._helper or self._mount, "try", wire, token, timeout_s)
 
     def remount(self, point: str, words: list[str], timeout_s: float, token: CancelToken) -> None:
         """Change the flags of a mount, those that the words name.
@@ -162,7 +166,7 @@ class Hands:
             AppError: they are as they were then.
         """
         wire = _remount_wire(point, words, timeout_s)
-        self._call(self._mount, "remount", wire, token, timeout_s)
+        self._call(self._helper or self._mount, "remount", wire, token, timeout_s)
 
     def remember(self, mount_id: int, options: MountOptions) -> None:
         """Remember what was asked for, where only a remount was needed."""
@@ -175,7 +179,7 @@ class Hands:
             AppError: it is as it was then.
         """
         wire = {"target": point, "read_ahead_kb": read_ahead_kb}
-        self._call(self._tune, "tune", wire, token, _GRACE_S)
+        self._call(self._helper or self._tune, "tune", wire, token, _GRACE_S)
 
     def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> Kept:
         """Write what is to be kept, if the file is still the one of that checksum.
@@ -183,7 +187,7 @@ class Hands:
         Raises:
             AppError: the file is as it was then.
         """
-        return self._kept.write(args, sha256, token, self._keeper)
+        return self._kept.write(args, sha256, token, self._helper)
 
     def _call(
         self, helper: HelperClient, verb: str, wire: dict[str, Any], token: CancelToken, timeout_s: float
@@ -201,3 +205,11 @@ def _try_wire(share: str, options: MountOptions, timeout_s: float) -> dict[str, 
 
 def _remount_wire(point: str, words: list[str], timeout_s: float) -> dict[str, Any]:
     return {"target": point, "options": words, "timeout_s": timeout_s}
+
+
+def _tune_requests(found: Situation) -> list[Request]:
+    """Return what sets the read-ahead, and sets it back."""
+    old = found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
+    values = [found.tune_kb, old] if found.tune_kb is not None else []
+    point = found.args.mount_point
+    return [("tune", {"target": point, "read_ahead_kb": kb}) for kb in values if kb is not None]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.helper import fstab_text
+from app.helper import boot_options, fstab_text
 from app.helper.errors import Refusal
 from app.helper.options import load
 from app.helper.places import Place, place_of
@@ -175,7 +175,7 @@ def _change(args: PersistArgs, data: bytes) -> _Change:
     if options is None and old is None:
         asks = place_of(args.mount_point) is Place.RESTRICTED
         options = RESTRICTED_OPTIONS if asks else DEFAULT_OPTIONS
-    words = tuple(fstab_text.split(old.options if options is None and old is not None else options or ""))
+    words = tuple(boot_options.split(old.options if options is None and old is not None else options or ""))
     new = fstab_text.Wanted(args.share, args.mount_point, args.fstype, words)
     wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": args.fstype}
     wire["options"] = list(words)

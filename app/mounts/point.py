@@ -12,7 +12,7 @@ import os
 import pwd
 from typing import TYPE_CHECKING
 
-from app.helper import places, table, targets, validate
+from app.helper import mount_permission, places, table, targets, validate
 from app.helper.errors import Refusal
 from app.privileged import explain_refusal
 
@@ -42,13 +42,13 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
         validate.share(share)
         validate.target(path)
         try:
-            places.check_table(table.read(), path)
+            mount_permission.check_table(table.read(), path)
         except Refusal:
             # That “/” belongs to the system says more than that it is a mount point.
-            places.permit_mount(caller, share, path)
+            mount_permission.permit_mount(caller, share, path)
             raise
         state = _look(path)
-        places.permit_mount(caller, share, path)
+        mount_permission.permit_mount(caller, share, path)
     except Refusal as refusal:
         return explain_refusal(refusal.code, refusal.message, refusal.detail)
     if state == "full" and not (approved and places.place_of(path) is places.Place.RESTRICTED):

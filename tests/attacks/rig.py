@@ -30,6 +30,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helper_line import receive_lines
+
+from app.helper.verbs import ACTIONS, role_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -46,10 +50,10 @@ NOBODY = 65534
 #: Another ordinary user, whom polkit lets do the same.
 ANN = 60011
 HOMES = {NOBODY: "/home/nobody", ANN: "/home/ann"}
-#: What the rule answers for each role: an administrator who lets ordinary users do the ordinary things.
-ORDINARY = {"mount": "YES", "persist": "YES", "bench": "YES", "tune": "YES"}
+#: What the rule answers for each action: an administrator who lets ordinary users do the ordinary things.
+ORDINARY = {"mount": "YES", "persist": "YES", "bench": "YES", "tune": "YES", "apply": "YES"}
 #: One who lets them do everything.
-EVERYTHING = {**ORDINARY, "mount-system": "YES", "persist-system": "YES"}
+EVERYTHING = {**ORDINARY, "mount-system": "YES", "persist-system": "YES", "apply-system": "YES"}
 #: Of every wait. Whoever meets it waits for something that does not come.
 DEADLINE_S = 60.0
 
@@ -163,7 +167,7 @@ class Rig:
 
     Args:
         stage: an empty directory of this rig's own.
-        answers: of polkit's rule, by role; "NO" for every other action.
+        answers: of polkit's rule, by action; "NO" for every other action.
         nfs: whether something stands in for NFS.
         bus: whether there are a bus and polkitd.
         whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. The Python that runs
@@ -330,11 +334,11 @@ class Rig:
         """Run a program of the system's Python inside, as this user; return what it prints, decoded JSON."""
         return json.loads(self.run("/usr/bin/python3", "-I", "-S", "-c", code, *words, uid=uid).stdout)
 
-    def session(self, role: str, *more: str, uid: int = NOBODY, **options: Any) -> Session:
+    def session(self, action: str, *more: str, uid: int = NOBODY, **options: Any) -> Session:
         """Start the helper as this user does, through pkexec.
 
         Args:
-            role: its first argument.
+            action: its first argument.
             more: further arguments.
             uid: the caller.
             options: ``env``, ``before`` (words of a program that starts pkexec), ``first`` (see inside) or
@@ -343,11 +347,11 @@ class Rig:
         near, far = socket.socketpair()
         before: Sequence[str] = options.pop("before", ())
         with far:
-            words = [*before, "pkexec", "--disable-internal-agent", HELPER, role, *more]
+            words = [*before, "pkexec", "--disable-internal-agent", HELPER, action, *more]
             child = self.start(
                 *words, uid=uid, stdin=far, stdout=far, stderr=subprocess.PIPE, **options
             )  # fmt: skip
-        session = Session(self, child, near)
+        session = Session(self, child, near, action)
         self._sessions.append(session)
         return session
 
@@ -376,26 +380,46 @@ class Rig:
 
 
 class Session:
-    """A conversation with a helper.
+    """A conversation with a helper, in whose action each role has a line of its own.
+
+    A request goes to the role that has the verb, any other to the first one. What is received comes from the
+    role that was sent something last.
 
     Attributes:
         process: nsenter; the helper is further below.
     """
 
-    def __init__(self, rig: Rig, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+    def __init__(self, rig: Rig, process: subprocess.Popen[bytes], start: socket.socket, action: str) -> None:
         self._rig = rig
         self.process = process
-        self._line = line
-        self._buffer = b""
-        self._errors = b""
+        self._start = start
+        self._action = action
+        self._lines: dict[str, socket.socket] = {}
+        self._buffers: dict[str, bytes] = {}
+        self._role = ""
 
-    def send(self, verb: str, args: Mapping[str, object] | None = None) -> str:
+    @property
+    def _line(self) -> socket.socket:
+        """The line to the role; before there are any, the one that the helper sends them by."""
+        if not self._lines and self._start.fileno() >= 0:
+            self._lines = receive_lines(self._start, self._action)
+        self._role = self._role or next(iter(self._lines), "")
+        return self._lines.get(self._role, self._start)
+
+    def send(self, verb: str, args: Mapping[str, object] | None = None, role: str = "") -> str:
         """Send a request; return its id. A helper that has gone does not get it."""
         number = secrets.token_hex(8)
         request = {"id": number, "verb": verb, "args": args or {}}
+        roles = ACTIONS.get(self._action, ("",))
+        self._role = role or (role_of(self._action, verb) if self._action in ACTIONS else "") or roles[0]
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._line.sendall(json.dumps(request).encode() + b"\n")
         return number
+
+    def send_plan(self, requests: Sequence[Mapping[str, object]]) -> None:
+        """Send a plan to each role of the action."""
+        for role in ACTIONS[self._action]:
+            self.answer_to(self.send("plan", {"requests": requests}, role))
 
     def send_bytes(self, data: bytes) -> None:
         """Send bytes."""
@@ -416,17 +440,18 @@ class Session:
             TimeoutError: if neither comes.
         """
         end = time.monotonic() + timeout_s
-        while b"\n" not in self._buffer:
-            if not _readable(self._line.fileno(), end - time.monotonic()):
+        source, buffer = self._line, self._buffers.get(self._role, b"")
+        while b"\n" not in buffer:
+            if not _readable(source.fileno(), end - time.monotonic()):
                 raise TimeoutError
             try:
-                chunk = self._line.recv(1 << 16)
+                chunk = source.recv(1 << 16)
             except ConnectionResetError:
                 chunk = b""
             if not chunk:
                 return None
-            self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
+            buffer += chunk
+        line, _, self._buffers[self._role] = buffer.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -497,31 +522,42 @@ class Session:
         return self
 
     @property
-    def helper(self) -> int:
-        """The helper's process id, as this process sees it."""
+    def helpers(self) -> list[int]:
+        """The process ids of the helper and of its roles in their order, as this process sees them."""
         found = _descendants(self.process.pid)
+        helpers: list[int] = []
         for pid in found:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if b"python" in words[0] and words[2:3] == [HELPER.encode()]:  # with its flags between
-                return pid
-        raise AssertionError(f"no helper among {found}")
+                helpers.append(pid)
+        assert helpers, f"no helper among {found}"
+        return helpers
+
+    @property
+    def helper(self) -> int:
+        """The process id of the first role."""
+        return self.helpers[1]
 
     def hang_up(self) -> None:
-        """Close the line."""
-        self._line.close()
+        """Close the lines."""
+        for line in (self._start, *self._lines.values()):
+            line.close()
         if self.process.stderr is not None:
             self.process.stderr.close()
 
     def end_input(self) -> None:
         """End what the helper reads, and go on hearing what it says."""
-        with contextlib.suppress(OSError):
-            self._line.shutdown(socket.SHUT_WR)
+        _ = self._line
+        for line in (self._start, *self._lines.values()):
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_WR)
 
     def end(self, timeout_s: float = DEADLINE_S) -> tuple[int, str]:
         """End its input and wait for its end; return its exit status and what it wrote to its errors."""
         self.end_input()
         errors = self.process.communicate(timeout=timeout_s)[1]
-        self._line.close()
+        for line in (self._start, *self._lines.values()):
+            line.close()
         return self.process.returncode, errors.decode(errors="backslashreplace")
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import DEADLINE_S, EVERYTHING
+from rig import DEADLINE_S, EVERYTHING, ORDINARY
 
 #: Registers an agent for itself, which asks on a terminal, and starts a command.
 WITH_AN_AGENT = """
@@ -45,14 +45,14 @@ def ask_for(rig, role, *more):
     return text.decode()
 
 
-@pytest.mark.parametrize("role", ["mount-system", "persist-system"])
+@pytest.mark.parametrize("role", sorted(EVERYTHING.keys() - ORDINARY))
 def test_an_approval_names_its_share_and_mount_point(make_rig, role):
     rig = make_rig(answers=dict.fromkeys(EVERYTHING, "AUTH_ADMIN"))
     text = ask_for(rig, role, "nas01.example.org:/export/home", "/home", DIGEST)
     assert f"{role} nas01.example.org:/export/home /home {DIGEST}" in text
 
 
-@pytest.mark.parametrize("role", ["mount", "persist", "bench", "tune"])
+@pytest.mark.parametrize("role", sorted(ORDINARY))
 def test_an_ordinary_prompt_says_what_it_is_for_and_nothing_of_the_caller_s(make_rig, role):
     rig = make_rig(answers=dict.fromkeys(EVERYTHING, "AUTH_ADMIN"))
     text = ask_for(rig, role)

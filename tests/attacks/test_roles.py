@@ -4,11 +4,18 @@ import pytest
 
 #: Of each role what is its own, and nothing else; not the product's table.
 VERBS = {
-    "mount": {"mount", "unmount", "holders", "try", "remount"},
-    "persist": {"add", "change", "remove", "restore", "unit-write", "unit-remove"},
+    "mount": {"mount", "unmount", "holders", "remount"},
+    "try": {"try"},
+    "persist": {"add", "change", "remove", "restore"},
+    "units": {"unit-write", "unit-remove"},
     "bench": {"open", "run", "abort", "close"},
     "tune": {"tune"},
 }
+#: The roles of each ordinary action.
+ROLES = {
+    "mount": ["mount", "try"], "persist": ["persist", "units"], "bench": ["bench"], "tune": ["tune"],
+    "apply": ["mount", "try", "persist", "units", "tune"],
+}  # fmt: skip
 _PLACE = {"share": "no share", "target": "/mnt/none"}
 _ENTRY = {**_PLACE, "fstype": "nfs", "options": [], "sha256": ""}
 #: A well-formed request of each verb: its own role refuses what it asks for, any other role the verb.
@@ -34,21 +41,20 @@ OTHERS = ["", "root", "plan", "exec", "shell", "Mount", "mount ", "__class__", "
 
 
 def test_each_verb_belongs_to_one_role(rig):
-    for role, own in VERBS.items():
-        session = rig.session(role).hello()
+    for action, role in ((action, role) for action, roles in ROLES.items() for role in roles):
+        session = rig.session(action).hello()
         for verb, args in REQUESTS.items():
-            answer = session.ask(verb, **args)
-            assert "code" in answer, (role, verb)
-            assert (answer["code"] != "usage") == (verb in own), (role, verb, answer)
+            answer = session.answer_to(session.send(verb, args, role))["error"]
+            assert (answer["code"] != "usage") == (verb in VERBS[role]), (action, role, verb, answer)
         for verb in OTHERS:
-            answer = session.ask(verb)
-            assert answer.get("code") == "usage", (role, verb, answer)
+            answer = session.answer_to(session.send(verb, {}, role))["error"]
+            assert answer["code"] == "usage", (action, role, verb, answer)
     assert rig.mounts() == []
     assert rig.read("/etc/fstab") == ""
     assert rig.units() == {}
 
 
-@pytest.mark.parametrize("role", [*VERBS, "mount-system", "persist-system"])
+@pytest.mark.parametrize("role", [*ROLES, "mount-system", "persist-system", "apply-system"])
 @pytest.mark.parametrize("polkit", ["says no", "is not there"])
 def test_nothing_is_done_without_polkit_s_yes(make_rig, role, polkit):
     rig = make_rig(answers={}, bus=polkit == "says no")

@@ -9,7 +9,7 @@ import json
 
 import pytest
 from crossroads import BASES, EVIL, SWAPS, crossroads, race
-from rig import NOBODY
+from rig import EVERYTHING, NOBODY
 
 #: Each session serves sixteen requests at most.
 APPROVED_ATTEMPTS = 90
@@ -60,7 +60,7 @@ def approve(rig, role, share, target, requests, *, plan=None):
     """Return a session in which these requests were approved, and another plan was sent if there is one."""
     session = rig.session(role, share, target, digest(requests))
     if session.try_asking("hello") is not None:
-        session.try_asking("plan", requests=requests if plan is None else plan)
+        session.send_plan(requests if plan is None else plan)
     return session
 
 
@@ -217,7 +217,7 @@ def test_no_other_request_than_the_approved_ones_is_carried_out(open_rig):
     for plan in ([*good, others[3]], others, [], None):
         session = approve(rig, "mount-system", "nas:/x", "/opt/x", good, plan=plan)
         if plan is None:
-            session.try_asking("plan", requests=others)
+            session.send_plan(others)
         for other in others:
             session.try_asking(other["verb"], **other["args"])
         session.end()
@@ -271,7 +271,7 @@ def test_the_prompt_shows_what_is_approved_as_it_is(open_rig, share, target):
     assert open_rig.mounts() == []
 
 
-@pytest.mark.parametrize("role", ["mount", "persist", "bench", "tune", "mount-system", "persist-system"])
+@pytest.mark.parametrize("role", sorted(EVERYTHING))
 def test_a_role_has_its_own_arguments(open_rig, role):
     """With others it does not start: an ordinary role does not become a special one."""
     good = digest([mount_of("nas:/x", "/opt/x")])

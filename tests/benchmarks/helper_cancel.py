@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _ROOT = Path(__file__).absolute().parents[2]
+sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "common")]
+
+from helper_line import start_helper  # noqa: E402
+
+if TYPE_CHECKING:
+    import subprocess
+
 _ROUNDS = 20
 _HANGS = "#!/bin/sh\nexec sleep 60\n"
 #: The helper, with another program in the place of mount.nfs.
@@ -39,7 +45,7 @@ def main() -> int:
         program.write_text(_HANGS)
         program.chmod(0o755)
         command = [sys.executable, "-IBSXutf8", "-c", _HELPER, str(_ROOT), str(program)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as helper:
+        with start_helper(command, "mount") as helper:
             rounds = [_cancel(helper) for _ in range(_ROUNDS)]
     ended = sum(found is None for found in rounds)
     if ended:

@@ -95,7 +95,7 @@ def test_a_withdrawn_export(lab: LabGuest, place: tuple[str, str], lab_fault: Ca
 
 def test_names_of_a_test_mount(lab: LabGuest, place: tuple[str, str]) -> None:
     wire = {"share": f"{place[0]}:/", "options": "vers=4.2,ro", "names": True}
-    found = ask(lab, "lab.helper", HelperArgs(role="mount", verb="try", args=wire))
+    found = ask(lab, "lab.helper", HelperArgs(action="mount", verb="try", args=wire))
     assert (found["names"], found["names_whole"], found["names_error"]) == ([place[1].strip("/")], True, "")
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.lab
 
 
 def ask(lab: "LabGuest", verb: str, role: str = "mount", **args: object) -> dict[str, Any]:
-    found: dict[str, Any] = lab.ask("lab.helper", HelperArgs(role=role, verb=verb, args=args))
+    found: dict[str, Any] = lab.ask("lab.helper", HelperArgs(action=role, verb=verb, args=args))
     return found
 
 
@@ -96,7 +96,7 @@ def test_a_try_with_a_dead_server_ends(lab: "LabGuest", lab_fault: "Callable[...
 
 def test_a_try_under_way_is_cancelled(lab: "LabGuest") -> None:
     wire = {"share": "10.9.0.77:/x", "options": "vers=3,proto=udp", "timeout_s": 60.0}
-    call = lab.submit("lab.helper", HelperArgs(role="mount", verb="try", args=wire))
+    call = lab.submit("lab.helper", HelperArgs(action="mount", verb="try", args=wire))
     time.sleep(1.0)
     call.cancel()
     with pytest.raises(AppError) as caught:

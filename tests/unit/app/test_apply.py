@@ -1,5 +1,6 @@
 """A change of a mount: all of it, or everything as it was, whatever fails and whenever it is cancelled."""
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,13 @@ from waiting import DEADLINE_S
 from app.agent.hosts import InProcess
 from app.agent.server import Context
 from app.errors import AppError, ErrorKind
+from app.helper.verbs import ROLES, role_of
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport
+from app.mounts.hands import Hands
+from app.mounts.kept import Keeping
+from app.mounts.persist import Persistence
+from app.mounts.unit_files import UnitFiles
 from app.tasks import CancelToken
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -72,6 +78,51 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
     failed = [event for event in world.events if event.state == "failed"]
     assert len(failed) == 1
     assert failed[0].kind == world.events[failed[0].step * 2].kind
+
+
+class Counted:
+    """A helper that was authorized by itself, when it was first used."""
+
+    def __init__(self, world: World, prompts: list[str], action: str) -> None:
+        self._world, self._prompts, self._action = world, prompts, action
+        self._used = False
+
+    def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
+        if not self._used:
+            self._prompts.append(self._action)
+        self._used = True
+        assert role_of(self._action, verb), f"{self._action} has no {verb}"
+        return self._world.call(verb, args, token, timeout_s)
+
+    def close(self) -> None:
+        self._used = False
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("fails", [False, True], ids=["kept", "taken back"])
+def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name: str, *, fails: bool) -> None:
+    mounted, args, verbs = CLASSES[name]
+    world, prompts = World(tmp_path, mounted=mounted), list[str]()
+    mount: Any = Counted(world, prompts, "mount")
+    tune: Any = Counted(world, prompts, "tune")
+    persist: Any = Counted(world, prompts, "persist")
+    kept = Keeping(Persistence(persist, str(world.path)), UnitFiles(persist, str(world.units)))
+
+    def start(action: str, plan: object) -> Any:
+        assert plan is None
+        return Counted(world, prompts, action)
+
+    hands = Hands(
+        mount=mount, tune=tune, kept=kept, start=start,
+        settled=lambda _point, _token: contextlib.nullcontext(), note_asked=lambda _number, _options: None,
+    )  # fmt: skip
+    world.fail = [(verbs[-1], 1, "before")] if fails else []
+    with pytest.raises(AppError) if fails else contextlib.nullcontext():
+        Apply(args, world.around(), hands, world.token, lambda _event: None).run()
+    roles = {next(role for role in ROLES if verb in ROLES[role]) for verb in verbs}
+    needed = {"mount" if roles & {"mount", "try"} else "", "persist" if roles & {"persist", "units"} else "",
+              "tune" if "tune" in roles else ""} - {""}  # fmt: skip
+    assert prompts == ["apply" if len(needed) > 1 else next(iter(needed))]
 
 
 @pytest.mark.parametrize("name", CLASSES)

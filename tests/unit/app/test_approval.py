@@ -20,7 +20,7 @@ from app.helper import mount_record, places, table
 from app.helper.approved import Approved, Subject
 from app.helper.errors import Refusal
 from app.helper.targets import Caller
-from app.helper.verbs import ROLES, check_args
+from app.helper.verbs import ACTIONS, ROLES, check_args, role_of
 from app.mounts import approval, point
 from app.mounts.apply import Apply
 from app.mounts.approval import home_offer, refuse_unapproved, sentences
@@ -42,16 +42,16 @@ NAMES = [name for name in CLASSES if name != "moved"]
 
 
 class Gated:
-    """A helper of a system role: the real gate before the world's helper."""
+    """A helper for a system action: the real gate before the world's helper."""
 
-    def __init__(self, world: World, role: str, share: str, target: str, requests: list[Any]) -> None:
+    def __init__(self, world: World, action: str, share: str, target: str, requests: list[Any]) -> None:
         self._world = world
-        self._role = role
+        self._action = action
         self.closed = False
         plan = ApprovedPlan(share, target, requests)
         words = plan.words()
-        handlers = dict.fromkeys(ROLES[role] - {"plan", "hello", "cancel"}, self._handler)
-        self._handlers = Approved(role, Subject(*words)).handlers(handlers)  # type: ignore[arg-type]
+        handlers = dict.fromkeys([verb for role in ACTIONS[action] for verb in ROLES[role]], self._handler)
+        self._handlers = Approved(action, Subject(*words)).handlers(handlers)  # type: ignore[arg-type]
         self._ask("plan", {"requests": plan.requests})
 
     def _handler(self, _args: dict[str, Any], _session: object) -> dict[str, Any]:
@@ -61,7 +61,9 @@ class Gated:
     def _ask(self, verb: str, wire: dict[str, Any]) -> dict[str, Any]:
         self.holds = False
         try:
-            return self._handlers[verb](check_args(self._role, verb, wire), self)  # type: ignore[arg-type]
+            role = role_of(self._action, verb) or ACTIONS[self._action][0]
+            whole = check_args(self._action, role, verb, wire)
+            return self._handlers[verb](whole, self)  # type: ignore[arg-type]
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
@@ -80,15 +82,15 @@ class ApprovedWorld(World):
         super().__init__(folder, mounted=mounted)
         self.helpers: list[Gated] = []
 
-    def _approve(self, *args: Any) -> Any:
-        self.helpers.append(Gated(self, *args))
+    def _start(self, action: str, plan: tuple[str, str, list[Any]] | None) -> Any:
+        assert plan is not None, f"{action} is not for an approval"
+        self.helpers.append(Gated(self, action, *plan))
         return self.helpers[-1]
 
     def hands(self) -> Hands:
         forbidden: Any = Forbidden()
-        tune: Any = self
         return Hands(
-            mount=forbidden, tune=tune, kept=self.kept(), approve=self._approve,
+            mount=forbidden, tune=forbidden, kept=self.kept(), start=self._start,
             settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
         )  # fmt: skip
 
@@ -125,7 +127,7 @@ def test_a_change_stays_within_the_plan(tmp_path: Path, name: str) -> None:
     assert world.calls == []
     world.apply(msgspec.structs.replace(args, approved=True))
     assert world.calls == verbs
-    assert all(helper.closed for helper in world.helpers)
+    assert [helper.closed for helper in world.helpers] == [True]  # one approval for all of it
 
 
 @pytest.mark.parametrize(

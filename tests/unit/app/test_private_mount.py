@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from helper_line import peer
 from waiting import DEADLINE_S, wait_for
 
 from app.bench import private_mount
@@ -76,7 +77,8 @@ class World:
 
     def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
         told = json.dumps({**self._facts, **facts})
-        helper = HelperClient("bench", command=[sys.executable, "-c", STAND_IN, str(self._notes), told])
+        command = [sys.executable, "-c", peer("bench", STAND_IN), str(self._notes), told]
+        helper = HelperClient("bench", command=command)
         session = BenchSession(helper)
         self.helpers.append(helper)
         self.sessions.append(session)
@@ -143,7 +145,7 @@ def test_a_test_runs_where_the_mount_is(world: World) -> None:
     assert result.write.bytes == MIB
     assert closing == Closing(0.0125, None, gone=True)
     assert mount.close() == Closing(None, None, gone=True)
-    assert world.told() == ["hello", "open", "run", "close"]
+    assert world.told() == ["open", "run", "close"]
     asked = world.asked("open")
     assert asked == {
         "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 15000,
@@ -155,7 +157,7 @@ def test_a_fresh_mount_is_the_mount_opened_anew(world: World) -> None:
         result = mount.run_test(TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), ignore)
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
-    assert world.told() == ["hello", "open", "run", "close", "open", "close"]
+    assert world.told() == ["open", "run", "close", "open", "close"]
 
 
 def test_connections_that_were_there_before_are_told(world: World) -> None:
@@ -191,7 +193,7 @@ def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
     mount = world.open()
     connection = world.helpers[0]._connection
     assert connection is not None
-    os.kill(connection._child.pid, signal.SIGKILL)
+    os.killpg(connection._child.pid, signal.SIGKILL)
     with pytest.raises(AppError) as caught:
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.HELPER_FAILED
@@ -199,7 +201,7 @@ def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.NOT_MOUNTED
     assert mount.close() == Closing(None, None, gone=True)
-    assert world.told() == ["hello", "open"]
+    assert world.told() == ["open"]
 
 
 def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,10 +286,10 @@ def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
         mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore)
         connection = world.helpers[0]._connection
         assert connection is not None
-        os.kill(connection._child.pid, signal.SIGKILL)
+        os.killpg(connection._child.pid, signal.SIGKILL)
         connection._child.wait()
         assert mount.close() == Closing(None, None, gone=True)
-    assert world.told() == ["hello", "open", "run"]
+    assert world.told() == ["open", "run"]
 
 
 def test_a_session_counts_as_busy_while_a_mount_of_it_closes() -> None:

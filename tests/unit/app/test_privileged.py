@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+from helper_line import peer
 
 from app.errors import AppError, ErrorKind
 from app.privileged import HelperClient
@@ -35,7 +36,7 @@ def client():
 
     def make(body=None):
         body = "\n    ".join(body.splitlines()) if body else None
-        command = [sys.executable, "-I", "-c", PEER.replace("BODY", body)] if body else None
+        command = [sys.executable, "-I", "-c", peer("mount", PEER.replace("BODY", body))] if body else None
         clients.append(HelperClient("mount", command=command))
         return clients[-1]
 
@@ -117,11 +118,8 @@ def test_holders_get_the_names_of_their_users(client):
 def test_mount_nfs_is_diagnosed(client):
     error = kind_of(
         lambda: client("""
-if request["verb"] == "hello":
-    answer["ok"] = {}
-else:
-    answer["error"] = {"code": "mount-failed", "message": "m", "detail": "mount.nfs: Connection refused",
-                       "data": {"exit_code": 32, "timed_out": False}}
+answer["error"] = {"code": "mount-failed", "message": "m", "detail": "mount.nfs: Connection refused",
+                   "data": {"exit_code": 32, "timed_out": False}}
 """).call("mount", MOUNT, CancelToken(), 20)
     )
     assert error.kind is ErrorKind.SERVER_REFUSED
@@ -132,9 +130,9 @@ else:
 @pytest.mark.parametrize("code", ["busy-helper", "protocol", "internal", "no-such-code"])
 def test_the_helper_s_own_troubles_have_one_kind(client, code):
     error = kind_of(
-        lambda: client(
-            f'answer |= {{"ok": {{}}}} if request["verb"] == "hello" else {{"error": {{"code": "{code}"}}}}'
-        ).call("unmount", {"target": "/mnt/x"}, CancelToken(), 20)
+        lambda: client(f'answer["error"] = {{"code": "{code}"}}').call(
+            "unmount", {"target": "/mnt/x"}, CancelToken(), 20
+        )
     )
     assert error.kind is ErrorKind.HELPER_FAILED
 
@@ -143,9 +141,7 @@ def test_the_helper_s_own_troubles_have_one_kind(client, code):
 OVER = """
 notes = open({notes!r}, "a")
 print(request["verb"], file=notes, flush=True)
-if request["verb"] == "hello":
-    asked = 0
-elif asked:
+if "asked" in globals():
     print("over", file=notes, flush=True)
     print(json.dumps({{"event": "session-end", "reason": "age"}}), flush=True)
     break
@@ -163,15 +159,12 @@ def test_a_session_that_ends_in_the_middle_of_a_change_loses_no_request(client, 
         helper.call(verb, {**MOUNT}, CancelToken(), 20)
     served = notes.read_text().split()
     assert served == [
-        "hello",
         "unmount",
         "mount",
         "over",
-        "hello",
         "mount",
         "holders",
         "over",
-        "hello",
         "holders",
     ]
 
@@ -185,7 +178,7 @@ def test_of_a_session_that_is_over_nothing_more_is_asked(client, tmp_path, verb)
     error = kind_of(lambda: helper.call(verb, {}, CancelToken(), 20))
     assert error.kind is ErrorKind.NOT_MOUNTED
     assert "one authorization" in error.message
-    assert notes.read_text().split() == ["hello", "open", verb, "over"]
+    assert notes.read_text().split() == ["open", verb, "over"]
     helper.call("open", {"share": "nas:/a"}, CancelToken(), 20)
 
 
@@ -212,9 +205,7 @@ def test_a_helper_that_cannot_start_is_told():
 
 
 SLOW = """
-if request["verb"] == "hello":
-    answer["ok"] = {}
-elif request["verb"] == "cancel":
+if request["verb"] == "cancel":
     print(json.dumps({"id": slow, "error": {"code": "cancelled"}}), flush=True)
     answer["ok"] = {"found": True}
 else:
@@ -238,14 +229,15 @@ def test_a_late_answer_is_asked_to_stop(client):
     assert error.kind is ErrorKind.HELPER_FAILED
 
 
-def test_cancelling_while_it_starts_ends_it(client):
-    helper = client("time.sleep(60)")
+def test_cancelling_while_it_starts_ends_it():
+    helper = HelperClient("mount", command=[sys.executable, "-c", "import time; time.sleep(60)"])
     token = CancelToken()
     timer = threading.Timer(0.3, token.cancel)
     timer.start()
     with pytest.raises(CancelledError):
         helper.call("unmount", {"target": "/mnt/x"}, token, 60)
     timer.join()
+    helper.close()
 
 
 def test_a_call_that_waits_for_its_turn_can_be_cancelled(client):

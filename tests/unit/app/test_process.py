@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from helper_line import peer
 
 from app.agent.hosts import LocalAgent
 from app.privileged import HelperClient
@@ -127,7 +128,7 @@ def clients() -> Iterator[Callable[[], HelperClient]]:
     def make() -> HelperClient:
         answer = "import json, sys\nfor line in sys.stdin: r = json.loads(line); "
         answer += "print(json.dumps({'id': r['id'], 'ok': {}}), flush=True)"
-        made.append(HelperClient("persist", command=[sys.executable, "-I", "-c", answer]))
+        made.append(HelperClient("persist", command=[sys.executable, "-I", "-c", peer("persist", answer)]))
         return made[-1]
 
     yield make
@@ -139,11 +140,15 @@ def test_a_session_with_the_helper_cannot_be_joined(clients: Callable[[], Helper
     client = clients()
     assert client.call("hello", {}, CancelToken(), 30) == {}
     child = client._connection._child
-    opened = hijacked(os.getpid(), child.pid)
-    assert [child.pid, 2] in opened  # what it complains of: no request goes there
-    for number in (0, 1):
-        assert [child.pid, number] not in opened
-    for file in (child.stdin, child.stdout):
+    roles = [int(word) for word in Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()]
+    opened = hijacked(os.getpid(), child.pid, *roles)
+    assert len(roles) == 2
+    for pid in (child.pid, *roles):
+        assert [pid, 2] in opened  # what it complains of: no request goes there
+        for number in (0, 1):
+            assert [pid, number] not in opened
+    ours = [child.stdin, *(line._line for line in client._connection._lines.values())]
+    for file in ours:
         assert file is not None
         assert [os.getpid(), file.fileno()] not in opened
 

@@ -1,4 +1,4 @@
-"""What an administrator approved is carried out, and nothing else: the gate of the system roles."""
+"""What an administrator approved is carried out, and nothing else: the gate of the system actions."""
 
 import hashlib
 import json
@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from helper_line import start_helper
 
 from app.helper import approved, places, table, targets
 from app.helper.approved import Approved, Subject, digest, read_subject
 from app.helper.errors import Refusal
-from app.helper.verbs import ROLES, SYSTEM_ROLES, check_args
+from app.helper.verbs import ACTIONS, ROLES, SYSTEM_ACTIONS, check_args, role_of
 
 MAIN = Path(__file__).parents[3] / "app" / "helper" / "__main__.py"
 SHARE, TARGET = "nas:/data", "/data"
@@ -58,14 +59,14 @@ def old(monkeypatch):
 class World:
     """A gate over handlers that say what they were asked."""
 
-    def __init__(self, requests, role="mount-system", *, sha256=None, subject=(SHARE, TARGET)):
+    def __init__(self, requests, action="mount-system", *, sha256=None, subject=(SHARE, TARGET)):
         self.done = []
         self.fail = None
         self.clock = Clock()
-        self.role = role
+        self.action = action
         self.requests = requests
-        gate = Approved(role, Subject(*subject, sha256 or digest(requests)), self.clock)
-        verbs = ROLES[role] - {"hello", "plan", "cancel"}
+        gate = Approved(action, Subject(*subject, sha256 or digest(requests)), self.clock)
+        verbs = [verb for role in ACTIONS[action] for verb in ROLES[role]]
         self.handlers = gate.handlers({verb: self.handler(verb) for verb in verbs})
         self.session = Session()
 
@@ -84,7 +85,8 @@ class World:
     def ask(self, request):
         """Return the code of the refusal, "" for none."""
         try:
-            args = check_args(self.role, request["verb"], request["args"])
+            role = role_of(self.action, request["verb"]) or ACTIONS[self.action][0]
+            args = check_args(self.action, role, request["verb"], request["args"])
             self.handlers[request["verb"]](args, self.session)
         except Refusal as refusal:
             return refusal.code
@@ -234,37 +236,46 @@ def test_a_prompt_can_show_what_the_arguments_say(words):
     assert read_subject(GOOD) == Subject(*GOOD)
 
 
-def test_the_system_roles_have_the_verbs_of_the_ordinary_ones():
-    for role, ordinary in SYSTEM_ROLES.items():
-        assert ROLES[role] == ROLES[ordinary] | {"plan"}
+def test_the_system_actions_have_the_roles_of_the_ordinary_ones():
+    for action in SYSTEM_ACTIONS:
+        assert ACTIONS[action] == ACTIONS[action.removesuffix("-system")]
+
+
+def test_one_plan_serves_the_whole_change():
+    tune = {"verb": "tune", "args": {"target": TARGET, "read_ahead_kb": 512}}
+    world = World([mount(), {"verb": "add", "args": ENTRY}, tune], "apply-system")
+    assert world.plan() == ""
+    assert [world.ask(request) for request in world.requests] == ["", "", ""]
+    assert world.ask({"verb": "tune", "args": {"target": TARGET, "read_ahead_kb": 1}}) == "not-authorized"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the helper runs as root")
-@pytest.mark.parametrize("role", sorted(SYSTEM_ROLES))
-def test_the_real_helper_serves_one_plan(role):
+@pytest.mark.parametrize("action", sorted(SYSTEM_ACTIONS))
+def test_the_real_helper_serves_one_plan(action):
     target = "/mnt/mountwright-nothing"
     requests = {
-        "mount-system": [{"verb": "mount", "args": {"share": SHARE, "target": target, "options": ["suid"],
-                                                   "create": False, "timeout_ms": 900}}],
-        "persist-system": [{"verb": "remove", "args": {"share": SHARE, "target": target, "sha256": ""}}],
-    }[role]  # fmt: skip
-    command = [sys.executable, "-IBSXutf8", str(MAIN), role, SHARE, target]
-    lines = [
-        ("hello", {}),
-        ("holders" if role == "mount-system" else "add", {}),
-        ("plan", {"requests": requests}),
-    ]
-    lines += [(request["verb"], request["args"]) for request in requests]
-    text = "".join(json.dumps({"id": "a", "verb": verb, "args": args}) + "\n" for verb, args in lines)
-    done = subprocess.run(
-        [*command, digest(requests)], input=text.encode(), capture_output=True, check=False, timeout=60
-    )
-    hello, early, plan, asked = map(json.loads, done.stdout.splitlines())
-    assert hello["ok"]["role"] == role
-    assert early["error"]["code"] == "usage"  # its arguments are wrong, and it would be refused anyway
-    assert plan == {"id": "a", "ok": {}}
-    assert (
-        asked["error"]["code"] == {"mount-system": "option-invalid", "persist-system": "fstab-changed"}[role]
-    )
-    refused = subprocess.run(command, input=b"", capture_output=True, check=False, timeout=60)
+        "mount": [{"verb": "mount", "args": {"share": SHARE, "target": target, "options": ["suid"],
+                                            "create": False, "timeout_ms": 900}}],
+        "persist": [{"verb": "remove", "args": {"share": SHARE, "target": target, "sha256": ""}}],
+    }  # fmt: skip
+    wanted = {"mount": "option-invalid", "persist": "fstab-changed"}
+    command = [sys.executable, "-IBSXutf8", str(MAIN)]
+    for role in {"mount", "persist"} & set(ACTIONS[action]):
+        asked = requests[role]
+        lines = [
+            ("hello", {}),
+            (next(iter(ROLES[role] - {"mount", "remove"})), {}),
+            ("plan", {"requests": asked}),
+        ]
+        lines += [(request["verb"], request["args"]) for request in asked]
+        text = "".join(json.dumps({"id": "a", "verb": verb, "args": args}) + "\n" for verb, args in lines)
+        with start_helper(command, role, SHARE, target, digest(asked), action=action) as helper:
+            helper.stdin.write(text.encode())
+            helper.stdin.close()
+            hello, refused, plan, done = map(json.loads, helper.stdout)
+        assert hello["ok"]["role"] == role
+        assert refused["error"]["code"] == "usage"  # its arguments are wrong, and it would be refused anyway
+        assert plan == {"id": "a", "ok": {}}
+        assert done["error"]["code"] == wanted[role]
+    refused = subprocess.run([*command, action, SHARE, target], capture_output=True, check=False, timeout=60)
     assert (refused.returncode, b"usage" in refused.stderr) == (64, True)

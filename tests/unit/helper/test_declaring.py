@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import declarations, declaring, fstab_writer, places, table
-from app.helper.declaring import Declaring
+from app.helper import declarations, declaring, fstab_writer, mount_permission, places, table
 from app.helper.errors import Refusal
+from app.helper.fstab_verbs import FstabVerbs
 from app.helper.fstab_writer import FstabWriter
 from app.helper.targets import Caller
+from app.helper.unit_verbs import UnitVerbs
 from app.helper.unit_writer import UnitWriter
 
 USER = Caller(1000, 1000, home="/home/ann")
@@ -48,9 +49,11 @@ def world(plain_path, monkeypatch):
     return plain_path
 
 
-def entries(world, caller):
-    fstab = FstabWriter(str(world / "etc"), str(world / "copies"))
-    return Declaring(caller, fstab, UnitWriter(str(world / "units"), str(world / "unit-copies")))
+def verbs(world, caller):
+    fstab = FstabVerbs(caller, FstabWriter(str(world / "etc"), str(world / "copies")))
+    units = UnitVerbs(caller, UnitWriter(str(world / "units"), str(world / "unit-copies")))
+    return {"add": fstab.add, "change": fstab.change, "remove": fstab.remove, "restore": fstab.restore,
+            "unit-write": units.write, "unit-remove": units.remove}  # fmt: skip
 
 
 def sha256(world):
@@ -59,7 +62,7 @@ def sha256(world):
 
 def ask(world, caller, verb, **args):
     whole = {"fstype": "nfs", "options": ["rw"], "sha256": sha256(world), **args}
-    return getattr(entries(world, caller), verb)(whole, Waiter())
+    return verbs(world, caller)[verb](whole, Waiter())
 
 
 def refusal(world, caller, verb, **args):
@@ -95,7 +98,7 @@ def test_nobody_declares_over_the_system(world, caller, target):
     old = {"old_share": "nas:/m", "old_target": "/mnt/m"}
     assert refusal(world, caller, "change", **old, **args) == "mount-point-system"
     units = {"automount": False, "idle_s": -1}
-    assert refusal(world, caller, "write_units", **args, **units) == "mount-point-system"
+    assert refusal(world, caller, "unit-write", **args, **units) == "mount-point-system"
     assert list((world / "units").iterdir()) == []
 
 
@@ -103,7 +106,7 @@ def test_other_places_need_an_approval(world):
     args = {"share": "nas:/d", "target": "/data"}
     units = {"automount": False, "idle_s": -1}
     assert refusal(world, USER, "add", **args) == "mount-point-restricted"
-    assert refusal(world, USER, "write_units", **args, **units) == "mount-point-restricted"
+    assert refusal(world, USER, "unit-write", **args, **units) == "mount-point-restricted"
     assert refusal(world, USER, "remove", **HOME) == "mount-point-restricted"
     same = {"old_share": "nas:/h", "old_target": "/home", **HOME}
     assert refusal(world, USER, "change", **same) == "mount-point-restricted"
@@ -112,7 +115,7 @@ def test_other_places_need_an_approval(world):
     ask(
         world,
         APPROVED,
-        "write_units",
+        "unit-write",
         share="nas:/d",
         target="/data",
         options=["nofail"],
@@ -127,21 +130,21 @@ def test_other_places_need_an_approval(world):
 def test_what_an_administrator_approved_is_not_what_root_wrote(world):
     ask(world, APPROVED, "add", share="nas:/d", target="/data")
     with pytest.raises(Refusal) as caught:
-        places.permit_mount(USER, "nas:/d", "/data")
+        mount_permission.permit_mount(USER, "nas:/d", "/data")
     assert caught.value.code == "mount-point-restricted"
     # The entry that root wrote stays root's when its options change.
     ask(world, APPROVED, "change", old_share="nas:/h", old_target="/home", **HOME)
-    places.permit_mount(USER, "nas:/h", "/home")
+    mount_permission.permit_mount(USER, "nas:/h", "/home")
     # Refused, it leaves no note on the entry that is there.
     assert refusal(world, APPROVED, "add", **HOME) == "mount-point-busy"
-    places.permit_mount(USER, "nas:/h", "/home")
+    mount_permission.permit_mount(USER, "nas:/h", "/home")
     ask(world, APPROVED, "change", old_share="nas:/d", old_target="/data", share="nas:/e", target="/data")
     ask(world, APPROVED, "remove", share="nas:/e", target="/data")
     assert list((world / "declared").iterdir()) == []
     ask(world, APPROVED, "add", share="nas:/d", target="/data")
     ask(world, ROOT, "remove", share="nas:/d", target="/data")
     ask(world, ROOT, "add", share="nas:/d", target="/data")
-    places.permit_mount(USER, "nas:/d", "/data")
+    mount_permission.permit_mount(USER, "nas:/d", "/data")
 
 
 def test_only_entries_of_the_caller_s_are_brought_back(world):
@@ -180,6 +183,6 @@ def test_nothing_is_declared_below_a_mount_of_a_server(world, monkeypatch):
     """The server decides what its directories are: a link, for example. A dead one is not touched."""
     row = table.Row(9, 1, "0:9", "/mnt/nas", ("rw",), "nfs4", "nas:/x", "rw")
     monkeypatch.setattr(table, "read", lambda: [row])
-    monkeypatch.setattr(declaring.directories, "check_ancestors", lambda *_a: pytest.fail("touched"))
+    monkeypatch.setattr(declaring.walk, "check_ancestors", lambda *_a: pytest.fail("touched"))
     args = {"share": "nas:/x", "target": "/mnt/nas/below"}
     assert refusal(world, USER, "add", **args) == "mount-point-invalid"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.helper import fstab_text
+from app.helper import boot_options, fstab_text
 from app.helper.errors import Refusal
 from app.helper.fstab_text import Edit, Wanted, apply, entries
 from app.helper.options import load
@@ -285,9 +285,9 @@ def test_a_changed_line_keeps_what_was_not_asked_for(line, after):
 
 
 def test_words_are_divided_as_mount_divides_them():
-    assert fstab_text.split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
-    assert fstab_text.split("") == []
-    assert fstab_text.split('a="b,c') == ['a="b,c']
+    assert boot_options.split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
+    assert boot_options.split("") == []
+    assert boot_options.split('a="b,c') == ['a="b,c']
     for words in (("hard", "hard"), ("hard", "soft"), ("ro", "", "ro"), ("nofail", "ro", "nofail")):
         with pytest.raises(Refusal, match="twice"):
             change_of("rw", *words)

@@ -199,6 +199,6 @@ def test_the_policy_names_the_installed_helper_and_says_yes_to_nobody():
         defaults = {entry.tag: entry.text for entry in next(action.iter("defaults"))}
         assert (defaults["allow_any"], defaults["allow_inactive"]) == ("no", "no")
         assert defaults["allow_active"] == ("auth_admin_keep" if notes["argv1"] == "mount" else "auth_admin")
-    from app.helper.verbs import ROLES
+    from app.helper.verbs import ACTIONS
 
-    assert roles == set(ROLES)
+    assert roles == set(ACTIONS)

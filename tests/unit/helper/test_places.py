@@ -9,10 +9,12 @@ import re
 
 import pytest
 
-from app.helper import declarations, declaring, fstab_text, places, unit_text
+from app.helper import declarations, declaring, fstab_text, mount_permission, places, unit_text
 from app.helper.errors import Refusal
+from app.helper.fstab_verbs import FstabVerbs
 from app.helper.options import load
 from app.helper.targets import Caller
+from app.helper.unit_verbs import UnitVerbs
 
 QUICK, LONG = 20_000, 1_000_000
 CATALOGUE = load()
@@ -98,7 +100,7 @@ def nothing_declared(monkeypatch, tmp_path):
     monkeypatch.setattr(places.read_roots, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(declarations, "FOLDER", str(tmp_path / "none"))
     # Whose directories lie above is another question, and this machine has few of these.
-    monkeypatch.setattr(declaring.directories, "check_ancestors", lambda _caller, _path: None)
+    monkeypatch.setattr(declaring.walk, "check_ancestors", lambda _caller, _path: None)
     monkeypatch.setattr(declaring.table, "read", list)
 
 
@@ -122,7 +124,9 @@ def is_accepted(check, *args):
 
 
 def judge(path, declare):
-    mounts = {caller: is_accepted(places.permit_mount, caller, "evil:/x", path) for caller in declare}
+    mounts = {
+        caller: is_accepted(mount_permission.permit_mount, caller, "evil:/x", path) for caller in declare
+    }
     args = {"share": "evil:/x", "target": path, "old_share": "nas:/y", "old_target": "/mnt/y"}
     for caller, verbs in declare.items():
         assert {is_accepted(verb, args, None) for verb in verbs} == {mounts[caller]}, path
@@ -140,8 +144,8 @@ def test_no_place_outside_the_judge_s_is_accepted(count, monkeypatch):
     chance = random.Random(9)
     declare = {}
     for caller in (USER, APPROVED, ROOT):
-        entries = declaring.Declaring(caller, Writer(), Writer())
-        declare[caller] = (entries.add, entries.change, entries.write_units)
+        entries, units = FstabVerbs(caller, Writer()), UnitVerbs(caller, Writer())
+        declare[caller] = (entries.add, entries.change, units.write)
     accepted = 0
     seen = set()
     for _ in range(count):

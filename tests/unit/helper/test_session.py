@@ -14,13 +14,14 @@ import pytest
 from fake_clock import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peer_line import PeerLine
 
 from app.helper import audit, verbs
 from app.helper import session as protocol
 from app.helper.channel import Channel
 from app.helper.errors import CODES, Refusal
 from app.helper.session import MAX_LINE, Session, parse
-from app.helper.verbs import ROLES, SCHEMAS, SYSTEM_ROLES
+from app.helper.verbs import ACTIONS, COMMON, ROLES, SCHEMAS, SYSTEM_ACTIONS
 
 HERE = Path(__file__).parents[3]
 ID = "0123456789abcdef"
@@ -32,38 +33,34 @@ def line(verb, args, request_id=ID):
 
 def serve(data, handlers=None, role="mount", **options):
     """Feed the bytes and the end of the input; return the answers and the exit status."""
-    reader, feed = os.pipe()
-    collect, writer = os.pipe()
-    status = []
-    feeder = threading.Thread(target=lambda: (_write_all(feed, data), os.close(feed)))
+    ours, theirs = socket.socketpair()
     answers = []
-    gatherer = threading.Thread(target=lambda: answers.append(_read_all(collect)))
-    feeder.start()
-    gatherer.start()
-    try:
-        hello = {"hello": lambda args, _session: dict(args)}
-        status.append(Session(reader, writer, role, handlers or hello, **options).run())
-    finally:
-        os.close(writer)
-        os.close(reader)
-        gatherer.join()
-        feeder.join()
-        os.close(collect)
-    return [json.loads(answer) for answer in answers[0].splitlines()], status[0]
+    with ours, theirs:
+        feeder = threading.Thread(target=lambda: _write_all(ours, data))
+        gatherer = threading.Thread(target=lambda: answers.append(_read_all(ours)))
+        feeder.start()
+        gatherer.start()
+        try:
+            hello = {"hello": lambda args, _session: dict(args)}
+            status = Session(theirs, role, handlers or hello, **options).run()
+        finally:
+            theirs.close()
+            gatherer.join()
+            feeder.join()
+    return [json.loads(answer) for answer in answers[0].splitlines()], status
 
 
-def _write_all(fd, data):
-    try:
-        while data:
-            data = data[os.write(fd, data) :]
-    except BrokenPipeError:
-        pass
+def _write_all(line, data):
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        line.sendall(data)
+        line.shutdown(socket.SHUT_WR)
 
 
-def _read_all(fd):
+def _read_all(line):
     chunks = []
-    while chunk := os.read(fd, 65536):
-        chunks.append(chunk)
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := line.recv(65536):
+            chunks.append(chunk)
     return b"".join(chunks)
 
 
@@ -142,8 +139,10 @@ def test_any_bytes_parse_or_are_refused(data):
 )
 def test_any_value_as_arguments_is_checked(value):
     for verb in SCHEMAS:
-        role = next(role for role, verbs_of_role in ROLES.items() if verb in verbs_of_role)
-        answers, _status = serve(line(verb, value), {name: lambda args, _s: {} for name in SCHEMAS}, role)
+        role = next((role for role, verbs in ROLES.items() if verb in verbs), "mount")
+        action = "mount-system" if verb == "plan" else ""
+        handlers = {name: lambda args, _s: {} for name in SCHEMAS}
+        answers, _status = serve(line(verb, value), handlers, role, action=action)
         assert ("ok" in answers[0]) == _fits(verb, value)
 
 
@@ -184,14 +183,16 @@ ARGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("role", sorted(ROLES))
+@pytest.mark.parametrize(
+    ("action", "role"), [(name, role) for name in sorted(ACTIONS) for role in ACTIONS[name]]
+)
 @pytest.mark.parametrize("verb", [*sorted(ARGS), "persist", "move", "__class__", ""])
-def test_a_role_has_its_own_verbs_and_no_others(role, verb):
+def test_a_role_has_its_own_verbs_and_no_others(action, role, verb):
     assert set(ARGS) == set(SCHEMAS)
     called = []
     handlers = {name: lambda args, _s: called.append(args) or {} for name in ARGS}
-    answers, _status = serve(line(verb, ARGS.get(verb, {})), handlers, role)
-    if verb in ROLES[role]:
+    answers, _status = serve(line(verb, ARGS.get(verb, {})), handlers, role, action=action)
+    if verb in ROLES[role] | COMMON or (verb == "plan" and action in SYSTEM_ACTIONS):
         assert "ok" in answers[0]
     else:
         assert answers[0]["error"]["code"] == "usage"
@@ -199,9 +200,8 @@ def test_a_role_has_its_own_verbs_and_no_others(role, verb):
 
 
 def test_every_verb_belongs_to_one_role():
-    ordinary = [verbs for role, verbs in ROLES.items() if role not in SYSTEM_ROLES]
     for verb in set(SCHEMAS) - {"hello", "cancel", "plan"}:
-        assert sum(verb in verbs for verbs in ordinary) == 1
+        assert sum(verb in verbs for verbs in ROLES.values()) == 1
 
 
 def test_one_request_at_a_time_and_cancel():
@@ -257,19 +257,13 @@ class Peer:
     """Both ends of a session on a fake clock: what it is sent, what it answers."""
 
     def __init__(self, role="mount", handlers=None, **options):
-        self.reader, self.feed = os.pipe()
-        self.collect, self.writer = os.pipe()
+        self.line = PeerLine(ends=False)
         self.wakeup, self.wake = os.pipe()
-        #: The peer's own copy of what the session writes to.
-        self.shared = os.dup(self.writer)
-        os.set_blocking(self.collect, False)
         self.clock = FakeClock()
         self.lines = []
         plain = {"hello": lambda _args, _session: {}}
         options |= {"now": self.clock.now, "poll": self.clock.poll, "log": self.lines.append}
-        self.session = Session(
-            self.reader, self.writer, role, handlers or plain, wakeup=self.wakeup, **options
-        )
+        self.session = Session(self.line.theirs, role, handlers or plain, wakeup=self.wakeup, **options)
         self.began = self.clock.time
 
     @property
@@ -277,20 +271,16 @@ class Peer:
         return self.clock.time - self.began
 
     def send(self, data):
-        os.write(self.feed, data)
+        self.line.send(data)
 
     def take(self):
         """Return what has been answered since."""
-        data = b""
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self.collect, 1 << 16):
-                data += chunk
-        return [json.loads(text) for text in data.splitlines()]
+        return self.line.take()
 
     def close(self):
-        for fd in (self.reader, self.feed, self.collect, self.writer, self.shared, self.wakeup, self.wake):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        self.line.close()
+        os.close(self.wakeup)
+        os.close(self.wake)
 
 
 @pytest.fixture
@@ -316,7 +306,7 @@ def test_it_ends_when_idle_and_says_so(peer):
     assert found.session.run() == 0
     assert found.take() == [{"id": ID, "ok": {}}, {"event": "session-end", "reason": "idle"}]
     assert 30 < found.age < 32
-    assert found.lines[-1] == "role=mount session-end=idle requests=1"
+    assert found.lines[-1] == "action=mount role=mount session-end=idle requests=1"
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
@@ -415,9 +405,8 @@ class Experiment:
         if verb:
             self.found.send(line(verb, ARGS[verb]))
             self.done += verb == "close"
-        elif self.found.feed >= 0:
-            os.close(self.found.feed)
-            self.found.feed = -1
+        else:
+            self.found.line.end()
 
 
 def bench_peer(peer):
@@ -487,7 +476,7 @@ def test_lines_that_break_the_rules_end_the_session(peer):
     answers = found.take()
     assert len(answers) == protocol.MAX_FAULTS == 100
     assert {answer["error"]["code"] for answer in answers} == {"protocol"}
-    assert found.lines == ["role=mount session-end=protocol requests=0"]
+    assert found.lines == ["action=mount role=mount session-end=protocol requests=0"]
 
 
 @pytest.mark.parametrize("flood", [b"\n", line("hello", {})])
@@ -520,12 +509,9 @@ def test_a_line_without_an_end_ends_the_session(peer):
 
 
 def full(found):
-    """Fill the session's output."""
-    os.set_blocking(found.shared, False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(found.shared, b"\n" * 4096)
-    os.set_blocking(found.shared, True)
+    """Fill the session's output, and read nothing of it."""
+    found.line.reads = False
+    found.line.fill()
 
 
 def test_a_peer_that_does_not_read_is_given_up(peer):
@@ -582,9 +568,8 @@ def test_the_end_is_heeded_while_an_answer_waits(peer, how):
     def end():
         if how == "signal":
             os.write(found.wake, b"x")
-        elif found.feed >= 0:
-            os.close(found.feed)
-            found.feed = -1
+        else:
+            found.line.end()
 
     found.clock.when_idle = end
     assert found.session.run() == 0
@@ -598,40 +583,22 @@ def test_a_peer_that_reads_slowly_gets_every_answer(peer):
     def read_some():
         found.clock.time += 1.0
         with contextlib.suppress(BlockingIOError):
-            parts.append(os.read(found.collect, 10_000))
+            # A socket can be written to again when three quarters of what it held were read (unix(7)).
+            parts.append(found.line.ours.recv(100_000))
 
     found.clock.when_idle = read_some
     found.send(line("hello", {}))
     assert found.session.run() == 0
     while len(b"".join(parts)) < 300_000:
-        parts.append(os.read(found.collect, 65536))
+        parts.append(found.line.ours.recv(65536))
     assert json.loads(b"".join(parts).splitlines()[0])["ok"] == {"text": "x" * 300_000}
 
 
-def test_a_peer_that_shares_the_open_file_cannot_make_it_block(peer):
+def test_a_peer_that_shares_the_open_file_cannot_make_it_block():
     """O_NONBLOCK belongs to the open file: who kept a copy of the descriptor can take it away again."""
-    reader, feed = os.pipe()
-    collect, writer = os.pipe()
-    ours = [os.dup(reader), os.dup(writer)]
-    channel = Channel(reader, writer, FakeClock().now)
-    try:
-        for fd in ours:
-            os.set_blocking(fd, True)
-        channel.send(b"x" * (1 << 20))
-        assert channel.unsent
-        assert channel.receive() is None
-        os.close(feed)
-        assert channel.receive() == b""
-    finally:
-        channel.close()
-        for fd in (reader, collect, writer, *ours):
-            os.close(fd)
-
-
-def test_a_socket_serves_as_well(peer):
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        channel = Channel(theirs.fileno(), theirs.fileno(), FakeClock().now)
+        channel = Channel(theirs, FakeClock().now)
         channel.send(b"x" * (1 << 22))
         assert channel.unsent
         assert os.get_blocking(theirs.fileno())
@@ -646,7 +613,6 @@ def test_a_socket_serves_as_well(peer):
         ours.close()
         channel.send(b"x")
         assert (channel.lost, channel.unsent) == (True, b"")
-        channel.close()
 
 
 # What no name can have, and the audit.
@@ -659,7 +625,7 @@ ODD = ["\ud800", "\0", "a\udfffb", "/mnt/\0"]
 def test_what_no_name_can_have_is_refused_wherever_it_is(role, odd):
     called, lines = [], []
     data = line(odd, {})
-    for verb in sorted(ROLES[role] - {"hello"}):
+    for verb in sorted(ROLES[role]):
         data += line(verb, {**ARGS[verb], odd: 1})
         for name, value in ARGS[verb].items():
             if isinstance(value, str):
@@ -691,8 +657,8 @@ def test_a_line_of_the_log_cannot_be_forged():
         "persist", "add", {**ARGS["add"], "share": HOSTILE, "b": 1, "a\n": 2}, "share-invalid", 7
     )
     assert text == (
-        'role=persist verb=add share="nas:/x\\" result=ok\\x0a<86>Nov 22 sshd[1]: Accepted password\\x1b]0;x'
-        '\\x07\\x9b2J\\u202e\\u2028\\U0001f600\\\\" target="/mnt/x" result=share-invalid ms=7 '
+        'action=persist verb=add share="nas:/x\\" result=ok\\x0a<86>Nov 22 sshd[1]: Accepted password\\x1b]0;'
+        'x\\x07\\x9b2J\\u202e\\u2028\\U0001f600\\\\" target="/mnt/x" result=share-invalid ms=7 '
         'fstype="nfs" options="" sha256="" unknown=2'
     )
 
@@ -700,7 +666,8 @@ def test_a_line_of_the_log_cannot_be_forged():
 @pytest.mark.parametrize("verb", ["\ud800", "a\nb", "x" * 60_000, "", "mount mount", "__class__"])
 def test_a_verb_that_no_role_has_is_not_repeated(verb):
     assert (
-        audit.line("mount", verb, {}, "usage", 0) == 'role=mount verb=? share="" target="" result=usage ms=0'
+        audit.line("mount", verb, {}, "usage", 0)
+        == 'action=mount verb=? share="" target="" result=usage ms=0'
     )
 
 
@@ -709,7 +676,7 @@ def test_nothing_pushes_share_and_target_out_of_the_line():
     args = {**ARGS["mount"], "options": [padding, "exec"], "create": padding}
     text = audit.line("mount", "mount", args, "ok", 1)
     assert text.startswith(
-        'role=mount verb=mount share="a:/b" target="/mnt/x" result=ok ms=1 options="comment=AAA'
+        'action=mount verb=mount share="a:/b" target="/mnt/x" result=ok ms=1 options="comment=AAA'
     )
     assert 'A"+59' in text
     assert len(text) < 1500

@@ -5,14 +5,13 @@ code beside it; it shares neither tables nor functions with the helper.
 """
 
 import contextlib
-import fcntl
 import json
-import os
 import random
 import re
 
 import pytest
 from fake_clock import FakeClock
+from peer_line import PeerLine
 
 from app.helper.errors import Refusal
 from app.helper.session import Session
@@ -23,18 +22,22 @@ mount    hello
 mount    mount        share:text target:text options:words create:flag hide:flag=false timeout_ms:number
 mount    unmount      target:text force:flag=false lazy:flag=false timeout_ms:number
 mount    holders      target:text
-mount    try          share:text options:words timeout_ms:number names:flag=false
+try      try          share:text options:words timeout_ms:number names:flag=false
 mount    remount      target:text options:words timeout_ms:number
 mount    cancel       id:text
+try      hello
+try      cancel       id:text
 persist  hello
 persist  add          share:text target:text fstype:text options:words sha256:text
 persist  change       old_share:text old_target:text share:text target:text fstype:text options:words \
                       sha256:text
 persist  remove       share:text target:text sha256:text
 persist  restore      backup:text sha256:text
-persist  unit-write   share:text target:text options:words automount:flag sha256:text idle_s:number=-1
-persist  unit-remove  target:text sha256:text
+units    unit-write   share:text target:text options:words automount:flag sha256:text idle_s:number=-1
+units    unit-remove  target:text sha256:text
 persist  cancel       id:text
+units    hello
+units    cancel       id:text
 bench    hello
 bench    open         share:text options:words timeout_ms:number read_ahead_kb:number=-1
 bench    run          argv:words socket:text
@@ -45,7 +48,7 @@ tune     hello
 tune     tune         target:text read_ahead_kb:number
 tune     cancel       id:text
 """
-ROLES = ("mount", "persist", "bench", "tune")
+ROLES = ("mount", "try", "persist", "units", "bench", "tune")
 #: Lines of one session: fewer that break the rules than end it, fewer than it serves at all.
 BATCH = 150
 LINE_BYTES = 65536
@@ -230,32 +233,9 @@ class Lines:
 # The session.
 
 
-class Pipes:
-    """Pipes that hold a whole batch, so that one thread does for both ends."""
-
-    def __init__(self):
-        self.reader, self.feed = os.pipe()
-        self.collect, self.writer = os.pipe()
-        for fd in (self.feed, self.writer):
-            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 1 << 20)
-
-    def run(self, lines, make_session):
-        os.write(self.feed, b"".join(line + b"\n" for line in lines))
-        os.close(self.feed)
-        session = make_session(self.reader, self.writer)
-        status = session.run()
-        os.close(self.writer)
-        os.close(self.reader)
-        data = b""
-        while chunk := os.read(self.collect, 1 << 20):
-            data += chunk
-        os.close(self.collect)
-        return status, [json.loads(answer) for answer in data.splitlines()]
-
-
 FIELD = r'"[ -~]*"(\+\d+)?'
 LOGGED = re.compile(
-    rf"role=\w+ verb=[a-z?-]+ share={FIELD} target={FIELD} result=[a-z-]+ ms=\d+"
+    rf"action=\w+ verb=[a-z?-]+ share={FIELD} target={FIELD} result=[a-z-]+ ms=\d+"
     rf"( \w+={FIELD})*( unknown=\d+)?"
 )
 
@@ -269,10 +249,11 @@ def serve(role, lines, handler, clock):
 
     handlers = {verb: carry_out(verb) for verb in EVERY_VERB if verb != "cancel"}
 
-    def make(reader, writer):
-        return Session(reader, writer, role, handlers, now=clock.now, poll=clock.poll, log=logged.append)
-
-    status, answers = Pipes().run(lines, make)
+    with contextlib.closing(PeerLine()) as line:
+        clock.when_idle = line.pump
+        line.send(b"".join(text + b"\n" for text in lines))
+        session = Session(line.theirs, role, handlers, now=clock.now, poll=clock.poll, log=logged.append)
+        status, answers = session.run(), line.take()
     assert all(text.isascii() and text.isprintable() and LOGGED.fullmatch(text) for text in logged), logged
     return status, answers, called, logged
 
@@ -372,33 +353,16 @@ def test_every_request_ends_by_its_deadline(role, reads, count):
 
 def serve_open(role, lines, handler, clock, *, reads):
     """As :func:`serve`, with the input open until the session ends by itself."""
-    reader, feed = os.pipe()
-    collect, writer = os.pipe()
     called = []
 
     def carry_out(args, session):
         called.append(("hello", args))
         return handler("hello", args, session)
 
-    try:
-        if reads:
-            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 1 << 20)
-        else:
-            os.set_blocking(writer, False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    os.write(writer, b"\n" * 4096)
-            os.set_blocking(writer, True)
-        fcntl.fcntl(feed, fcntl.F_SETPIPE_SZ, 1 << 20)
-        os.write(feed, b"".join(line + b"\n" for line in lines))
-        session = Session(reader, writer, role, {"hello": carry_out}, now=clock.now, poll=clock.poll)
-        session.run()
-        os.set_blocking(collect, False)
-        data = b""
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(collect, 1 << 20):
-                data += chunk
-    finally:
-        for fd in (reader, feed, collect, writer):
-            os.close(fd)
-    return [json.loads(text) for text in data.splitlines() if text], called
+    with contextlib.closing(PeerLine(reads=reads, ends=False)) as line:
+        clock.when_idle = line.pump
+        if not reads:
+            line.fill()
+        line.send(b"".join(text + b"\n" for text in lines))
+        Session(line.theirs, role, {"hello": carry_out}, now=clock.now, poll=clock.poll).run()
+        return line.take(), called

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import declarations, directories, mount_record, places, table, targets, utab
+from app.helper import (
+    declarations,
+    directories,
+    mount_permission,
+    mount_record,
+    places,
+    table,
+    targets,
+    utab,
+    walk,
+)
 from app.helper.errors import Refusal
 from app.helper.places import Place
 from app.helper.targets import Caller
@@ -91,7 +101,7 @@ HOMES = ["/home/ann/nfs", "/home/ann/a/b"]
 @pytest.mark.parametrize("caller", [ROOT, USER, APPROVED])
 def test_the_system_s_directories_are_refused_to_everybody(caller, path):
     assert places.place_of(path) is Place.FORBIDDEN
-    assert code_of(places.permit_mount, caller, "nas:/x", path) == "mount-point-system"
+    assert code_of(mount_permission.permit_mount, caller, "nas:/x", path) == "mount-point-system"
     assert code_of(places.permit_place, caller, path) == "mount-point-system"
     assert code_of(places.permit_entry, path) == "mount-point-system"
 
@@ -100,9 +110,9 @@ def test_the_system_s_directories_are_refused_to_everybody(caller, path):
 def test_root_and_who_has_an_approval_may_mount_elsewhere(path):
     assert places.place_of(path) is Place.RESTRICTED
     for caller in (ROOT, APPROVED):
-        assert code_of(places.permit_mount, caller, "nas:/x", path) == ""
+        assert code_of(mount_permission.permit_mount, caller, "nas:/x", path) == ""
         assert code_of(places.permit_place, caller, path) == ""
-    assert code_of(places.permit_mount, USER, "nas:/x", path) == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, USER, "nas:/x", path) == "mount-point-restricted"
     assert code_of(places.permit_place, USER, path) == "mount-point-restricted"
     assert code_of(places.permit_entry, path) == ""
 
@@ -124,7 +134,7 @@ def test_root_and_who_has_an_approval_may_mount_elsewhere(path):
     ],
 )
 def test_users_may_mount_below_the_folders_for_mounts(path, allowed):
-    assert (code_of(places.permit_mount, USER, "nas:/x", path) == "") is allowed
+    assert (code_of(mount_permission.permit_mount, USER, "nas:/x", path) == "") is allowed
     assert (code_of(places.permit_place, USER, path) == "") is allowed
 
 
@@ -155,20 +165,22 @@ def test_what_root_declared_in_fstab_may_be_mounted_exactly(tmp_path, monkeypatc
     )
     monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
     monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
-    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == ""
-    assert code_of(places.permit_mount, USER, "NAS:/h/", "/home") == ""
-    assert code_of(places.permit_mount, USER, "nas:/w", "/var/www x") == ""
-    assert code_of(places.permit_mount, USER, "nas:/other", "/home") == "mount-point-restricted"
-    assert code_of(places.permit_mount, USER, "nas:/c", "/data") == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == ""
+    assert code_of(mount_permission.permit_mount, USER, "NAS:/h/", "/home") == ""
+    assert code_of(mount_permission.permit_mount, USER, "nas:/w", "/var/www x") == ""
+    assert code_of(mount_permission.permit_mount, USER, "nas:/other", "/home") == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, USER, "nas:/c", "/data") == "mount-point-restricted"
     for caller in (USER, ROOT, APPROVED):
-        assert code_of(places.permit_mount, caller, "nas:/e", "/etc") == "mount-point-system"
-        assert code_of(places.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
+        assert code_of(mount_permission.permit_mount, caller, "nas:/e", "/etc") == "mount-point-system"
+        assert (
+            code_of(mount_permission.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
+        )
     # A place for ordinary users that fstab keeps for a share takes no other one.
-    assert code_of(places.permit_mount, USER, "nas:/s", "/srv/s") == ""
-    assert code_of(places.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
-    assert code_of(places.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
+    assert code_of(mount_permission.permit_mount, USER, "nas:/s", "/srv/s") == ""
+    assert code_of(mount_permission.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
     fstab.chmod(0o666)
-    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
 
 
 @as_root
@@ -177,10 +189,10 @@ def test_what_this_program_declared_for_a_user_opens_no_place(tmp_path, monkeypa
     fstab.write_text("nas:/h /home nfs4\n")
     monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
     declarations.note("nas:/h", "/home", 1000)
-    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
+    assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
     declarations.forget("nas:/h", "/home")
     declarations.forget("nas:/h", "/home")
-    assert code_of(places.permit_mount, USER, "nas:/h", "/home") == ""
+    assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == ""
 
 
 @as_root
@@ -189,7 +201,7 @@ def test_the_administrator_adds_folders(tmp_path, monkeypatch):
     roots.write_text("# more\n/data/nfs\n/etc\nrelative\n/\n/usr/x\n/var/lib\n")
     monkeypatch.setattr(places.read_roots, "__defaults__", (str(roots),))
     assert places.read_roots() == ("/data/nfs",)
-    assert code_of(places.permit_mount, USER, "nas:/x", "/data/nfs/a") == ""
+    assert code_of(mount_permission.permit_mount, USER, "nas:/x", "/data/nfs/a") == ""
     link = tmp_path / "link"
     link.symlink_to(roots)
     assert places.read_roots(str(link)) == ()
@@ -207,14 +219,14 @@ def test_the_table_is_asked_before_the_path_is_touched():
         row("/srv"),
         row("/auto", "autofs"),
     ]
-    assert code_of(places.check_table, rows, "/mnt/nas") == "mount-point-busy"
-    assert code_of(places.check_table, rows, "/mnt") == "mount-point-busy"
-    assert code_of(places.check_table, rows, "/mnt/nas/below") == "mount-point-invalid"
-    assert code_of(places.check_table, rows, "/mnt/fuse/below") == "mount-point-invalid"
-    assert code_of(places.check_table, rows, "/auto/x") == "mount-point-invalid"
-    assert code_of(places.check_table, rows, "/srv/x") == ""
-    assert code_of(places.check_table, rows, "/mnt/nas2") == ""
-    assert code_of(places.check_table, [row("/", "nfs4")], "/mnt/x") == ""
+    assert code_of(mount_permission.check_table, rows, "/mnt/nas") == "mount-point-busy"
+    assert code_of(mount_permission.check_table, rows, "/mnt") == "mount-point-busy"
+    assert code_of(mount_permission.check_table, rows, "/mnt/nas/below") == "mount-point-invalid"
+    assert code_of(mount_permission.check_table, rows, "/mnt/fuse/below") == "mount-point-invalid"
+    assert code_of(mount_permission.check_table, rows, "/auto/x") == "mount-point-invalid"
+    assert code_of(mount_permission.check_table, rows, "/srv/x") == ""
+    assert code_of(mount_permission.check_table, rows, "/mnt/nas2") == ""
+    assert code_of(mount_permission.check_table, [row("/", "nfs4")], "/mnt/x") == ""
 
 
 def test_mountinfo_escapes_are_read():
@@ -308,7 +320,7 @@ def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
         for create in (False, True):
             told = {
                 code_of(directories.prepare, USER, str(private / name), create=create) for name in names
-            } | {code_of(directories.check_ancestors, USER, str(private / name)) for name in names}
+            } | {code_of(walk.check_ancestors, USER, str(private / name)) for name in names}
             assert told == {"mount-point-unreachable"}
         assert sorted(entry.name for entry in private.iterdir()) == ["file", "full", "link"]
         assert code_of(directories.prepare, APPROVED, str(private / "full"), create=False) != ""
