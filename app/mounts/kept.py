@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.agent.protocol import PersistArgs
-from app.errors import AppError, ErrorKind
 from app.mounts.model import FstabReport
+from app.mounts.persist import not_there
 from app.mounts.unit_files import Pair
 from app.privileged import explain_refusal
 from app.tasks import CancelToken
@@ -152,12 +152,12 @@ class Keeping:
         Raises:
             AppError: NOT_MOUNTED if it is kept nowhere; else all is as it was then.
         """
-        try:
+        # The checksum is that of what was shown: of fstab where it has an entry, else of the units.
+        if self._fstab.share_at(args.mount_point):
             return self._fstab.forget(args, token, helper)
-        except AppError as error:
-            units = self._units.read(args.mount_point) if error.kind is ErrorKind.NOT_MOUNTED else None
-            if units is None or not units.mount:
-                raise
+        units = self._units.read(args.mount_point)
+        if not units.mount:
+            raise not_there(args.mount_point)
         if args.expected_sha256 and args.expected_sha256 != units.sha256:
             raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
         diff = self._units.diff(units, Pair("", ""), args.mount_point)

@@ -89,7 +89,7 @@ class Persistence:
         data = self._read(args.expected_sha256)
         old = _entry_at(data, args.mount_point)
         if old is None:
-            raise _not_there(args.mount_point)
+            raise not_there(args.mount_point)
         edit = fstab_text.Edit((old.share, old.target), None)
         change = _Change(edit, "remove", {"share": old.share, "target": old.target})
         return self._carry_out(data, change, token, helper, preview=args.preview)
@@ -170,7 +170,7 @@ class _Change(NamedTuple):
 def _change(args: PersistArgs, data: bytes) -> _Change:
     old = _entry_at(data, args.replaces or args.mount_point)
     if old is None and args.replaces:
-        raise _not_there(args.replaces)
+        raise not_there(args.replaces)
     options, asks = args.options, False
     if options is None and old is None:
         asks = place_of(args.mount_point) is Place.RESTRICTED
@@ -193,7 +193,8 @@ def _entry_at(data: bytes, mount_point: str) -> Entry | None:
     return None
 
 
-def _not_there(mount_point: str) -> AppError:
+def not_there(mount_point: str) -> AppError:
+    """Return the error of a change of an entry that is not there."""
     return AppError(
         ErrorKind.NOT_MOUNTED,
         f"fstab has no NFS entry for {mount_point}.",

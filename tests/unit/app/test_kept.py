@@ -11,22 +11,14 @@ from app.errors import AppError, ErrorKind
 from app.helper import unit_text
 from app.helper.options import load
 from app.mounts.kept import Keeping
+from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.mounts.model import FstabReport
-
 _POINT = "/srv/a b"
-
-
-class NoFstab:
-    """An fstab without an entry."""
-
-    def forget(self, args: ForgetArgs, _token: CancelToken, _helper: object = None) -> FstabReport:
-        raise AppError(ErrorKind.NOT_MOUNTED, f"fstab has no NFS entry for {args.mount_point}.")
 
 
 class Remover:
@@ -45,6 +37,9 @@ class Remover:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> tuple[Keeping, Remover]:
+    fstab, folder = tmp_path / "fstab", tmp_path / "units"
+    fstab.write_text("nas:/other /mnt/other nfs defaults 0 0\n")
+    folder.mkdir()
     wanted = unit_text.Wanted("nas:/a b", _POINT, ("hard",), True, 600)
     units = unit_text.build(wanted, load())
     for name, text in zip(
@@ -52,9 +47,10 @@ def kept(tmp_path: Path) -> tuple[Keeping, Remover]:
         (units.mount, units.automount),
         strict=True,
     ):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    remover = Remover(tmp_path)
-    return Keeping(NoFstab(), UnitFiles(remover, str(tmp_path))), remover  # type: ignore[arg-type]
+        (folder / name).write_text(text, encoding="utf-8")
+    remover = Remover(folder)
+    fstab_writer = Persistence(remover, str(fstab))  # type: ignore[arg-type]
+    return Keeping(fstab_writer, UnitFiles(remover, str(folder))), remover  # type: ignore[arg-type]
 
 
 def test_units_are_shown_and_then_removed(kept: tuple[Keeping, Remover]) -> None:
