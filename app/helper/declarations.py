@@ -2,8 +2,8 @@
 
 An entry that root wrote says that root trusts this share at this place, so an ordinary user may mount it
 there (:func:`app.helper.mount_permission.permit_mount`). An entry that an administrator approved was approved
-for the next boot. One file an entry, in a directory that only root can enter; what has left fstab is without
-effect.
+for the next boot. One file an entry, its name a hash, in a directory that only root can list; what has left
+fstab is without effect.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def note(share: str, target: str, uid: int) -> None:
     """
     from app.helper import files  # of the persist role, which alone writes
 
-    os.makedirs(FOLDER, 0o700, exist_ok=True)  # noqa: PTH103
+    os.makedirs(FOLDER, 0o711, exist_ok=True)  # noqa: PTH103
     folder = os.open(FOLDER, files.FOLDER)
     try:
+        os.fchmod(folder, 0o711)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_NEW, dir_fd=folder)
         data = json.dumps({"share": share, "target": target, "uid": uid}).encode("ascii")
@@ -50,5 +51,5 @@ def forget(share: str, target: str) -> None:
 
 
 def has(share: str, target: str) -> bool:
-    """Whether the entry was written for an ordinary user; False for one who may not know."""
+    """Whether the entry was written for an ordinary user; everybody may know."""
     return os.path.lexists(_name(share, target))

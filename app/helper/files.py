@@ -183,7 +183,7 @@ def kept(folder: int, prefix: str) -> list[str]:
 
 @contextlib.contextmanager
 def locked(state: str) -> Generator[None]:
-    """Lock fstab and units against another helper, by a file in a directory that only root can enter.
+    """Lock fstab and units against another helper, by a file that only root can open.
 
     A lock on a file that others can open could be held by anybody (flock(2)).
 
@@ -209,13 +209,14 @@ def locked(state: str) -> Generator[None]:
 
 
 def _open_lock(state: str) -> int:
-    os.makedirs(state, mode=0o700, exist_ok=True)  # noqa: PTH103
+    os.makedirs(state, mode=0o711, exist_ok=True)  # noqa: PTH103
     folder = os.open(state, FOLDER)
     try:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022:
             raise Refusal("fstab-refused", f"Users other than root can change “{state}”.")
-        os.fchmod(folder, 0o700)
+        # Others may enter, and see nothing but names that they know: whose an entry of fstab is.
+        os.fchmod(folder, 0o711)
         return os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     finally:
         os.close(folder)

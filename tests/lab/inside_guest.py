@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import other_users
+import prompts
 from experiment_kills import kill_at_random
 from private_mounts import PATIENCE_S, carry_out
 from stopping import stop_programs
@@ -240,6 +241,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     whole: dict[str, Callable[[], dict[str, Any]]] = {
         "private": lambda: carry_out(host, job["private"]),
         "other-users": other_users.carry_out,
+        "prompts": lambda: prompts.carry_out(job["prompts"]),
         "stopping": lambda: stop_programs(host),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),

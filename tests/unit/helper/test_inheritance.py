@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helper_line import start_helper
 from waiting import DEADLINE_S
 
 from app.helper import inheritance
@@ -52,7 +53,7 @@ def numbers():
 
 
 def start(*words, **options):
-    return subprocess.Popen([*words, "mount"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    return start_helper(words, "mount", **options)
 
 
 def hello(process):

@@ -81,11 +81,11 @@ def test_one_helper_writes_at_a_time(tmp_path, what):
 def test_only_root_can_reach_it(tmp_path):
     state = tmp_path / "var" / "state"
     with files.locked(str(state)):
-        assert stat.S_IMODE(state.stat().st_mode) == 0o700
+        assert stat.S_IMODE(state.stat().st_mode) == 0o711
         assert stat.S_IMODE((state / "lock").stat().st_mode) == 0o600
     state.chmod(0o755)
     with files.locked(str(state)):
-        assert stat.S_IMODE(state.stat().st_mode) == 0o700
+        assert stat.S_IMODE(state.stat().st_mode) == 0o711
 
 
 @pytest.mark.parametrize("fault", ["group", "others", "owner", "link", "file", "lock-link", "lock-folder"])

@@ -77,7 +77,8 @@ def test_control_bytes_are_shown_not_sent():
 DISPOSE = """
 import os, sys
 sys.path.append(sys.argv[1])
-from app.helper.children import Disposable, wait_quietly
+from app.helper.children import wait_quietly
+from app.helper.disposable import Disposable
 hung = Disposable(lambda: len(os.read(os.pipe()[0], 1)))
 assert hung.status() is None
 hung.dispose()
@@ -165,7 +166,7 @@ esac
 SCRIPT = """
 import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
-from app.helper import mount_nfs, mount_record, mounting, places, table, targets, utab
+from app.helper import mount_nfs, mount_record, mounting, places, table, targets, try_mount, utab
 from app.helper.errors import Refusal
 utab.forget = lambda path: False
 base = sys.argv[2]
@@ -178,7 +179,7 @@ class Waiter:
     def wait(self, fds, timeout_s):
         import select
         return set(select.select(list(fds), [], [], timeout_s)[0])
-helper = mounting.Mounting(targets.Caller(0, 0))
+helper, trial = mounting.Mounting(targets.Caller(0, 0)), try_mount.TryMount(targets.Caller(0, 0))
 point = base + "/mnt/point"
 told = {}
 def ask(name, verb, **args):
@@ -217,7 +218,7 @@ rows = table.read()
 def attempt(name, export, waiter=None, **more):
     try:
         args = {"share": "nas:/" + export, "options": ["vers=4.2"], "timeout_ms": 20000, **more}
-        told[name] = helper.attempt(args, waiter or Waiter())
+        told[name] = trial.attempt(args, waiter or Waiter())
     except Refusal as refusal:
         told[name] = [refusal.code, refusal.message, refusal.detail]
     told[name + " left"] = table.read() != rows or sorted(os.listdir(base + "/own")) != ["mounts"]
@@ -341,7 +342,7 @@ def test_mounts_come_and_go(plain_path):
 KILLED = (
     SCRIPT.partition("def ask(")[0]
     + """
-helper.attempt({"share": "nas:/killed", "options": [], "timeout_ms": 100000}, Waiter())
+trial.attempt({"share": "nas:/killed", "options": [], "timeout_ms": 100000}, Waiter())
 """
 )
 
