@@ -56,7 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command.add_argument(
         "--confirm", type=float, default=0.0, metavar="SECONDS",
-        help="ask whether to keep the change of a live mount, and go back after this time",
+        help="ask whether to keep the change of a live mount, and go back after this time (at most 480)",
     )  # fmt: skip
     command.add_argument(
         "--read-ahead", type=int, default=None, metavar="KIB", help="read-ahead of the mount"

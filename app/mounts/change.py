@@ -32,6 +32,10 @@ StepKind = Literal["verify", "back-up", "write", "reload", "tune", "remount", "u
 StepState = Literal["begun", "done", "failed", "skipped"]
 
 
+#: The way back needs the helper that made the change, which serves for ten minutes.
+MAX_KEEP_S = 480.0
+
+
 class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``mounts.plan`` and ``mounts.apply``.
 
@@ -47,7 +51,8 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         expected_sha256: of the kept file that the plan showed; another one is refused. "" takes any.
         busy: what to do when programs use the mount.
         wait_s: with ``busy`` "wait": for how long.
-        keep_s: after the change of a live mount: time to say ``mounts.keep``; 0 keeps it unasked.
+        keep_s: after the change of a live mount: time to say ``mounts.keep``, at most MAX_KEEP_S; 0 keeps it
+            unasked.
         timeout_s: deadline of each mount.
         approved: the person has agreed to ask an administrator for what the plan says has to be approved.
     """

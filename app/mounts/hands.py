@@ -85,8 +85,9 @@ class Hands:
             action = f"{needed[0]}-system" if needed in (["mount"], ["persist"]) else "apply-system"
             whole = [request for some in requests.values() for request in some]
             self._helper = self._start(action, (args.share, args.mount_point, whole))
-        elif len(needed) > 1 or args.keep_s > 0:
-            # Who is asked whether to keep it may be away for longer than the others wait for a request.
+        # Who is asked whether to keep it may be away for longer than other helpers wait for a request. The
+        # right to mount is kept for a while.
+        elif len(needed) > 1 or (args.keep_s > 0 and needed not in ([], ["mount"])):
             self._helper = self._start("apply", None)
 
     def end(self) -> None:

@@ -17,7 +17,7 @@ from app.errors import AppError, ErrorKind
 from app.helper.places import Place, place_of
 from app.mounts.approval import refuse_move
 from app.mounts.asked import parse_options, parse_share
-from app.mounts.change import Plan, Step
+from app.mounts.change import MAX_KEEP_S, Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.foreign import refuse
 from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
@@ -119,6 +119,12 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
             ErrorKind.USAGE,
             "A change for the next start has to be kept somewhere.",
             hint="Keep the mount in fstab or in systemd units.",
+        )
+    if not 0.0 <= args.keep_s <= MAX_KEEP_S:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The time to say that a change is to stay is {args.keep_s:g} s, which is out of range.",
+            hint=f"Choose 0 to {MAX_KEEP_S:g} seconds; with 0 nobody is asked.",
         )
     rows = around.table().mounts
     old = _row_at(rows, args.replaces or args.mount_point)

@@ -43,7 +43,10 @@ SURVIVORS = Path(__file__).with_name("survivors.txt")
 MODULES = {
     "validate": ["test_validate.py", "test_fstab_text.py"],
     "options": ["test_options.py", "test_fstab_text.py"],
-    "targets": ["test_targets.py", "test_fstab_text.py"],
+    "places": ["test_targets.py", "test_declaring.py", "test_places.py"],
+    "mount_permission": ["test_targets.py"],
+    "declaring": ["test_declaring.py"],
+    "boot_options": ["test_fstab_text.py", "test_unit_text.py"],
     "unit_text": ["test_unit_text.py"],
     "fstab_text": ["test_fstab_text.py", "test_fstab_properties.py"],
 }

@@ -124,6 +124,8 @@ def test_a_dead_server_is_told(world: World) -> None:
         ({"share": "nas"}, ErrorKind.SHARE_INVALID),
         ({"options": "rsize=lots"}, ErrorKind.OPTION_INVALID),
         ({"options": "vers=4.1", "busy": "next-boot"}, ErrorKind.USAGE),
+        ({"keep_s": 481.0}, ErrorKind.USAGE),
+        ({"keep_s": float("nan")}, ErrorKind.USAGE),
         ({"keeper": "fstab", "replaces": "/mnt/none"}, ErrorKind.NOT_MOUNTED),
         ({"keeper": "fstab", "expected_sha256": "0"}, ErrorKind.FSTAB_CHANGED),
         ({"keeper": "systemd", "options": "bg"}, ErrorKind.OPTION_INVALID),
