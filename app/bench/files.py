@@ -8,7 +8,6 @@ entries in it, and only through its descriptor: no path is looked up twice and n
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Self
 import msgspec
 
 from app.bench.problems import no_space
+from app.process_identity import boot_id, host_hash, host_name, own_pid, start_ticks
 from resources.decoding import from_json
 
 PREFIX = ".mountwright-"
@@ -32,10 +32,6 @@ _BLOCK = 4096
 #: A directory with more entries than this is not searched for leftovers to the end.
 _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
-#: Indices of the flags and the start time after the process name; its state is 0.
-_STAT_FLAGS, _STAT_START = 6, 19
-#: PF_EXITING of the kernel's include/linux/sched.h.
-_EXITING = 0x4
 #: A run's name: what makes it its own, the machine, and the process that made it with the time it began.
 _RUN = re.compile(r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))")
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -68,16 +64,16 @@ def new_run_id() -> str:
 def own_marker(run: str, pid: int | None = None) -> Marker:
     """Return the marker of a process, by default of this one."""
     pid = own_pid() if pid is None else pid
-    return Marker(run=run, host=_host(), boot=_boot(), pid=pid, started=_start_ticks(pid) or 0)
+    return Marker(run=run, host=host_name(), boot=boot_id(), pid=pid, started=start_ticks(pid) or 0)
 
 
 def abandoned(marker: Marker) -> bool:
     """Return whether the process that made a directory was on this machine and is gone."""
-    if marker.host != _host():
+    if marker.host != host_name():
         return False
-    if marker.boot != _boot():
+    if marker.boot != boot_id():
         return True
-    return _start_ticks(marker.pid) != marker.started
+    return start_ticks(marker.pid) != marker.started
 
 
 class TestDirectory:
@@ -292,7 +288,7 @@ def _is_over(run: str, present: str) -> bool:
 def maker_lives(run: str) -> bool:
     """Return whether the process that named a run, on this machine, still runs."""
     found = _RUN.fullmatch(run)
-    return found is not None and _start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
+    return found is not None and start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
 
 
 def _empty(directory_fd: int) -> None:
@@ -316,59 +312,3 @@ def _read_marker(directory_fd: int) -> Marker | None:
         return None
     finally:
         os.close(fd)
-
-
-def _host() -> str:
-    # Two containers may share name and machine id; their process numbers then mean nothing to each other.
-    # Each has a /proc of its own. A worker in a private mount has the one of its host, and with it the
-    # host's numbers, whatever set of process numbers it is in itself.
-    machine = _read_line("/etc/machine-id")
-    try:
-        numbers = Path("/proc").stat().st_dev
-    except OSError:
-        numbers = 0
-    return f"{os.uname().nodename} {machine} {numbers}"
-
-
-def host_hash() -> str:
-    """Return what tells this machine, and its set of process numbers, from others."""
-    return hashlib.sha256(_host().encode(errors="replace")).hexdigest()[:8]
-
-
-def own_pid() -> int:
-    """Return the number of this process as /proc has it."""
-    try:
-        return int(Path("/proc/self").readlink().name)
-    except OSError:
-        return os.getpid()
-
-
-def _boot() -> str:
-    return _read_line("/proc/sys/kernel/random/boot_id")
-
-
-def _read_line(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _start_ticks(pid: int) -> int | None:
-    """Return when a process began, or None if there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    return _began(text)
-
-
-def _began(stat: str) -> int | None:
-    """Return field 22 of /proc/PID/stat (proc(5)): when the process began; None of one that makes no more.
-
-    A killed worker whose server is away stays for a while, as what it wrote is sent when its file is closed.
-    """
-    fields = stat.rpartition(")")[2].split()  # the name before it may hold anything
-    if len(fields) <= _STAT_START or fields[0] in "ZX" or int(fields[_STAT_FLAGS]) & _EXITING:
-        return None
-    return int(fields[_STAT_START])

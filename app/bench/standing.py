@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, NoReturn, cast
 import msgspec
 
 from app.bench import cleaner, data, worker
-from app.bench.files import own_pid
 from app.bench.messages import CleanJob, WorkerJob
 from app.bench.result import DEFAULT_BLOCK_SIZE, TestSpec
+from app.process_identity import own_pid
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from app import process_identity
 from app.bench.files import (
     DATA,
     MARKER,
     PREFIX,
     Marker,
     TestDirectory,
-    _began,
     abandoned,
     check_space,
     new_run_id,
@@ -219,7 +219,7 @@ def test_own_process_is_not_abandoned() -> None:
     ],
 )
 def test_a_process_that_ends_makes_no_more(state: str, began: int | None) -> None:
-    assert _began(f"802 (py) thon) {state} 0 0 0 0 1 2 0 0 20 0 1 0 782 0 0\n") == began
+    assert process_identity.began(f"802 (py) thon) {state} 0 0 0 0 1 2 0 0 20 0 1 0 782 0 0\n") == began
 
 
 def test_free_space_is_looked_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from app.agent.protocol import from_body, to_body
 from app.bench import cleanup, leftovers, programs, run
 from app.bench.cleaner import DONE
 from app.bench.cleanup import wait_for_cleanups
-from app.bench.files import PREFIX, host_hash, new_run_id
+from app.bench.files import PREFIX, new_run_id
 from app.bench.leftovers import Leftover, Removal, forget, leftover_of, remember, watch
 from app.bench.messages import CleanJob
 from app.bench.programs import Place
@@ -27,6 +27,7 @@ from app.bench.run import run_test
 from app.cli.main import ask
 from app.errors import AppError, ErrorKind, remains_text
 from app.mounts import mountinfo
+from app.process_identity import host_hash
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
