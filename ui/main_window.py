@@ -15,6 +15,7 @@ from ui.actions import Command, make_actions, make_menu
 from ui.bridge import Bridge
 from ui.dialogs.copy_as import CopyAsDialog
 from ui.facts_asking import FactsAsking
+from ui.interrupted import InterruptedChanges
 from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
@@ -86,6 +87,7 @@ class MainWindow(QMainWindow):
         self._empty = EmptyPanel(links)
         self._starting = StartingPanel()
         self._banner = Banner()
+        self._interrupted = InterruptedChanges(self._banner, self.session, self)
         #: Number of the message that the host is slow.
         self._slow_message = 0
         self._pages = QStackedWidget()

@@ -34,7 +34,7 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
-from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, KeepArgs, Plan
+from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
@@ -285,6 +285,7 @@ VERBS: dict[str, Verb] = {
     "mounts.plan": Verb(ApplyArgs, Plan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),
+    "mounts.dismiss": Verb(DismissArgs, Empty),
     "discover.servers": Verb(ServersArgs, ServersResult),
     "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),

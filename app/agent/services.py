@@ -55,6 +55,7 @@ from app.mounts.effective import compare
 from app.mounts.farewell import has_client
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
+from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
         ServersResult,
     )
     from app.mounts.approval import Change
-    from app.mounts.change import ApplyArgs, ApplyReport, KeepArgs, Plan
+    from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken
 
@@ -124,6 +125,7 @@ class Services:
         #: The changes under way, by the id of their requests; a second one is refused.
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
+        self._records = ChangeRecords()
         self._requested = Requested()
         self._alone = alone = Alone()
         self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again)
@@ -143,6 +145,7 @@ class Services:
             "mounts.plan": self.plan,
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
+            "mounts.dismiss": self.dismiss,
             "discover.servers": self.find_servers,
             "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
@@ -189,8 +192,8 @@ class Services:
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
         """Return the table; with ``watch`` send it again at each change until cancelled."""
         if args.watch:
-            watch_table(context.token, lambda _table: context.emit(self._table()))
-        return self._table()
+            watch_table(context.token, lambda _table: context.emit(self._listed()))
+        return self._listed()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
@@ -306,7 +309,9 @@ class Services:
                 hint="Wait until it is done, or answer its question.",
             )
         try:
-            change = Apply(args, self._surroundings(), self._hands(), context.token, context.emit)
+            change = Apply(
+                args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
+            )
             self._changes[context.request_id] = change
             report = change.run()
             if report.report is not None:
@@ -326,6 +331,11 @@ class Services:
                 hint="It is over already: the list shows what is mounted now.",
             )
         change.keep()
+        return Empty()
+
+    def dismiss(self, args: DismissArgs, _context: Context) -> Empty:
+        """Tell of an interrupted change no more."""
+        self._records.dismiss(args.id)
         return Empty()
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
@@ -437,6 +447,11 @@ class Services:
 
     def _table(self) -> MountTable:
         return self._requested.table()
+
+    def _listed(self) -> MountTable:
+        """Return the mounts, and what interrupted changes left."""
+        table = self._table()
+        return msgspec.structs.replace(table, interrupted=self._records.tell(table.mounts))
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
         """Fail early, in seconds, where mount.nfs would take minutes to give up."""

@@ -53,6 +53,8 @@ def mounts_text(mounts: MountTable) -> str:
         lines.append(table(rows))
     else:
         lines.append("No NFS mounts, neither active nor in /etc/fstab, a systemd unit or an autofs map.")
+    for change in mounts.interrupted:
+        lines += ["", shown(change.message), shown(change.hint), shown(change.detail)]
     return "\n".join([*lines, *mounts.warnings])
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from app.mounts.change import ApplyArgs, Holder, Plan, StepState
     from app.mounts.hands import Hands
+    from app.mounts.interrupted import ChangeRecords
     from app.mounts.kept import Kept
     from app.mounts.plan import Situation, Surroundings
 
@@ -55,6 +56,7 @@ class Apply:
         hands: what it acts with.
         token: cancels it, which goes back to what was.
         emit: takes its ApplyEvents.
+        records: tell the next start of a change that was not ended.
     """
 
     def __init__(
@@ -64,15 +66,20 @@ class Apply:
         hands: Hands,
         token: CancelToken,
         emit: Callable[[ApplyEvent], None],
+        *,
+        records: ChangeRecords,
     ) -> None:
         self._args = args
         self._around = around
         self._hands = hands
         self._token = token
         self._emit = emit
+        self._records = records
         self._answered = threading.Event()
         self._back: list[tuple[str, int, Callable[[], None]]] = []
         self._warnings: list[str] = []
+        #: What could not be undone, a sentence each.
+        self._problems: list[str] = []
         self._backup = ""
         self._written: Kept | None = None
         self._index = 0
@@ -91,11 +98,20 @@ class Apply:
         plan = describe(found, [])
         _refuse(found)
         self._warnings = list(plan.warnings)
+        points = list(dict.fromkeys([self._args.mount_point, found.old_point]))
+        record = self._records.begin(points, self._around.table().mounts) if plan.steps else None
         self._hands.begin(found, asked_before(found.old) if found.old is not None else MountOptions())
         try:
-            return self._carry_out(found, plan)
+            report = self._carry_out(found, plan)
+        except BaseException:
+            if record is not None and not self._problems:
+                self._records.end(record, complete=False)
+            raise
         finally:
             self._hands.end()
+        if record is not None:
+            self._records.end(record, complete=True)
+        return report
 
     def _carry_out(self, found: Situation, plan: Plan) -> ApplyReport:
         try:
@@ -106,7 +122,8 @@ class Apply:
         except BaseException as error:
             self._emit = _if_it_can(self._emit)
             self._say(self._index, plan.steps[self._index].kind, "failed", _text(error))
-            raise self._told(error, self._go_back()) from error
+            self._problems = self._go_back()
+            raise self._told(error, self._problems) from error
         return ApplyReport(
             plan=plan, report=report, backup=self._backup, diff=plan.diff, warnings=self._warnings
         )
@@ -283,6 +300,8 @@ class Apply:
                 ErrorKind.HELPER_FAILED,
                 f"{' and '.join(found.kept.names)} may have been changed: it is not what it was.",
             )
+        if left := self._records.temporaries():
+            raise AppError(ErrorKind.HELPER_FAILED, " ".join(left))
 
     def _remount_back(self, point: str, words: list[str], before: MountOptions) -> None:
         try:

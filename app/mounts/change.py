@@ -162,6 +162,12 @@ class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
+class DismissArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.dismiss``: the person has seen that this change was interrupted, and it is told no more."""
+
+    id: str
+
+
 class KeepArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``mounts.keep``: the person has said that the change of this request is to stay."""
 

@@ -80,16 +80,34 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     differences: list[str] = []
 
 
+class InterruptedChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that the end of an earlier program interrupted, and that left something changed.
+
+    Attributes:
+        id: names it, for ``mounts.dismiss``.
+        message: what happened, and what is not as it was.
+        hint: what to do.
+        detail: how it was before, for those who put it right by hand.
+    """
+
+    id: str
+    message: str
+    hint: str
+    detail: str
+
+
 class MountTable(msgspec.Struct, frozen=True, kw_only=True):
     """All NFS mounts of one host.
 
     Attributes:
         mounts: ordered by share, then mount point.
         warnings: lines of fstab, units and maps that could not be read, one sentence each.
+        interrupted: changes that earlier programs did not end.
     """
 
     mounts: list[Mount]
     warnings: list[str] = []
+    interrupted: list[InterruptedChange] = []
 
 
 class OptionValue(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,13 +11,15 @@ import msgspec
 
 from app.errors import AppError, ErrorKind
 from app.facts.nfsmount_conf import added_to
-from app.helper import fstab_text
+from app.helper import fstab_text, fstab_writer, unit_writer
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 from app.helper.unit_writer import UnitWriter
+from app.mounts import units
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder
 from app.mounts.hands import Hands
+from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
 from app.mounts.model import Active, Configured, Mount, MountTable
 from app.mounts.persist import Persistence
@@ -111,8 +113,9 @@ class World:
         self.token = CancelToken()
         self._ids = 100
         self._asked: dict[int, str] = {}
-        self.units = folder / "systemd"
-        self.units.mkdir()
+        self.units = folder / "etc/systemd/system"
+        self.units.mkdir(parents=True)
+        self.records = ChangeRecords(self.temporaries())
         self._units = UnitWriter(str(self.units), str(folder / "unit-backups"))
         self._writer = FstabWriter(str(folder), str(folder / "backups"))
         if mounted:
@@ -196,8 +199,13 @@ class World:
 
     # What is looked at
 
+    def temporaries(self) -> list[str]:
+        """Return what a writer that is killed may leave."""
+        return [str(self.root / fstab_writer.TEMPORARY), str(self.units / unit_writer.TEMPORARY)]
+
     def table(self) -> MountTable:
-        configured = {
+        by_units = units.read(str(self.root)).mounts
+        configured = dict(by_units) | {
             entry.target: Configured(
                 origin="/etc/fstab", line=entry.number, share=entry.share, fstype=entry.fstype,
                 options=entry.options,
@@ -220,6 +228,11 @@ class World:
                     active=active,
                 )
             )
+        rows += [
+            Mount(mount_point=point, share=unit.share, state="not-mounted", configured=unit)
+            for point, unit in by_units
+            if unit is not configured[point]
+        ]
         return MountTable(mounts=rows)
 
     def probe(self, _host: str, _port: int) -> AppError | None:
@@ -264,7 +277,7 @@ class World:
             self.events.append(event)
             self.on_event(event)
 
-        self.change = Apply(args, self.around(), self.hands(), self.token, emit)
+        self.change = Apply(args, self.around(), self.hands(), self.token, emit, records=self.records)
         return self.change.run()
 
     def hands(self) -> Hands:

@@ -157,7 +157,7 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
 
 def test_what_nfsmount_conf_adds_is_named_as_the_cause(tmp_path: Path) -> None:
     world = World(tmp_path, mounted=False)
-    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc").mkdir(exist_ok=True)
     (tmp_path / "etc/nfsmount.conf").write_text("[ NFSMount_Global_Options ]\nvers=4.2\n")
     report = world.apply(ask(options="")).report
     assert report is not None
@@ -260,7 +260,9 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
     before = world.state()
 
     def apply(args: ApplyArgs, context: Context) -> ApplyReport:
-        return Apply(args, world.around(), world.hands(), context.token, context.emit).run()
+        return Apply(
+            args, world.around(), world.hands(), context.token, context.emit, records=world.records
+        ).run()
 
     def listen(event: ApplyEvent) -> None:
         if event.kind == "mount":

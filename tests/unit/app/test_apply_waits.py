@@ -128,7 +128,9 @@ class Served:
 
     def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         world = self.world
-        change = Apply(args, world.around(), world.hands(), context.token, context.emit)
+        change = Apply(
+            args, world.around(), world.hands(), context.token, context.emit, records=world.records
+        )
         self._changes[context.request_id] = change
         try:
             return change.run()

@@ -96,7 +96,7 @@ class ApprovedWorld(World):
 
     def apply(self, args: ApplyArgs) -> ApplyReport:
         around = dataclasses.replace(self.around(), approval=lambda _args, _way: ALL)
-        self.change = Apply(args, around, self.hands(), self.token, self.events.append)
+        self.change = Apply(args, around, self.hands(), self.token, self.events.append, records=self.records)
         return self.change.run()
 
 
