@@ -252,7 +252,8 @@ def _kept_sentences(point: str, was: dict[str, Configured], now: dict[str, Confi
 def _report(record: ChangeRecord, sentences: list[str]) -> InterruptedChange:
     points = " and ".join(record.points)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.began_s))
-    begun = f"A change of {points} was interrupted on {when}, because the program ended in the middle of it."
+    cause = "because the program or its privileged helper ended in the middle of it"
+    begun = f"A change of {points} was interrupted on {when}, {cause}."
     hint = "Apply the settings that you want for {}. This completes the change or undoes it."
     before = [line for row in record.before for line in _before(row)]
     return InterruptedChange(

@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apply_kills
 import msgspec
 import other_users
 import prompts
@@ -243,6 +244,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "other-users": other_users.carry_out,
         "prompts": lambda: prompts.carry_out(job["prompts"]),
         "stopping": lambda: stop_programs(host),
+        "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),
         "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
