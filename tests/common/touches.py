@@ -1,0 +1,79 @@
+"""Who touches what lies below a path, in this process: Python's audit events, and calls that have none.
+
+stat(2) and its like raise no audit event (Python, "Audit events table"), so the functions of os that make
+them are replaced. What Qt does by itself is not seen; the test of forbidden calls keeps its classes out.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+#: They may name a path for a child, which may wait: unless the program is one that always does.
+_STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec"})
+_WAITING_PROGRAMS = frozenset({"df", "lsof", "mountpoint", "stat", "umount"})
+_WITHOUT_EVENT = ("stat", "lstat", "statvfs", "access", "readlink", "pathconf")
+
+
+class Touches:
+    """Collects what touches a path or what lies below it, until the test ends.
+
+    Attributes:
+        path: absolute, and with a name that nothing else has.
+        hits: each with the line that did it.
+    """
+
+    def __init__(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.hits: list[str] = []
+        for name in _WITHOUT_EVENT:
+            monkeypatch.setattr(os, name, self._watched(name, getattr(os, name)))
+
+    def _watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any, *args: Any, **named: Any) -> Any:
+            self.look(f"os.{name}", (path,))
+            return real(path, *args, **named)
+
+        return call
+
+    def look(self, event: str, args: tuple[Any, ...]) -> None:
+        """Note an event if one of its arguments is such a path."""
+        if event in _STARTS:
+            program = str(args[0]).rpartition("/")[2]
+            words = args[1] if program in _WAITING_PROGRAMS else ()
+            args = tuple(words) if isinstance(words, list | tuple) else ()
+        if any(self._is_below(argument) for argument in args):
+            by = traceback.extract_stack(limit=4)[0]
+            self.hits.append(f"{event}{args} by {by.filename}:{by.lineno}")
+
+    def _is_below(self, argument: object) -> bool:
+        if not isinstance(argument, str | bytes | os.PathLike):
+            return False
+        # Also below the root folder of a test.
+        return self.path in os.fsdecode(argument)
+
+
+_watching: list[Touches] = []
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    for touches in _watching:
+        touches.look(event, args)
+
+
+sys.addaudithook(_hook)  # it cannot be removed again
+
+
+def watch(path: str, monkeypatch: pytest.MonkeyPatch) -> Touches:
+    """Watch a path until :func:`unwatch`."""
+    touches = Touches(path, monkeypatch)
+    _watching.append(touches)
+    return touches
+
+
+def unwatch(touches: Touches) -> None:
+    """Watch it no more."""
+    _watching.remove(touches)
