@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apply_kills
+import cycles
 import msgspec
 import other_users
 import prompts
@@ -245,6 +246,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "prompts": lambda: prompts.carry_out(job["prompts"]),
         "stopping": lambda: stop_programs(host),
         "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
+        "cycles": lambda: cycles.go_round(**job["cycles"]),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),
         "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
