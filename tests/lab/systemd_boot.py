@@ -1,0 +1,144 @@
+"""A job in a guest of its own: systemd boots it, with a dead server in fstab and in units of ours.
+
+The guest's own PID 1 makes the network, with a server that swallows every packet: its address leads to a card
+that nobody has. Then it writes the entries with the program's own hand, and becomes systemd. A service that
+is ordered as logins are, after remote-fs.target (systemd-user-sessions.service), reports on the serial line
+and powers off.
+"""
+
+import json
+import os
+import shutil
+import sys
+import termios
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from app.agent.protocol import PersistArgs
+from app.lab import syscalls
+from app.lab.serial_line import open_terminal
+from app.mounts.change import ApplyArgs
+from app.mounts.persist import Persistence
+from app.mounts.unit_files import UnitFiles
+from app.privileged import HelperClient
+from app.process import SYSTEM_PATH, find_program, run
+from app.tasks import CancelToken
+
+SYSTEMD = Path("/usr/lib/systemd/systemd")
+UNITS = Path("/etc/systemd/system")
+ADDRESS = "10.9.0.9"
+DEAD = f"{ADDRESS}:/export"
+#: What the host's system would start is no part of this.
+MASKED = (
+    "systemd-udevd.service", "systemd-udev-trigger.service", "systemd-hwdb-update.service",
+    "systemd-journal-flush.service", "systemd-binfmt.service", "systemd-sysusers.service",
+    "systemd-timesyncd.service", "systemd-networkd.service", "systemd-resolved.service",
+    "systemd-random-seed.service", "systemd-update-utmp.service", "systemd-modules-load.service",
+    "systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service",
+    "systemd-machine-id-commit.service",
+    "kmod-static-nodes.service", "rpcbind.service", "rpcbind.socket", "rpc-statd.service",
+    "nfs-server.service",
+    "run-rpc_pipefs.mount", "nfs-client.target", "dev-hugepages.mount", "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount", "sys-kernel-config.mount", "sys-fs-fuse-connections.mount",
+)  # fmt: skip
+TARGET = """[Unit]
+Description=What a person waits for
+Requires=basic.target
+Wants=remote-fs.target report.service
+After=basic.target
+"""
+SERVICE = """[Unit]
+Description=Reports when logins would be let in
+After=remote-fs.target basic.target
+[Service]
+Type=oneshot
+Environment=PYTHONPATH={path}
+ExecStart={python} -P {file} {names}
+TimeoutStartSec=infinity
+StandardOutput=null
+StandardError=null
+"""
+
+
+def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
+    """Write entries and units of the dead server, and boot.
+
+    Args:
+        entries: mount point to options in fstab.
+        units: likewise, in units of systemd.
+    """
+    shutil.rmtree(UNITS)
+    UNITS.mkdir()
+    helper = HelperClient("persist")
+    fstab, files = Persistence(helper), UnitFiles(helper)
+    for point, options in entries.items():
+        fstab.persist(PersistArgs(share=DEAD, mount_point=point, options=options), CancelToken())
+    for point, options in units.items():
+        args = ApplyArgs(share=DEAD, mount_point=point, options=options, keeper="systemd")
+        files.write(args, "", CancelToken())
+    helper.close()
+    for name in MASKED:
+        (UNITS / name).symlink_to("/dev/null")
+    service = SERVICE.format(
+        path=os.environ["PYTHONPATH"],
+        python=sys.executable,
+        file=Path(__file__),
+        names=" ".join([*entries, *units]),
+    )
+    (UNITS / "report.service").write_text(service)
+    (UNITS / "boot.target").write_text(TARGET)
+    card = next(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo")
+    program("ip", "neigh", "add", ADDRESS, "lladdr", "02:00:00:00:00:09", "nud", "permanent", "dev", card)
+    modules = f"/usr/lib/uml/modules/{os.uname().release}/kernel/fs/autofs/autofs4.ko"
+    program("insmod", modules)  # udev is not here to do it
+    os.execv(SYSTEMD, [str(SYSTEMD), "--system", "--unit=boot.target", "--log-target=console"])
+
+
+def program(name: str, *words: str) -> None:
+    path = find_program(name)
+    assert path is not None, name
+    outcome = run([path, *words], timeout=60)
+    assert outcome.ok, outcome.stderr
+
+
+def show(name: str) -> dict[str, str]:
+    """Return what systemd says of a unit."""
+    words = ["/usr/bin/systemctl", "show", "--no-pager", name]
+    lines = run(words, timeout=60).stdout.splitlines()
+    return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
+
+
+def report(points: list[str]) -> dict[str, Any]:
+    """Return the state of the units of the mount points at this moment of the boot."""
+    shown = ("ActiveState", "SubState", "Result", "TimeoutUSec", "Before", "After", "RequiredBy", "WantedBy",
+             "InactiveExitTimestampMonotonic", "InactiveEnterTimestampMonotonic",
+             "ActiveEnterTimestampMonotonic", "FragmentPath")  # fmt: skip
+    stems = [point.strip("/").replace("/", "-") for point in points]
+    names = [f"{stem}.{kind}" for stem in stems for kind in ("mount", "automount")]
+    found = {name: show(name) for name in [*names, "remote-fs.target", "local-fs.target", "report.service"]}
+    return {
+        "units": {name: {key: said.get(key, "") for key in shown} for name, said in found.items()},
+        "version": run(["/usr/bin/systemctl", "--version"], timeout=60).stdout.split("\n")[0],
+        "now_s": time.clock_gettime(time.CLOCK_MONOTONIC),
+        "mounted": [line for line in Path("/proc/self/mounts").read_text().splitlines() if "/mnt/" in line],
+    }
+
+
+def main() -> None:
+    os.environ.update(PATH=SYSTEM_PATH, LC_ALL="C.UTF-8")
+    fd = open_terminal()
+    try:
+        answer = report(sys.argv[1:])
+    except BaseException:  # noqa: BLE001 - told on the line
+        answer = {"failed": traceback.format_exc()}
+    data = b"\n" + json.dumps(answer).encode() + b"\n"
+    while data:
+        data = data[os.write(fd, data) :]
+    termios.tcdrain(fd)
+    syscalls.power_off()
+
+
+if __name__ == "__main__":
+    main()
