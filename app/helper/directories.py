@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.helper import table, targets, walk
@@ -46,7 +47,7 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
     prepared = Prepared()
     fd = -1
     try:
-        fd = walk.to(caller, path, (lambda *step: _make(prepared, caller, *step)) if create else None)
+        fd = walk.to(caller, path, partial(_make, prepared, caller) if create else None)
         if not hide:
             _check_empty(fd, path)
     except BaseException:

@@ -75,7 +75,7 @@ class Requests:
         self._inside = False
 
     def __enter__(self) -> "Requests":
-        self._call, self._send = privileged.HelperClient.call, privileged._Connection._send
+        self._call, self._send = privileged.HelperClient.call, privileged._Line.send
         requests = self
 
         def call(helper: Any, verb: str, *args: Any, **named: Any) -> Any:
@@ -91,18 +91,18 @@ class Requests:
             requests._reached("after")
             return answer
 
-        def send(connection: Any, message: dict[str, Any]) -> None:
-            requests._send(connection, message)
-            if message["verb"] not in {"hello", "cancel"}:
+        def send(line: Any, request_id: str, verb: str, args: dict[str, Any]) -> None:
+            requests._send(line, request_id, verb, args)
+            if verb not in {"plan", "cancel"}:
                 requests._reached("during")
 
         privileged.HelperClient.call = call  # type: ignore[method-assign,assignment]
-        privileged._Connection._send = send  # type: ignore[method-assign,assignment]
+        privileged._Line.send = send  # type: ignore[method-assign,assignment]
         return self
 
     def __exit__(self, *_error: object) -> None:
         privileged.HelperClient.call = self._call  # type: ignore[method-assign]
-        privileged._Connection._send = self._send  # type: ignore[method-assign]
+        privileged._Line.send = self._send  # type: ignore[method-assign]
 
     def _reached(self, moment: str) -> None:
         if (len(self.seen) - 1, moment) == (self._at, self._moment):

@@ -18,6 +18,7 @@ from app.agent.hosts import InProcess
 from app.agent.protocol import MountArgs, UnmountArgs
 from app.agent.services import Services
 from app.bench.session import BenchSession
+from app.helper.verbs import ACTIONS
 from app.lab.server import SHARE
 from app.mounts.change import ApplyArgs
 
@@ -61,14 +62,15 @@ class Agent:
         self._host.submit(verb, args).result(120)
 
     def held(self) -> dict[str, tuple[int, int]]:
-        """Return descriptors and resident memory, KiB, of this process and of each helper's role."""
+        """Return descriptors and resident memory, KiB, of this process, each helper and each of its roles."""
         found = {"agent": _held(os.getpid())}
-        for pid in processes(str(HELPER)):
+        for first in sorted(_children(os.getpid()) & set(processes(str(HELPER)))):
             with contextlib.suppress(OSError, IndexError):
-                words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-                parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-                if int(parent) == os.getpid():
-                    found[words[words.index(str(HELPER)) + 1]] = _held(pid)
+                words = Path(f"/proc/{first}/cmdline").read_text().split("\0")
+                action = words[words.index(str(HELPER)) + 1]
+                found[action] = _held(first)
+                for role, pid in zip(ACTIONS[action], sorted(_children(first)), strict=False):
+                    found[f"{action}: {role}"] = _held(pid)
         return found
 
     def close(self) -> None:
@@ -100,6 +102,11 @@ def _go_round(cycles: int) -> dict[str, Any]:
         return {"failures": failures, "before": before, "after": agent.held(), "steps": steps}
     finally:
         agent.close()
+
+
+def _children(pid: int) -> set[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return {int(word) for text in texts for word in text.split()}
 
 
 def _held(pid: int) -> tuple[int, int]:

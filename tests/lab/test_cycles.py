@@ -13,7 +13,7 @@ def check(found: dict[str, Any]) -> None:
     print(found)  # what was held, for those who look (-rP)
     assert found["failures"] == []
     # The last cycle was that of an ordinary mount; a helper that had nothing to do for long has ended.
-    assert {"agent", "mount"} <= set(found["before"]) & set(found["after"])
+    assert {"agent", "mount", "mount: mount"} <= set(found["before"]) & set(found["after"])
     for name in set(found["before"]) & set(found["after"]):
         descriptors, resident_kib = found["before"][name]
         now = found["after"][name]

@@ -118,7 +118,7 @@ def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name:
     )  # fmt: skip
     world.fail = [(verbs[-1], 1, "before")] if fails else []
     with pytest.raises(AppError) if fails else contextlib.nullcontext():
-        Apply(args, world.around(), hands, world.token, lambda _event: None).run()
+        Apply(args, world.around(), hands, world.token, world.events.append, records=world.records).run()
     roles = {next(role for role in ROLES if verb in ROLES[role]) for verb in verbs}
     needed = {"mount" if roles & {"mount", "try"} else "", "persist" if roles & {"persist", "units"} else "",
               "tune" if "tune" in roles else ""} - {""}  # fmt: skip

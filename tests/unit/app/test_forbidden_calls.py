@@ -41,18 +41,14 @@ PROGRAMS = frozenset({"df", "lsof", "mountpoint"})
 OPENED = "of a file of /etc that is open already, or of a pipe"
 STATE = "a file in a directory of root's own, on the disk of the system"
 SYSTEM = "a program or a directory of the system itself: without it nothing runs"
-CHECKED = "places.check_table and check_walk have looked in the table of mounts: nothing is mounted there"
+CHECKED = "check_table and check_walk have looked in the table of mounts: nothing is mounted there"
 UNITS = "an entry of /etc/systemd/system, or of its like, which is not followed"
 CHILD = "runs in a disposable child with a deadline"
 MAPS = "a part of a path in /etc, which is not followed"
 #: File, function and call, and why it may be there.
 ALLOWED = {
-    ("app/helper/channel.py", "_prepare", "fstat"): OPENED,
     ("app/helper/declarations.py", "has", "lexists"): STATE,
-    ("app/helper/directories.py", "_check_ancestor", "fstat"): CHECKED,
-    ("app/helper/directories.py", "_enter", "fstat"): CHECKED,
-    ("app/helper/directories.py", "_may_search", "access"): CHECKED,
-    ("app/helper/directories.py", "_not_a_directory", "stat"): CHECKED,
+    ("app/helper/directories.py", "_make", "stat"): CHECKED,
     ("app/helper/directories.py", "remove_directory", "stat"): CHECKED,
     ("app/helper/files.py", "_open_lock", "fstat"): STATE,
     ("app/helper/files.py", "reload_systemd", "access"): SYSTEM,
@@ -60,15 +56,18 @@ ALLOWED = {
     ("app/helper/fstab_writer.py", "FstabWriter._check_same", "fstat"): OPENED,
     ("app/helper/fstab_writer.py", "FstabWriter._read", "fstat"): OPENED,
     ("app/helper/fstab_writer.py", "_complaints", "access"): SYSTEM,
-    ("app/helper/main.py", "_check_pipes", "fstat"): OPENED,
+    ("app/helper/main.py", "_client", "fstat"): OPENED,
     ("app/helper/mount_nfs.py", "command", "access"): SYSTEM,
     ("app/helper/options.py", "catalogue_path", "exists"): SYSTEM,
-    ("app/helper/private.py", "_names", "is_dir"): CHILD,
+    ("app/helper/try_mount.py", "_names", "is_dir"): CHILD,
     ("app/helper/targets.py", "read_small", "fstat"): OPENED,
     ("app/helper/unit_writer.py", "UnitWriter._check", "lexists"): UNITS,
     ("app/helper/unit_writer.py", "UnitWriter._read", "fstat"): OPENED,
     ("app/helper/unit_writer.py", "UnitWriter._read", "stat"): UNITS,
     ("app/helper/utab.py", "forget", "lexists"): STATE,
+    ("app/helper/walk.py", "_check_ancestor", "fstat"): CHECKED,
+    ("app/helper/walk.py", "_may_search", "access"): CHECKED,
+    ("app/helper/walk.py", "_not_a_directory", "stat"): CHECKED,
     ("app/mounts/autofs.py", "_Reader._file_of", "lexists"): MAPS,
     ("app/mounts/autofs.py", "_check_place", "is_symlink"): MAPS,
     ("app/mounts/autofs.py", "_read_file", "fstat"): OPENED,

@@ -138,13 +138,13 @@ def test_the_helper_s_loop_touches_nothing(
     for role in ("mount", "tune"):
         ours, theirs = socket.socketpair()
         asked = [(verb, args) for wanted, verb, args in REQUESTS if wanted == role]
-        handlers = helper._HANDLERS[role](caller)
+        handlers = helper.load_handlers(role, caller)
         with ours, theirs:
             served = run_in_thread(
                 "asking", lambda ours=ours, asked=asked: [_asked(ours, verb, args) for verb, args in asked]
             )
             served.add_done_callback(lambda _done, ours=ours: ours.shutdown(socket.SHUT_WR))
-            Session(theirs.fileno(), theirs.fileno(), role, handlers).run()
+            Session(theirs, role, handlers).run()
             answers += served.result(1)
     assert len(answers) == len(REQUESTS)
     assert all("ok" in answer or answer["error"]["code"] in CODES for answer in answers)
