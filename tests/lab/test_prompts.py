@@ -44,7 +44,7 @@ MEASURING: Prompts = {"test": (0, ["bench"]), "experiment": (0, ["bench"])}
 SYSTEM = {"mount": "mount-system", "persist": "persist-system", "apply": "apply-system"}
 
 
-@pytest.fixture(scope="module", params=["ordinary", "system", "root"])
+@pytest.fixture(scope="module", params=["ordinary", "system", pytest.param("root", marks=pytest.mark.long)])
 def operated(request: pytest.FixtureRequest, guest_job: Callable[..., Found]) -> tuple[str, Found]:
     """What came of everything that one person did: below /mnt, at a place of the system, and as root."""
     return request.param, guest_job({"prompts": request.param})
@@ -112,6 +112,7 @@ def late(guest_job: Callable[..., Found]) -> Found:
     return guest_job({"prompts": "late"})
 
 
+@pytest.mark.long
 def test_a_change_that_nobody_keeps_goes_back_without_a_password(late: Found) -> None:
     """The question stands for longer than a helper waits, and nobody is there for another one."""
     assert prompts(late)["no answer"] == (130, ["apply"])
@@ -119,10 +120,12 @@ def test_a_change_that_nobody_keeps_goes_back_without_a_password(late: Found) ->
     assert state(late["no answer"]) == state(late["mount"])
 
 
+@pytest.mark.long
 def test_an_experiment_whose_plan_was_looked_at_asks_twice(late: Found) -> None:
     assert prompts(late)["experiment"] == (0, ["bench", "bench"]), late["experiment"]["err"]
 
 
+@pytest.mark.long
 def test_a_window_keeps_the_right_to_mount_for_a_while_and_no_other(late: Found) -> None:
     assert prompts(late)["window"] == (0, ["mount", "persist", "persist"]), late["window"]["err"]
 
