@@ -49,7 +49,8 @@ def read_subject(words: list[str]) -> Subject:
         ValueError: if they do not say it in the one way that a prompt shows as it is: a blank would let one
             of them look like two.
     """
-    shown = all(word.isprintable() and " " not in word for word in words)
+    # A graphical agent may read the rest as markup.
+    shown = all(word.isprintable() and not set(" <>&") & set(word) for word in words)
     if len(words) != 3 or not shown or not _DIGEST.match(words[2]):
         raise ValueError("a share, a mount point and the digest of a plan")
     try:

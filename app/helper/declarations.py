@@ -14,7 +14,6 @@ import json
 import os
 
 FOLDER = "/var/lib/mountwright/declared"
-_NEW = ".new"
 
 
 def _name(share: str, target: str) -> str:
@@ -30,15 +29,16 @@ def note(share: str, target: str, uid: int) -> None:
     """
     from app.helper import files  # of the persist role, which alone writes
 
+    new = f".new-{os.getpid()}"  # each process has its own
     os.makedirs(FOLDER, 0o711, exist_ok=True)  # noqa: PTH103
     folder = os.open(FOLDER, files.FOLDER)
     try:
         os.fchmod(folder, 0o711)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(_NEW, dir_fd=folder)
+            os.unlink(new, dir_fd=folder)
         data = json.dumps({"share": share, "target": target, "uid": uid}).encode("ascii")
-        files.Files(files.System()).create(folder, _NEW, data)
-        os.rename(_NEW, _name(share, target), src_dir_fd=folder)
+        files.Files(files.System()).create(folder, new, data)
+        os.rename(new, _name(share, target), src_dir_fd=folder)
         os.fsync(folder)
     finally:
         os.close(folder)

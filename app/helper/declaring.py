@@ -29,8 +29,10 @@ def permit_new(caller: Caller, args: Args) -> None:
     path = validate.target(str(args["target"]))
     places.permit_place(caller, path)
     if caller.uid != 0:
-        places.check_walk(table.read(), path)
-        walk.check_ancestors(caller, path)
+        rows = table.read()
+        places.check_walk(rows, path)
+        places.check_disks(rows, path)
+        walk.check_way(caller, path, mounted=table.at(rows, path) is not None)
 
 
 def permit_old(caller: Caller, path: str) -> None:

@@ -29,8 +29,9 @@ _SYSTEM_CALLS = {
 }  # fmt: skip
 #: What a 32-bit program is told by a 64-bit kernel is that kernel's name.
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
-#: Ignored from the first moment: a terminal sends the last four, and they would kill or stop the helper.
-IGNORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+#: Ignored from the first moment: a terminal sends the last six, and they would end or stop the helper.
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP,
+           signal.SIGTTIN, signal.SIGTTOU)  # fmt: skip
 #: These would stop the helper halfway through a write.
 _VITAL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)
 _OTHERS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS, resource.RLIMIT_NPROC)
@@ -59,7 +60,6 @@ def reset() -> None:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    _lead_session()
     for option, value in _PRCTL.items():
         libc.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
     os.setpriority(os.PRIO_PROCESS, 0, 0)
@@ -78,19 +78,6 @@ def reset() -> None:
     # The caller may have made itself the first victim when memory is short.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123
         file.write(b"0")
-
-
-def _lead_session() -> None:
-    """Leave the caller's session and terminal where the kernel lets it (setsid(2)).
-
-    The leader of a process group, as a shell starts one, has to join another group first. Where this fails,
-    a key at the terminal can end the helper in order, as the end of its input does, and no more: the other
-    signals are ignored. A fork would always do, but make two processes of the one that the caller waits for.
-    """
-    with contextlib.suppress(OSError):
-        if os.getpid() == os.getpgrp() != os.getsid(0):
-            os.setpgid(0, os.getpgid(os.getppid()))
-        os.setsid()
 
 
 def set_limit(limit: int, values: tuple[int, int]) -> None:

@@ -11,6 +11,7 @@ terminal and timers hold.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import pwd
@@ -20,7 +21,7 @@ import socket
 import stat
 import sys
 import syslog
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.helper import inheritance
 from app.helper.session import PROTOCOL, Session
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
     from app.helper.approved import Subject
     from app.helper.session import Handler
 
-#: Signals that ask to end.
+_MODULES = {
+    "mount": "mounting", "try": "try_mount", "persist": "fstab_verbs", "units": "unit_verbs",
+    "bench": "bench", "tune": "tuning",
+}  # fmt: skip
+#: Signals that ask a role to end. The first process heeds SIGTERM alone: it may have the caller's terminal.
 _END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # sysexits.h
 EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
@@ -134,6 +139,7 @@ def _start_roles(action: str, caller: Caller, subject: Subject | None, client: s
         for role in roles:
             line, other = socket.socketpair()
             if not (pid := os.fork()):
+                os.setsid()  # no key at the caller's terminal reaches a role
                 theirs.close()
                 for connection in (other, client):
                     connection.close()
@@ -160,8 +166,7 @@ def _wait_for(pids: list[int]) -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    for number in _END:
-        signal.signal(number, hand_on)
+    signal.signal(signal.SIGTERM, hand_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END)
     status = 0
     while pids:
@@ -195,16 +200,6 @@ def _handlers(action: str, role: str, caller: Caller, subject: Subject | None) -
 
 def load_handlers(role: str, caller: Caller) -> dict[str, Handler]:
     """Load the code of a role, which no other role needs; return its verbs with what carries them out."""
-    if role == "mount":
-        from app.helper.mounting import handlers
-    elif role == "try":
-        from app.helper.try_mount import handlers
-    elif role == "persist":
-        from app.helper.fstab_verbs import handlers
-    elif role == "units":
-        from app.helper.unit_verbs import handlers
-    elif role == "bench":
-        from app.helper.bench import handlers
-    else:
-        from app.helper.tuning import handlers
-    return handlers(caller)
+    module: Any = importlib.import_module(f"app.helper.{_MODULES[role]}")
+    handlers: dict[str, Handler] = module.handlers(caller)
+    return handlers

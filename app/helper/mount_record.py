@@ -42,7 +42,7 @@ def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None
         try:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(FOLDER, 0o755)  # noqa: PTH102
-            temporary = f"{FOLDER}/.new"
+            temporary = f"{FOLDER}/.new-{os.getpid()}"
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)  # noqa: PTH108
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

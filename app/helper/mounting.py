@@ -70,6 +70,8 @@ class Mounting:
         mount_permission.permit_mount(self._caller, share, path)
         before = table.read()
         mount_permission.check_table(before, path)
+        if self._caller.uid != 0:
+            places.check_disks(before, path)
         hide = args["hide"] is True and places.place_of(path) is places.Place.RESTRICTED
         prepared = directories.prepare(self._caller, path, create=args["create"] is True, hide=hide)
         try:
@@ -92,6 +94,8 @@ class Mounting:
         row = self._permitted(args)
         words = list(cast("list[str]", args["options"]))
         wanted = remounting.Wanted.read(words, self._catalogue or load())
+        if remounting.is_of_superblock(row, wanted):
+            self._permit_others_of(row)
         try:
             return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         finally:
@@ -108,6 +112,8 @@ class Mounting:
             Refusal: the mount is still there then.
         """
         row = self._permitted(args, to_unmount=True)
+        if args["force"] is True:
+            self._permit_others_of(row)
         path = row.mount_point
         owner = mount_record.owner(row)
         flags = (unmounting.MNT_FORCE if args["force"] is True else 0) | (
@@ -130,6 +136,12 @@ class Mounting:
             Refusal: if there is no such mount, or the caller may not unmount it.
         """
         return {"holders": holders.find(self._permitted(args, to_unmount=True).mount_point)}
+
+    def _permit_others_of(self, row: table.Row) -> None:
+        """Check that all mounts that share the superblock are the caller's to change: it is done to all."""
+        for other in table.read():
+            if other.device == row.device:
+                mount_record.permit_change(self._caller, other, to_unmount=False)
 
     def _permitted(self, args: dict[str, object], *, to_unmount: bool = False) -> table.Row:
         """Return the topmost mount at ``target``, if it is NFS and the caller may change it."""

@@ -159,12 +159,9 @@ def _tables(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def _add(catalogue: Catalogue, name: str, table: dict[str, Any]) -> None:
     entry = Entry(
-        name=name,
-        kind=str(table["kind"]),
-        values=tuple(str(value) for value in table.get("values", ())),
-        minimum=int(table.get("min", 0)),
-        maximum=min(int(table.get("max", _U32)), _U32),
-    )
+        name=name, kind=str(table["kind"]), values=tuple(str(value) for value in table.get("values", ())),
+        minimum=int(table.get("min", 0)), maximum=min(int(table.get("max", _U32)), _U32),
+    )  # fmt: skip
     for spelling in _spellings(table):
         if spelling in _NEVER or not re.fullmatch(r"[A-Za-z0-9_.=:-]{1,40}", spelling):
             continue

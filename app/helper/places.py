@@ -40,7 +40,8 @@ ROOTS = ("/mnt", "/media", "/srv")
 ROOTS_FILE = "/etc/mountwright/roots.conf"
 FSTAB = "/etc/fstab"
 #: Directory trees of programs that root runs and of what root reads as configuration (hier(7), FHS 3.0, the
-#: databases of package managers): nothing is mounted on them, in them, or on a directory above them.
+#: databases of package managers): nothing is mounted on them, in them, or on a directory above them. For
+#: /usr/local, which the administrator lays out, see below.
 FORBIDDEN = (
     "/bin", "/boot", "/dev", "/efi", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libexec",
     "/libx32", "/lost+found", "/nix", "/ostree", "/proc", "/root", "/run", "/sbin", "/snap", "/sys",
@@ -64,6 +65,10 @@ _OWN = re.compile(r"/(0|[1-9][0-9]*)/.")
 _FOREIGN = frozenset({"nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "afs", "fuse", "fuseblk"})
 
 
+#: Words of fstab that let users mount (mount(8)).
+_FOR_USERS = frozenset({"user", "users", "owner", "group"})
+
+
 class Place(Enum):
     """The classes of places; see the module."""
 
@@ -78,12 +83,15 @@ def read_fstab(path: str = FSTAB) -> set[tuple[str, str]]:
     return {entry[:2] for entry in fstab_entries(path)}
 
 
-def fstab_entries(path: str = FSTAB) -> list[tuple[str, str, str]]:
-    """Return share, mount point and options of every NFS entry; nothing if the file cannot be read."""
+def fstab_entries(path: str = FSTAB, *, nfs: bool = True) -> list[tuple[str, str, str]]:
+    """Return share, mount point and options of every NFS entry; nothing if the file cannot be read.
+
+    Without ``nfs``, of every entry of another type.
+    """
     entries: list[tuple[str, str, str]] = []
     for line in read_small(path).split(b"\n"):
         fields = [table.unescaped(part) for part in line.split()]
-        if len(fields) >= 3 and not fields[0].startswith("#") and fields[2] in table.NFS_TYPES:
+        if len(fields) >= 3 and not fields[0].startswith("#") and (fields[2] in table.NFS_TYPES) is nfs:
             entries.append((fields[0], fields[1], fields[3] if len(fields) > 3 else ""))
     return entries
 
@@ -192,4 +200,26 @@ def check_walk(rows: list[table.Row], path: str) -> None:
             raise Refusal(
                 "mount-point-invalid",
                 f"“{path}” lies on the {row.fstype} file system at “{row.mount_point}”, not on a local one.",
+            )
+
+
+def check_disks(rows: list[table.Row], path: str) -> None:
+    """Check with the table of mounts that the way to the path enters no disk that users can take away.
+
+    With another one in its place the path would lead elsewhere before mount.nfs, or the next boot, looks it
+    up again. What udisks mounts for a user has nosuid and nodev, and so has an entry of fstab for users.
+
+    Raises:
+        Refusal: with code mount-point-system.
+    """
+    kept = {
+        point for _disk, point, words in fstab_entries(nfs=False) if not _FOR_USERS & set(words.split(","))
+    }
+    for row in rows:
+        loose = row.source.startswith("/dev/") and {"nosuid", "nodev"} & set(row.options)
+        inside = path != row.mount_point and table.is_within(path, row.mount_point)
+        if loose and inside and row.mount_point not in {"/", *kept}:
+            raise Refusal(
+                "mount-point-system",
+                f"“{path}” lies on the disk at “{row.mount_point}”, which users can take away.",
             )

@@ -73,6 +73,13 @@ class Wanted(NamedTuple):
         return Wanted(frozenset(shown), frozenset(absent), sync)
 
 
+def is_of_superblock(row: table.Row, wanted: Wanted) -> bool:
+    """Whether the change is one of the superblock, and so of every mount that shares it."""
+    words = set(row.super_options.split(","))
+    syncs = wanted.sync is not None and wanted.sync != ("sync" in words)
+    return syncs or ("ro" in words and "ro" in wanted.absent)
+
+
 def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) -> dict[str, object]:
     """Change the mount of a row, and check with the table of mounts that it is changed.
 
@@ -84,7 +91,7 @@ def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) ->
     sync = "sync" in super_words if wanted.sync is None else wanted.sync
     whole = "ro" not in super_words or "ro" in wanted.absent
     calls = [flags | _REMOUNT | _BIND]
-    if sync != ("sync" in super_words) or (whole and "ro" in super_words):
+    if is_of_superblock(row, wanted):
         calls.insert(0, (flags & ~_RDONLY) | (0 if whole else _RDONLY) | sync * _SYNCHRONOUS | _REMOUNT)
     child = Disposable(lambda: _remount(row, calls))
     try:

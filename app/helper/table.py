@@ -42,18 +42,12 @@ def parse(raw: bytes) -> list[Row]:
         fields, rest = head.split(b" "), tail.split(b" ")
         if not separator or len(fields) < 6 or len(rest) < 2:
             continue
-        rows.append(
-            Row(
-                mount_id=int(fields[0]),
-                parent_id=int(fields[1]),
-                device=fields[2].decode("ascii"),
-                mount_point=unescaped(fields[4]),
-                options=tuple(unescaped(fields[5]).split(",")),
-                fstype=unescaped(rest[0]),
-                source=unescaped(rest[1]),
-                super_options=unescaped(rest[2]) if len(rest) > 2 else "",
-            )
-        )
+        rows.append(Row(
+            mount_id=int(fields[0]), parent_id=int(fields[1]), device=fields[2].decode("ascii"),
+            mount_point=unescaped(fields[4]), options=tuple(unescaped(fields[5]).split(",")),
+            fstype=unescaped(rest[0]), source=unescaped(rest[1]),
+            super_options=unescaped(rest[2]) if len(rest) > 2 else "",
+        ))  # fmt: skip
     return rows
 
 

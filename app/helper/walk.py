@@ -69,25 +69,30 @@ def to(caller: Caller, path: str, make: Make | None = None) -> int:
     return fd
 
 
-def check_ancestors(caller: Caller, path: str) -> None:
-    """Check the directories above a path, as far as they exist, as :func:`to` does.
+def check_way(caller: Caller, path: str, *, mounted: bool) -> None:
+    """Check the directories above a path, as far as they exist, as :func:`to` does, and that it is no link.
 
-    The path itself is not touched: a dead server may be mounted there.
+    Args:
+        caller: who asked.
+        path: absolute, in its plain form.
+        mounted: whether something is mounted there. Then it is no link, and is not touched: the server may
+            be dead.
 
     Raises:
         Refusal: with a code that begins with mount-point.
     """
-    parent = path.rpartition("/")[0]
+    parent, _slash, name = path.rpartition("/")
     try:
         fd = to(caller, parent)
+        try:
+            _check_ancestor(caller, fd, parent or "/")
+            if not mounted:
+                os.close(_enter(fd, name, path, None))
+        finally:
+            os.close(fd)
     except Refusal as refusal:
         if refusal.code != "mount-point-missing":
             raise
-        return
-    try:
-        _check_ancestor(caller, fd, parent or "/")
-    finally:
-        os.close(fd)
 
 
 def _check_ancestor(caller: Caller, fd: int, path: str) -> None:

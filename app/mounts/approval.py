@@ -78,10 +78,11 @@ def approval(
     # An entry that stands in a home already may be changed and removed.
     new = None if not share or (share, point) in places.read_fstab() else kept
     _check_home(caller, point, refused or new)
-    if not f"{share}{point}".isprintable() or " " in f"{share}{point}":
+    if not f"{share}{point}".isprintable() or set(" <>&") & set(f"{share}{point}"):
         raise AppError(
             ErrorKind.MOUNT_POINT_RESTRICTED,
-            f"{' '.join(reasons)} An administrator cannot approve a name with a blank: it could be misread.",
+            f"{' '.join(reasons)} An administrator cannot approve a name with a blank, “<”, “>” or “&”: it "
+            "could be misread.",
             hint="Choose other names, or make the change as root.",
         )
     hides: tuple[list[str], int] = ([], 0)

@@ -42,7 +42,10 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
         validate.share(share)
         validate.target(path)
         try:
-            mount_permission.check_table(table.read(), path)
+            rows = table.read()
+            mount_permission.check_table(rows, path)
+            if caller.uid != 0:
+                places.check_disks(rows, path)
         except Refusal:
             # That “/” belongs to the system says more than that it is a mount point.
             mount_permission.permit_mount(caller, share, path)

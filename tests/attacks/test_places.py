@@ -170,3 +170,36 @@ def test_the_owner_of_a_directory_of_mounts_is_not_its_maker(rig):
         session.mount(EVIL, place)
     assert rig.mounts() == []
     assert everything(rig, "/root") == [".ssh"]
+
+
+def test_a_link_of_root_s_is_no_place_to_declare(rig):
+    """At boot it is followed: the share would lie where root keeps its programs."""
+    rig.make("/usr/local/sbin", "/srv/real")
+    session = rig.session("persist").hello()
+    for goal in ("/usr/local/sbin", "/nowhere", "/srv/real"):
+        rig.path("/srv/tools").unlink(missing_ok=True)
+        rig.path("/srv/tools").symlink_to(goal)
+        session.add(EVIL, "/srv/tools", "nofail")
+        session.write_unit(EVIL, "/srv/tools", "nofail")
+        assert (rig.read("/etc/fstab"), rig.units()) == ("", {}), goal
+    session.add(EVIL, "/srv/real", "nofail")
+    assert EVIL in rig.read("/etc/fstab")
+
+
+def test_a_disk_that_its_user_can_take_away_is_no_way_to_a_mount_point(rig):
+    """As udisks mounts one: another disk in its place can have a link where the mount point was."""
+    rig.make("/media/nobody/disk")
+    rig.run("mount", "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "/dev/loop7", "/media/nobody/disk")
+    rig.make("/media/nobody/disk/x")
+    session, persist = rig.session("mount").hello(), rig.session("persist").hello()
+    for words in ("", "/dev/loop7 /media/nobody/disk ext4 users,noauto 0 0\n"):
+        rig.write("/etc/fstab", words)
+        session.mount(EVIL, "/media/nobody/disk/x", create=False)
+        session.mount(EVIL, "/media/nobody/disk/new")
+        persist.add(EVIL, "/media/nobody/disk/x", "nofail")
+        persist.write_unit(EVIL, "/media/nobody/disk/x", "nofail")
+        assert (rig.mounts(), rig.read("/etc/fstab"), rig.units()) == ([], words, {})
+    # A disk that root keeps there, hardened as it may be, is root's to take away.
+    rig.write("/etc/fstab", "/dev/loop7 /media/nobody/disk ext4 nosuid,nodev 0 2\n")
+    session.mount(EVIL, "/media/nobody/disk/x", create=False)
+    assert len(rig.mounts()) == 1

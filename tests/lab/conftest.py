@@ -136,7 +136,8 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         file.write_text(json.dumps(job))
         home = Path(supervisor.__file__).resolve().parents[2]
         command = shlex.join([sys.executable, "-P", str(HERE / "inside_guest.py"), str(file)])
-        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(f'{home}:{HERE}')} exec {command}\n")
+        places = ":".join(map(str, (home, HERE, HERE.parent / "common")))
+        launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(places)} exec {command}\n")
         launcher.chmod(0o700)
         guest = subprocess.Popen(
             supervisor._command(folder, launcher, "512M"),

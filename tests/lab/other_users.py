@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from helper_line import start_helper
+
 from app.lab.server import SHARE
 from app.lab.syscalls import unmount
 from app.process import find_program, run
@@ -64,11 +66,17 @@ class Helper:
     """A conversation of a user with a helper of the role mount."""
 
     def __init__(self, uid: int) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", LIKE_PKEXEC, str(uid), sys.executable, "-IBSXutf8", str(HELPER),
-             "mount"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+        command = [
+            sys.executable,
+            "-I",
+            "-c",
+            LIKE_PKEXEC,
+            str(uid),
+            sys.executable,
+            "-IBSXutf8",
+            str(HELPER),
+        ]
+        self._process = start_helper(command, "mount")
         assert self.ask("hello")["uid"] == uid
 
     def ask(self, verb: str, **args: object) -> dict[str, Any]:
@@ -111,6 +119,7 @@ def carry_out() -> dict[str, Any]:
             "another user's": attack_a_mount_of_another_user(nobody, ann),
             "root's": attack_a_mount_of_root(nobody),
             "own": use_an_own_mount(nobody),
+            "shared": attack_what_is_shared(nobody),
             **{f"swapped, {verb}": swap_the_path(nobody, verb) for verb in ("unmount", "remount")},
         }
     finally:
@@ -147,6 +156,23 @@ def use_an_own_mount(nobody: Helper) -> dict[str, Any]:
     found = {"remounted": rows_at(point)}
     nobody.unmount(point)
     return {**found, "unmounted": rows_at(point)}
+
+
+def attack_what_is_shared(nobody: Helper) -> dict[str, Any]:
+    """A mount of the user's that has its superblock in common with one of root's."""
+    theirs, own = "/srv/shared", "/mnt/own"
+    mount_as_root(theirs, "sync")
+    nobody.mount(own, "sync")
+    found: dict[str, Any] = {"before": devices_at(theirs), "own": devices_at(own)}
+    found["codes"] = [
+        nobody.remount(own, "async").get("code"), nobody.unmount(own, force=True).get("code"),
+        nobody.remount(own, "noexec").get("code"),
+    ]  # fmt: skip
+    found["after"], found["own after"] = devices_at(theirs), devices_at(own)
+    found["unmount"] = nobody.unmount(own).get("code")
+    with contextlib.suppress(OSError):
+        unmount(theirs)
+    return found
 
 
 def attack(nobody: Helper, point: str) -> dict[str, Any]:
@@ -221,17 +247,21 @@ def swapping(first: str, second: str) -> Iterator[subprocess.Popen[bytes]]:
             swapper.kill()
 
 
-def mount_as_root(point: str) -> None:
+def mount_as_root(point: str, words: str = "ro,noexec,nosharecache") -> None:
     Path(point).mkdir(parents=True)
     program = find_program("mount.nfs")
     assert program is not None
-    words = [program, SHARE, point, "-o", "vers=4.2,ro,noexec,nosharecache"]
-    outcome = run(words, timeout=PATIENCE_S)
+    outcome = run([program, SHARE, point, "-o", f"vers=4.2,{words}"], timeout=PATIENCE_S)
     assert outcome.ok, outcome.stderr
 
 
 def table() -> list[str]:
     return Path("/proc/self/mountinfo").read_text().splitlines()
+
+
+def devices_at(point: str) -> list[list[str]]:
+    """Return device and options of the superblock of each mount at a path."""
+    return [[row.split()[2], row.split()[-1]] for row in table() if f" {point} " in row]
 
 
 def rows_at(point: str) -> list[str]:

@@ -11,7 +11,7 @@ from copying import Written
 from app.agent.protocol import ForgetArgs, ListArgs, PersistArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs, ApplyEvent, KeepArgs
+from app.mounts.change import MAX_KEEP_S, ApplyArgs, ApplyEvent, KeepArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest, Pending
@@ -159,7 +159,7 @@ def test_kept_or_taken_back(lab: "LabGuest", kept: str) -> None:
     assert fstab_sha256(lab) == kept
     # Cancelled while it asks.
     asked = Noticed()
-    call = lab.submit("mounts.apply", ask(lab, keep_s=PATIENCE_S, **changed), asked)
+    call = lab.submit("mounts.apply", ask(lab, keep_s=MAX_KEEP_S, **changed), asked)
     lab.wait(asked, "the question whether to keep the change", call)
     assert fails(lab, options="vers=4.0").kind is ErrorKind.BUSY
     with pytest.raises(AppError) as caught:
@@ -171,7 +171,7 @@ def test_kept_or_taken_back(lab: "LabGuest", kept: str) -> None:
     assert fstab_sha256(lab) == kept
     # Kept.
     asked.clear()
-    call = lab.submit("mounts.apply", ask(lab, keep_s=PATIENCE_S, **changed), asked)
+    call = lab.submit("mounts.apply", ask(lab, keep_s=MAX_KEEP_S, **changed), asked)
     lab.wait(asked, "the question whether to keep the change", call)
     lab.ask("mounts.keep", KeepArgs(id=call.id))
     assert call.result().report.mount.active.nconnect == 2

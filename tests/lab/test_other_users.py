@@ -34,6 +34,15 @@ def test_a_mount_of_root_is_root_s(found: dict[str, Any]) -> None:
     assert all(each == rows["before"] for each in rows.values()), rows
 
 
+def test_what_is_shared_with_a_mount_of_root_is_root_s(found: dict[str, Any]) -> None:
+    shared = found["shared"]
+    assert [device for device, _options in shared["own"]] == [device for device, _ in shared["before"]]
+    assert "sync" in shared["before"][0][1].split(",")
+    assert shared["codes"] == ["mount-not-yours", "mount-not-yours", None]
+    assert (shared["after"], shared["own after"]) == (shared["before"], shared["own"])
+    assert shared["unmount"] is None
+
+
 def test_the_own_mount_is_at_the_user_s_disposal(found: dict[str, Any]) -> None:
     (row,) = found["own"]["remounted"]
     assert "rw," in row

@@ -163,10 +163,12 @@ def test_keys_at_the_caller_s_terminal_neither_stop_nor_kill_it(how):
         os.close(ours)
 
 
-def test_it_leads_a_session_of_its_own_where_it_may():
+def test_each_role_leads_a_session_of_its_own():
     process = start(*COMMAND, process_group=0)  # a leader, as a shell makes it
     assert "ok" in hello(process)
-    assert os.getsid(process.pid) == process.pid
+    roles = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert roles
+    assert all(os.getsid(int(pid)) == int(pid) for pid in roles)
     assert end(process) == 0
 
 

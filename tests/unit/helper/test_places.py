@@ -44,7 +44,7 @@ PRECIOUS = re.findall(
     /var/lib/mountwright/fstab/x /var/lib/alternatives/x /var/lib/NetworkManager/x
     /var/lib/AccountsService/users/x /var/db/sudo/ts/x /var/cache/ldconfig/aux-cache
     /nix/store/x/bin/sh /gnu/store/x/bin/sh /snap/core/current/bin/sh /ostree/deploy/x
-    /sysroot/ostree/x
+    /sysroot/ostree/x /var/lib/pam/x /var/spool/atjobs/x /var/lib/dbus/machine-id /var/lib/sudo/lectured/x
     """,
 )
 #: The administrator may lay these out anew, with all that is below.
@@ -100,7 +100,7 @@ def nothing_declared(monkeypatch, tmp_path):
     monkeypatch.setattr(places.read_roots, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(declarations, "FOLDER", str(tmp_path / "none"))
     # Whose directories lie above is another question, and this machine has few of these.
-    monkeypatch.setattr(declaring.walk, "check_ancestors", lambda _caller, _path: None)
+    monkeypatch.setattr(declaring.walk, "check_way", lambda _caller, _path, mounted: None)
     monkeypatch.setattr(declaring.table, "read", list)
 
 

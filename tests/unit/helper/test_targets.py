@@ -229,6 +229,34 @@ def test_the_table_is_asked_before_the_path_is_touched():
     assert code_of(mount_permission.check_table, [row("/", "nfs4")], "/mnt/x") == ""
 
 
+def disk(mount_point, *options, source="/dev/sda1"):
+    return table.Row(1, 0, "8:1", mount_point, ("rw", *options), "ext4", source, "rw")
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("row", "fstab", "refused"),
+    [
+        (disk("/media/ann/disk", "nosuid", "nodev"), "", True),
+        (disk("/media/ann/disk", "nosuid"), "", True),
+        (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 user,noauto 0 0\n", True),
+        (disk("/media/ann/disk", "nodev"), "nas:/x /media/ann/disk nfs nodev 0 0\n", True),
+        (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 nodev 0 0\n", False),
+        (disk("/media/ann/disk"), "", False),
+        (disk("/media/ann/disk", "nosuid", "nodev", source="tmpfs"), "", False),
+        (disk("/media/ann/disk/x", "nosuid", "nodev"), "", False),
+        (disk("/media/ann/other", "nosuid", "nodev"), "", False),
+        (disk("/", "nosuid", "nodev"), "", False),
+    ],
+)
+def test_a_disk_that_users_can_take_away_is_no_way(tmp_path, monkeypatch, row, fstab, refused):
+    file = tmp_path / "fstab"
+    file.write_text(fstab)
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(file),))
+    code = code_of(places.check_disks, [row], "/media/ann/disk/x")
+    assert code == ("mount-point-system" if refused else "")
+
+
 def test_mountinfo_escapes_are_read():
     raw = (
         rb"36 35 98:0 / /mnt/a\040b\134c rw,nosuid,nodev master:1 - nfs4 nas:/x\040y rw,vers=4.2"
@@ -320,7 +348,7 @@ def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
         for create in (False, True):
             told = {
                 code_of(directories.prepare, USER, str(private / name), create=create) for name in names
-            } | {code_of(walk.check_ancestors, USER, str(private / name)) for name in names}
+            } | {code_of(walk.check_way, USER, str(private / name), mounted=False) for name in names}
             assert told == {"mount-point-unreachable"}
         assert sorted(entry.name for entry in private.iterdir()) == ["file", "full", "link"]
         assert code_of(directories.prepare, APPROVED, str(private / "full"), create=False) != ""
