@@ -55,7 +55,8 @@ class InProcess:
         self._services = services
         self._handlers = services.handlers()
         self._ids = itertools.count(1)
-        self._tokens: list[CancelToken] = []
+        #: Of the requests that run.
+        self._tokens: set[CancelToken] = set()
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
         """Start a request on a thread of its own."""
@@ -67,7 +68,7 @@ class InProcess:
             call.fail(AppError(kind, f"“{verb}” is not available on this host."))
             return call
         token = CancelToken()
-        self._tokens.append(token)
+        self._tokens.add(token)
         call.bind(token.cancel)
         context = Context(token, call.tell, call.id)
 
@@ -78,12 +79,14 @@ class InProcess:
                 call.fail(error)
             except Exception as error:  # noqa: BLE001 - told as a bug, with its traceback
                 call.fail(internal_error(error))
+            finally:
+                self._tokens.discard(token)
 
         run_in_thread(f"host-{verb}", work)
         return call
 
     def close(self) -> None:
         """Cancel what runs and end the services."""
-        for token in self._tokens:
+        for token in list(self._tokens):
             token.cancel()
         self._services.close()

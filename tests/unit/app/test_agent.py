@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
@@ -280,6 +281,24 @@ def test_a_listener_that_fails_ends_its_request_alone(client: AgentClient, *, pi
     assert host.submit("hello").result(DEADLINE_S) == HELLO
     if not piped:
         host.close()
+
+
+def test_a_host_in_this_process_keeps_nothing_of_what_is_over() -> None:
+    """A thousand requests of one command would hold a thousand tokens, with all that these call."""
+    gone = threading.Event()
+
+    def hello(_args: Empty, context: Context) -> HelloResult:
+        weakref.finalize(context.token, gone.set)
+        return HELLO
+
+    services: Any = InThisProcess()
+    services.handlers = lambda: {"hello": hello}
+    host = InProcess(services)
+    call = host.submit("hello")
+    assert call.result(DEADLINE_S) == HELLO
+    del call
+    wait_for(gone, "the token of the request to be gone")
+    host.close()
 
 
 def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.LogCaptureFixture) -> None:
