@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import runpy
 import shutil
 import stat
 import threading
@@ -229,6 +230,23 @@ def test_the_table_is_asked_before_the_path_is_touched():
     assert code_of(mount_permission.check_table, [row("/", "nfs4")], "/mnt/x") == ""
 
 
+@pytest.mark.parametrize(
+    "fstype",
+    ["nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "afs", "fuse", "fuseblk", "fuse.sshfs", "fuse.x"],
+)
+def test_no_walk_enters_a_file_system_of_others(fstype):
+    assert code_of(places.check_walk, [row("/mnt/a", fstype)], "/mnt/a/b") == "mount-point-invalid"
+    for path in ("/mnt/a", "/mnt/ab", "/mnt"):
+        assert code_of(places.check_walk, [row("/mnt/a", fstype)], path) == ""
+    assert code_of(places.check_walk, [row("/mnt/a", "ext4")], "/mnt/a/b") == ""
+
+
+def test_the_files_of_the_system_are_those_of_the_manual_pages():
+    fresh = runpy.run_path(places.__file__)  # others put files of their own in place of these
+    assert (fresh["FSTAB"], fresh["ROOTS_FILE"]) == ("/etc/fstab", "/etc/mountwright/roots.conf")
+    assert fresh["ROOTS"] == ("/mnt", "/media", "/srv")
+
+
 def disk(mount_point, *options, source="/dev/sda1"):
     return table.Row(1, 0, "8:1", mount_point, ("rw", *options), "ext4", source, "rw")
 
@@ -240,6 +258,9 @@ def disk(mount_point, *options, source="/dev/sda1"):
         (disk("/media/ann/disk", "nosuid", "nodev"), "", True),
         (disk("/media/ann/disk", "nosuid"), "", True),
         (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 user,noauto 0 0\n", True),
+        (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 noauto,users 0 0\n", True),
+        (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 owner 0 0\n", True),
+        (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 group 0 0\n", True),
         (disk("/media/ann/disk", "nodev"), "nas:/x /media/ann/disk nfs nodev 0 0\n", True),
         (disk("/media/ann/disk", "nodev"), "/dev/sda1 /media/ann/disk ext4 nodev 0 0\n", False),
         (disk("/media/ann/disk"), "", False),
