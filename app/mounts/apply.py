@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _POLL_S = 1.0
 #: A rule of udev may set the read-ahead of a new mount this long after it appeared.
 _UDEV_S = 0.3
+#: For what a helper that was killed had begun in the kernel to end: an unmount, for example.
+_SETTLE_S = 1.0
 #: The way back is not cancelled, and waits longer than the way there.
 _BACK_S = 60.0
 #: Programs that end, and what they leave to be cleared up, have this long, seconds.
@@ -122,6 +124,8 @@ class Apply:
         except BaseException as error:
             self._emit = _if_it_can(self._emit)
             self._say(self._index, plan.steps[self._index].kind, "failed", _text(error))
+            if isinstance(error, AppError) and error.kind is ErrorKind.HELPER_FAILED:
+                threading.Event().wait(_SETTLE_S)  # before what is there is looked at
             self._problems = self._go_back()
             raise self._told(error, self._problems) from error
         return ApplyReport(

@@ -23,5 +23,6 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a change of a mount wait neither for udev nor for findmnt."""
     monkeypatch.setattr(apply_module, "_UDEV_S", 0.0)
+    monkeypatch.setattr(apply_module, "_SETTLE_S", 0.0)
     monkeypatch.setattr(apply_module, "_POLL_S", 0.01)
     monkeypatch.setattr(fstab_writer, "_FINDMNT", ())  # its own tests run it

@@ -179,6 +179,49 @@ def test_the_directories_above_are_root_s_when_a_user_declares(world):
         shutil.rmtree(base)
 
 
+def test_what_may_be_declared_is_decided_before_anything_is_written(monkeypatch):
+    """By these rules alone: the writers have theirs."""
+    rows = [table.Row(9, 1, "8:1", "/mnt/disk", ("rw", "nosuid"), "ext4", "/dev/sda1", "rw"),
+            table.Row(10, 1, "0:9", "/mnt/there", ("rw",), "nfs4", "nas:/x", "rw")]  # fmt: skip
+    asked = []
+    monkeypatch.setattr(table, "read", lambda: rows)
+    monkeypatch.setattr(places.read_roots, "__defaults__", ("/no-roots",))
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", ("/no-fstab",))
+    monkeypatch.setattr(
+        declaring.walk, "check_way", lambda _who, path, mounted: asked.append((path, mounted))
+    )
+
+    def code(caller, share, target):
+        try:
+            declaring.permit_new(caller, {"share": share, "target": target})
+        except Refusal as refusal:
+            return refusal.code
+        return ""
+
+    assert code(USER, "no share", "/mnt/x") == "share-invalid"
+    assert code(USER, "nas:/x", "mnt/x") == "mount-point-invalid"
+    assert code(USER, "nas:/x", "/mnt/disk/x") == "mount-point-system"
+    assert code(USER, "nas:/x", "/mnt/there/x") == "mount-point-invalid"
+    assert asked == []
+    assert [code(caller, "nas:/x", f"/mnt/{name}") for caller in (USER, USER._replace(uid=1), APPROVED)
+            for name in ("new", "there")] == [""] * 6  # fmt: skip
+    assert asked == [("/mnt/new", False), ("/mnt/there", True)] * 3
+    # Root is trusted with the ways that it names.
+    assert [code(ROOT, "nas:/x", path) for path in ("/mnt/disk/x", "/mnt/new")] == ["", ""]
+    assert len(asked) == 6
+
+
+def test_whose_an_entry_is_to_change():
+    for path in ("/mnt/x", "/run/mountwright/1000/x"):
+        declaring.permit_old(USER, path)
+    for path in ("/data", "/mnt", "data", "/mnt/../data"):
+        for caller in (APPROVED, ROOT):
+            declaring.permit_old(caller, path)
+        with pytest.raises(Refusal) as caught:
+            declaring.permit_old(USER, path)
+        assert (caught.value.code, caught.value.data) == ("mount-point-restricted", {"home": ""})
+
+
 def test_nothing_is_declared_below_a_mount_of_a_server(world, monkeypatch):
     """The server decides what its directories are: a link, for example. A dead one is not touched."""
     row = table.Row(9, 1, "0:9", "/mnt/nas", ("rw",), "nfs4", "nas:/x", "rw")

@@ -15,29 +15,31 @@ from app.polkit import INSTALLED_HELPER, explain_pkexec
 
 #: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
 DRIVER = """
-import json, os, resource, signal, subprocess, sys
+import json, os, resource, signal, socket, subprocess, sys
 role, requests = sys.argv[1], json.loads(sys.argv[2])
 os.umask(0)
 os.nice(10)
 for limit, soft in ((resource.RLIMIT_FSIZE, 64), (resource.RLIMIT_NOFILE, 20)):
     resource.setrlimit(limit, (soft, resource.getrlimit(limit)[1]))
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP])
+start, theirs = socket.socketpair()
 child = subprocess.Popen(
     ["pkexec", "--disable-internal-agent", "/usr/libexec/mountwright/mountwright-helper", role],
-    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    stdin=theirs, stdout=theirs, stderr=subprocess.PIPE,
 )
+theirs.close()
+_told, fds, _flags, _address = socket.recv_fds(start, 4096, 8)
 answers = []
-try:
-    for verb, args in requests:
-        child.stdin.write(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\\n")
-        child.stdin.flush()
-        line = child.stdout.readline()
-        if not line:
-            break
-        answers.append(json.loads(line))
-    child.stdin.close()
-except BrokenPipeError:
-    pass
+roles = [socket.socket(fileno=fd) for fd in fds]
+for verb, args in requests if roles else ():  # all of them are for the first role
+    roles[0].sendall(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\\n")
+    with roles[0].makefile("rb") as lines:
+        line = lines.readline()
+    if not line:
+        break
+    answers.append(json.loads(line))
+for each in roles:
+    each.close()
 errors = child.stderr.read().decode()
 print(json.dumps({"code": child.wait(), "stderr": errors, "answers": answers, "mnt": os.listdir("/mnt")}))
 """
@@ -132,7 +134,7 @@ def test_allowed(rig):
     )
     assert found["answers"], found
     hello, *refused, failed = found["answers"]
-    assert hello["ok"] == {"protocol": 1, "role": "mount", "uid": 65534}
+    assert hello["ok"] == {"role": "mount", "uid": 65534}
     codes = [answer["error"]["code"] for answer in refused]
     assert codes == ["mount-point-restricted"] * 2 + ["mount-point-system"] * 2
     # 127.0.0.1 exports nothing, or this kernel has no NFS: then mount.nfs failed, and left nothing.

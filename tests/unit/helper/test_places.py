@@ -44,7 +44,8 @@ PRECIOUS = re.findall(
     /var/lib/mountwright/fstab/x /var/lib/alternatives/x /var/lib/NetworkManager/x
     /var/lib/AccountsService/users/x /var/db/sudo/ts/x /var/cache/ldconfig/aux-cache
     /nix/store/x/bin/sh /gnu/store/x/bin/sh /snap/core/current/bin/sh /ostree/deploy/x
-    /sysroot/ostree/x /var/lib/pam/x /var/spool/atjobs/x /var/lib/dbus/machine-id /var/lib/sudo/lectured/x
+    /sysroot/ostree/x /var/lib/pam/x /var/spool/atjobs/x /usr/local/games/x /usr/local/lib32/x
+    /var/lib/dbus/machine-id /var/lib/sudo/lectured/x
     """,
 )
 #: The administrator may lay these out anew, with all that is below.

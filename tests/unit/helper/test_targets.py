@@ -241,6 +241,54 @@ def test_no_walk_enters_a_file_system_of_others(fstype):
     assert code_of(places.check_walk, [row("/mnt/a", "ext4")], "/mnt/a/b") == ""
 
 
+@pytest.mark.parametrize(
+    ("own", "path", "home"),
+    [
+        ("/home/ann", "/home/ann/x", "/home/ann"),
+        ("/home/ann", "/home/ann/a/b", "/home/ann"),
+        ("/home/ann", "/home/ann", ""),
+        ("/home/ann", "/home/bob/x", "/home/bob"),
+        ("/home/ann", "/home/bob", ""),
+        ("/home/ann", "/home", ""),
+        ("/home/ann", "/data/x/y", ""),
+        ("/home/ann", "/homes/ann/x", ""),
+        ("/users/ann", "/users/ann/x", "/users/ann"),
+        ("/users/ann", "/users/ann", ""),
+        ("/users/ann", "/users/bob/x", ""),
+        ("/users/ann", "/home/bob/x", "/home/bob"),
+        ("/home", "/home/x", ""),
+        ("/", "/data/x", ""),
+        ("/mnt", "/mnt/x", ""),
+        ("", "/data/x", ""),
+        ("", "/home/bob/x/y", "/home/bob"),
+    ],
+)
+def test_the_home_that_a_path_lies_in(own, path, home):
+    assert places.home_of(USER._replace(home=own), path) == home
+
+
+@as_root
+def test_entries_are_those_of_nfs_or_all_the_others(tmp_path):
+    file = tmp_path / "fstab"
+    file.write_text(
+        "# nas:/c /c nfs rw\n#nas:/d /d nfs rw\nnas:/a /a nfs\n nas:/b\t/b  nfs4 ro 0 0\n"
+        "UUID=1 / ext4 rw 0 1\nnas:/short /short\ntmpfs /t tmpfs\n\n"
+    )
+    assert places.fstab_entries(str(file)) == [("nas:/a", "/a", ""), ("nas:/b", "/b", "ro")]
+    assert places.fstab_entries(str(file), nfs=False) == [("UUID=1", "/", "rw"), ("tmpfs", "/t", "")]
+
+
+def test_a_directory_of_a_user_is_that_user_s_and_root_s():
+    assert code_of(places.permit_place, ROOT, "/run/mountwright/1001/x") == ""
+    assert code_of(places.permit_place, USER, "/run/mountwright/1000/x") == ""
+    for caller in (USER, APPROVED, USER._replace(uid=1)):
+        assert code_of(places.permit_place, caller, "/run/mountwright/1001/x") == "mount-point-system"
+        assert (
+            code_of(mount_permission.permit_mount, caller, "nas:/x", "/run/mountwright/1001/x")
+            == "mount-point-system"
+        )
+
+
 def test_the_files_of_the_system_are_those_of_the_manual_pages():
     fresh = runpy.run_path(places.__file__)  # others put files of their own in place of these
     assert (fresh["FSTAB"], fresh["ROOTS_FILE"]) == ("/etc/fstab", "/etc/mountwright/roots.conf")
