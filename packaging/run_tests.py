@@ -71,6 +71,8 @@ _OWN_GUESTS = [
     for name in ("cli", "every_option", "guest", "history", "nfs_utils_agree", "nfsmount_conf",
                  "other_users", "private_mount", "shared_guest", "three_ways")
 ]  # fmt: skip
+#: Those that are jobs of the helper and its client in such guests.
+_HELPER_JOBS = [f"tests/lab/test_{name}.py" for name in ("apply_kills", "cycles", "prompts", "systemd_boot")]
 _screen = threading.Lock()
 
 
@@ -260,11 +262,12 @@ def side_by_side(
     steps: list[Step] = []
     if lab:
         found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
-        others = sorted(found - set(itertools.chain(_OWN_GUESTS, *_SPEEDS.values())))
+        others = sorted(found - set(itertools.chain(_OWN_GUESTS, _HELPER_JOBS, *_SPEEDS.values())))
         steps += [
             pytest_step("lab", python, others, options),
             pytest_step("lab, guests of their own", python, _OWN_GUESTS, options),
             pytest_step("visual", python, ["tests/visual"], options),
+            pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),
         ]
     for version in newer:
         steps += [
