@@ -295,6 +295,24 @@ def test_the_files_of_the_system_are_those_of_the_manual_pages():
     assert fresh["ROOTS"] == ("/mnt", "/media", "/srv")
 
 
+@as_root
+def test_a_refusal_says_what_is_in_the_way(tmp_path, monkeypatch):
+    with pytest.raises(Refusal) as caught:
+        mount_permission.check_table([row("/mnt/nas", "nfs4")], "/mnt/nas")
+    assert (caught.value.detail, "already" in caught.value.message) == ("src", True)
+    with pytest.raises(Refusal) as caught:
+        mount_permission.check_table([row("/mnt/nas", "nfs4")], "/mnt")
+    assert (caught.value.detail, "below" in caught.value.message) == ("/mnt/nas", True)
+    fstab = tmp_path / "fstab"
+    fstab.write_text("nas:/kept /srv/s nfs rw 0 0\n")
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
+    with pytest.raises(Refusal) as caught:
+        mount_permission.permit_mount(USER, "evil:/x", "/srv/s")
+    assert (caught.value.code, caught.value.data) == ("mount-point-restricted", {"home": ""})
+    assert "nas:/kept" in caught.value.message
+
+
 def disk(mount_point, *options, source="/dev/sda1"):
     return table.Row(1, 0, "8:1", mount_point, ("rw", *options), "ext4", source, "rw")
 
