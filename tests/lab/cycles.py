@@ -5,8 +5,10 @@ while it is mounted. What the processes hold is looked at when each kind was the
 """
 
 import contextlib
+import gc
 import itertools
 import os
+import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +65,7 @@ class Agent:
 
     def held(self) -> dict[str, tuple[int, int]]:
         """Return descriptors and resident memory, KiB, of this process, each helper and each of its roles."""
+        gc.collect()  # what only waits for Python's collector to come round is no leak
         found = {"agent": _held(os.getpid())}
         for first in sorted(_children(os.getpid()) & set(processes(str(HELPER)))):
             with contextlib.suppress(OSError, IndexError):
@@ -89,7 +92,7 @@ def _go_round(cycles: int) -> dict[str, Any]:
         for _round in range(2):  # what the first mount of a kind loads and keeps is no leak
             for kind in agent.kinds:
                 kind()
-        before = agent.held()
+        before, objects = agent.held(), sys.getallocatedblocks()
         failures: list[str] = []
         steps: list[dict[str, tuple[int, int]]] = []
         for number, kind in zip(range(cycles), itertools.cycle(agent.kinds), strict=False):
@@ -99,7 +102,9 @@ def _go_round(cycles: int) -> dict[str, Any]:
                 failures.append(f"{number}: {traceback.format_exc()}")
             if number % 100 == 99:
                 steps.append(agent.held())
-        return {"failures": failures, "before": before, "after": agent.held(), "steps": steps}
+        after = agent.held()
+        more = sys.getallocatedblocks() - objects
+        return {"failures": failures, "before": before, "after": after, "more objects": more, "steps": steps}
     finally:
         agent.close()
 
