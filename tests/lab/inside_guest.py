@@ -8,9 +8,7 @@ import json
 import os
 import re
 import sys
-import termios
 import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +19,18 @@ import other_users
 import prompts
 import systemd_boot
 from experiment_kills import kill_at_random
+from job_answer import answer_and_power_off
 from private_mounts import PATIENCE_S, carry_out
 from stopping import stop_programs
 
 from app.agent.protocol import PersistArgs
 from app.lab import init, syscalls
 from app.lab.links import parse_link
-from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
 from app.mounts.persist import Persistence
 from app.mounts.table import read_table
 from app.privileged import HelperClient
-from app.process import SYSTEM_PATH, find_program, kill_group, run, start, wait
+from app.process import find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
@@ -268,19 +266,6 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    os.environ.update(PATH=SYSTEM_PATH, HOME="/tmp", LC_ALL="C.UTF-8")
-    fd = open_terminal()
-    try:
-        answer = work(json.loads(Path(sys.argv[1]).read_text()))
-    except BaseException:  # noqa: BLE001 - told on the line; PID 1 must power off
-        answer = {"failed": traceback.format_exc()}
-    data = json.dumps(answer).encode() + b"\n"
-    while data:
-        data = data[os.write(fd, data) :]
-    termios.tcdrain(fd)
-    syscalls.power_off()
-
-
 if __name__ == "__main__":
-    main()
+    os.environ["HOME"] = "/tmp"
+    answer_and_power_off(lambda: work(json.loads(Path(sys.argv[1]).read_text())))

@@ -6,24 +6,21 @@ is ordered as logins are, after remote-fs.target (systemd-user-sessions.service)
 and powers off.
 """
 
-import json
 import os
 import shutil
 import sys
-import termios
 import time
-import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from job_answer import answer_and_power_off
+
 from app.agent.protocol import PersistArgs
-from app.lab import syscalls
-from app.lab.serial_line import open_terminal
 from app.mounts.change import ApplyArgs
 from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles
 from app.privileged import HelperClient
-from app.process import SYSTEM_PATH, find_program, run
+from app.process import find_program, run
 from app.tasks import CancelToken
 
 SYSTEMD = Path("/usr/lib/systemd/systemd")
@@ -126,19 +123,5 @@ def report(points: list[str]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    os.environ.update(PATH=SYSTEM_PATH, LC_ALL="C.UTF-8")
-    fd = open_terminal()
-    try:
-        answer = report(sys.argv[1:])
-    except BaseException:  # noqa: BLE001 - told on the line
-        answer = {"failed": traceback.format_exc()}
-    data = b"\n" + json.dumps(answer).encode() + b"\n"
-    while data:
-        data = data[os.write(fd, data) :]
-    termios.tcdrain(fd)
-    syscalls.power_off()
-
-
 if __name__ == "__main__":
-    main()
+    answer_and_power_off(lambda: report(sys.argv[1:]), before=b"\n")
