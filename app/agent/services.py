@@ -63,6 +63,7 @@ from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.requested import Requested
+from app.mounts.space import SpaceAsker
 from app.mounts.unit_files import UnitFiles
 from app.mounts.watch import watch_table
 from app.privileged import ApprovedPlan, HelperClient
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     )
     from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
+    from app.mounts.space import Space, SpaceArgs
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken
 
@@ -127,6 +129,7 @@ class Services:
         self._changing = threading.Lock()
         self._records = ChangeRecords()
         self._requested = Requested()
+        self._space = SpaceAsker()
         self._alone = alone = Alone()
         self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again)
         self._experimenting = Experimenting(alone, self._lab_link)
@@ -146,6 +149,7 @@ class Services:
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
             "mounts.dismiss": self.dismiss,
+            "mounts.space": self.get_space,
             "discover.servers": self.find_servers,
             "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
@@ -337,6 +341,10 @@ class Services:
         """Tell of an interrupted change no more."""
         self._records.dismiss(args.id)
         return Empty()
+
+    def get_space(self, args: SpaceArgs, context: Context) -> Space:
+        """Return the used and free space of a mount, as it was at most a minute ago."""
+        return self._space.ask(args.mount_point, context.token)
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
         """Return the servers that are known here, and those that announce themselves on the network."""

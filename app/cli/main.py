@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from app.agent.protocol import FactsArgs, HelloResult, ListArgs, MountArgs, UnmountArgs
+from app.agent.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
 from app.bench import leftovers
 from app.bench.cleanup import ANSWER_S
 from app.cli.advise import advice_text
@@ -22,11 +22,12 @@ from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
 from app.cli.history import keep_test, run_history
 from app.cli.lint import run_lint
+from app.cli.list_mounts import run_list
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
 from app.cli.test import plan_text, planned, test_spec
-from app.cli.text import facts_text, mounts_text, report_text, test_text
+from app.cli.text import facts_text, report_text, test_text
 from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
@@ -143,8 +144,7 @@ def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None]
 
 
 def _list(host: Host, args: argparse.Namespace) -> str:
-    result = ask(host, "mounts.list", ListArgs())
-    return _json(result) if args.json else mounts_text(result)
+    return run_list(lambda verb, query: ask(host, verb, query), host, args)
 
 
 def _discover(host: Host, args: argparse.Namespace) -> str:

@@ -16,6 +16,7 @@ from app.cli.discover import add_arguments as add_discover
 from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
+from app.cli.list_mounts import add_arguments as add_list
 from app.cli.persist import add_forget, add_persist
 from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
@@ -97,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="print JSON")
         return command
 
-    add("list", "list the NFS mounts, configured and active")
+    add_list(add("list", "list the NFS mounts, configured and active"))
 
     add_discover(add("discover", "find servers, and ask one what it exports and offers"))
 

@@ -20,6 +20,7 @@ from ui.panels.history import HistoryPanel
 from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
+from ui.space_asking import SpaceAsking
 from ui.trial import Trial
 from ui.unmount_asking import UnmountAsking
 from ui.widgets.tab_bar import TabBar
@@ -90,6 +91,7 @@ class DetailPanel(QWidget):
         self._header.import_clicked.connect(self._on_import_clicked)
         self._header.unmount_clicked.connect(self.ask_unmount)
         self._header.cancel_clicked.connect(self._mounting.cancel)
+        self._space = SpaceAsking(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
         self.settings.submitted.connect(self._on_submitted)
@@ -111,13 +113,13 @@ class DetailPanel(QWidget):
         self._trial.back_wanted.connect(self._on_way_back)
         self._trial.failed.connect(self.failed)
         self._tabs = QTabWidget()
-        self._tabs.setAccessibleName(self.tr("Pages of the mount"))
         self._fill_tabs()
         self._lay_out()
         self._on_busy("")
 
     def _fill_tabs(self) -> None:
         self._tabs.setObjectName("tabs")
+        self._tabs.setAccessibleName(self.tr("Pages of the mount"))
         self._tabs.setTabBar(TabBar())
         self._tabs.setDocumentMode(True)
         self._tabs.addTab(self.settings, self.tr("Settings"))
@@ -133,6 +135,7 @@ class DetailPanel(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self._header)
         layout.addWidget(self._tabs, 1)
+        self._space.known.connect(self._header.show_space)
 
     # What the window tells
 
@@ -140,6 +143,7 @@ class DetailPanel(QWidget):
         """Show a form for a new mount."""
         self._mount = None
         self._header.show_draft()
+        self._space.follow(None)
         self.settings.show_draft(share, mount_point)
         self.quick_test.set_mount(None)
         self.history.set_share("")
@@ -154,6 +158,7 @@ class DetailPanel(QWidget):
             mount.share, mount.mount_point)  # fmt: skip
         self._mount = mount
         self._header.show_mount(mount)
+        self._space.follow(mount)
         self.settings.show_mount(mount, keep_edits=not other and not self._made)
         self._made = False
         self.quick_test.set_mount(mount)

@@ -13,10 +13,12 @@ from advisor.options import MountOptions
 from ui import theme
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
+from ui.widgets.space_label import SpaceLabel
 
 if TYPE_CHECKING:
     from app.mounts.change import Keeper
     from app.mounts.model import Configured, Mount
+    from app.mounts.space import Space
 
 
 class DetailHeader(QWidget):
@@ -43,6 +45,7 @@ class DetailHeader(QWidget):
         self._title = ElidedLabel()
         enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
+        self._space = SpaceLabel()
         self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
         self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
         self._forget_button = _button(self.tr("&Forget…"), "forget", self.forget_clicked)
@@ -61,7 +64,11 @@ class DetailHeader(QWidget):
         texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addWidget(self._title)
-        texts.addWidget(self._state)
+        state = QHBoxLayout()
+        state.setSpacing(16)
+        state.addWidget(self._state)
+        state.addWidget(self._space, 1)
+        texts.addLayout(state)
         top = QHBoxLayout()
         top.setSpacing(10)
         top.addLayout(texts, 1)
@@ -97,6 +104,10 @@ class DetailHeader(QWidget):
         """Say what this mount is and how it is."""
         self._title.setText(f"{mount.share}  →  {mount.mount_point}")
         self._state.set_state(self.state_text(mount), STATE_MEANING[mount.state])
+
+    def show_space(self, space: Space | None) -> None:
+        """Say how full the mount is, None while that is not known."""
+        self._space.show_space(space)
 
     def show_busy(self, text: str) -> None:
         """Say what is under way and offer to end it; "" for nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ui import theme
@@ -89,6 +89,10 @@ class ElidedLabel(QWidget):
         self.updateGeometry()
         self.update()
 
+    def ink(self) -> QColor:
+        """Return the colour of the text."""
+        return self.palette().color(self.foregroundRole())
+
     # Qt overrides
 
     def sizeHint(self) -> QSize:
@@ -107,7 +111,7 @@ class ElidedLabel(QWidget):
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self._text, self._mode, self.width())
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.setPen(self.ink())
         painter.drawText(self.rect(), flags, text)
         painter.end()
 

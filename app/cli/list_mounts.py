@@ -1,0 +1,105 @@
+"""The command "list": the mounts of this computer, and on demand how full they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from app.agent.protocol import ListArgs
+from app.cli.text import mounts_text, shown, table
+from app.errors import AppError, ErrorKind
+from app.mounts.space import Space, SpaceArgs, space_text
+from app.mounts.table import plain_path
+from app.units import format_size
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.agent.client import Host
+    from app.mounts.model import MountTable
+
+    Ask = Callable[[str, Any], Any]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "list"."""
+    command.add_argument(
+        "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="list only what is at this path"
+    )
+    command.add_argument(
+        "--space", action="store_true",
+        help="ask the servers how much is used and free; one that is silent is waited for 10 s",
+    )  # fmt: skip
+
+
+def run_list(ask: Ask, host: Host, args: argparse.Namespace) -> str:
+    """Return what the command prints.
+
+    Args:
+        ask: sends one request and waits.
+        host: takes several requests at once.
+        args: of the command line.
+
+    Raises:
+        AppError: NOT_MOUNTED if nothing is at the mount point that was named.
+    """
+    mounts: MountTable = ask("mounts.list", ListArgs())
+    if args.mount_point:
+        point = plain_path(args.mount_point)
+        rows = [row for row in mounts.mounts if row.mount_point == point]
+        if not rows:
+            raise AppError(
+                ErrorKind.NOT_MOUNTED,
+                f"No NFS mount at {point}, neither active nor configured.",
+                hint="“list” without a path shows the mounts of this computer.",
+            )
+        mounts = msgspec.structs.replace(mounts, mounts=rows)
+    spaces = _ask_spaces(host, mounts) if args.space else {}
+    if args.json:
+        return _json(mounts, spaces, with_space=args.space)
+    return "\n".join([mounts_text(mounts), *(_space_lines(list(spaces.values())) if args.space else [])])
+
+
+def _ask_spaces(host: Host, mounts: MountTable) -> dict[str, Space]:
+    """Return mount point to space, of the mounts that are active; all are asked at once."""
+    points = dict.fromkeys(row.mount_point for row in mounts.mounts if row.active is not None)
+    calls = {point: host.submit("mounts.space", SpaceArgs(mount_point=point)) for point in points}
+    try:
+        return {point: call.result() for point, call in calls.items()}
+    except KeyboardInterrupt:
+        for call in calls.values():
+            call.cancel()
+        raise
+
+
+def _space_lines(spaces: list[Space]) -> list[str]:
+    if not spaces:
+        return ["", "Space is known of active mounts only."]
+    rows = [["MOUNT POINT", "SIZE", "USED", "AVAILABLE", "AVAILABLE INODES", ""]]
+    rows += [
+        [
+            space.mount_point,
+            format_size(space.total_bytes),
+            format_size(space.total_bytes - space.free_bytes),
+            format_size(space.available_bytes),
+            f"{space.available_files:,}" if space.total_files else "—",
+            "",
+        ]
+        if space.state == "known"
+        else [space.mount_point, "—", "—", "—", "—", space_text(space).line]
+        for space in spaces
+    ]
+    warnings = [(space, space_text(space).warning) for space in spaces]
+    told = [f"{space.mount_point}: {warning}" for space, warning in warnings if warning]
+    return ["", shown(table(rows)), *(["", *map(shown, told)] if told else [])]
+
+
+def _json(mounts: MountTable, spaces: dict[str, Space], *, with_space: bool) -> str:
+    whole: dict[str, Any] = msgspec.to_builtins(mounts)
+    if with_space:
+        for row in whole["mounts"]:
+            space = spaces.get(row["mount_point"]) if row["active"] is not None else None
+            row["space"] = msgspec.to_builtins(space)
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
