@@ -14,7 +14,6 @@ from app.bench.experiment.hands import Hands
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
 from app.bench.private_mount import PrivateMount
-from app.bench.session import BenchSession
 from app.facts.gather import gather_facts
 from app.mounts.table import read_table
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         ExperimentResult,
         ExperimentRunArgs,
     )
+    from app.bench.session import BenchSession
     from app.mounts.model import MountTable
     from app.tasks import CancelToken
 
@@ -44,6 +44,7 @@ class Experimenting:
         self,
         alone: Alone,
         lab_link: Callable[[], LinkFacts | None],
+        session: BenchSession,
         table: Callable[[], MountTable] = read_table,
     ) -> None:
         """Create it.
@@ -51,13 +52,13 @@ class Experimenting:
         Args:
             alone: lets one measure at a time, of all that measure on this host.
             lab_link: returns the link that the lab emulates now, None on any other host.
+            session: opens the private mounts.
             table: returns the mounts of this host.
         """
         self._alone = alone
         self._lab_link = lab_link
         self._table = table
-        # One session for all mounts of a run: the person is asked once.
-        self._bench = BenchSession()
+        self._bench = session
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
@@ -67,10 +68,6 @@ class Experimenting:
             "experiment.best": self.best,
             "experiment.search": self.search,
         }
-
-    def close(self) -> None:
-        """End the session of test mounts."""
-        self._bench.close()
 
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
         """Try every option set, and say what can be measured here and what it will take."""

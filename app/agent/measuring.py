@@ -8,7 +8,6 @@ from app.bench.environment import read_ahead_of, with_environment
 from app.bench.plan import plan_test
 from app.bench.private_mount import PrivateMount
 from app.bench.run import look_at, run_test
-from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.facts.gather import link_to
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from app.agent.alone import Alone
     from app.agent.server import Context, Handler
     from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
+    from app.bench.session import BenchSession
     from app.bench.where import Where
     from app.mounts.requested import Requested
 
@@ -32,6 +32,7 @@ class Measuring:
         requested: Requested,
         lab_link: Callable[[], LinkFacts | None],
         mount_again: Callable[[str, str, str, Context], None],
+        session: BenchSession,
     ) -> None:
         """Create it.
 
@@ -40,20 +41,17 @@ class Measuring:
             requested: the mounts with the options that were asked for.
             lab_link: returns the link that the lab emulates now, None on any other host.
             mount_again: unmounts and mounts (share, mount point, options, context).
+            session: opens the private mounts.
         """
         self._alone = alone
         self._requested = requested
         self._lab_link = lab_link
         self._mount_again = mount_again
-        self._bench = BenchSession()
+        self._bench = session
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
         return {"test.plan": self.plan_test, "test.run": self.run_test}
-
-    def close(self) -> None:
-        """End the session of test mounts."""
-        self._bench.close()
 
     def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
         """Say what a test will copy and how long it will take; with a preset, choose it."""

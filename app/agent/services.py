@@ -37,6 +37,7 @@ from app.agent.protocol import (
 )
 from app.bench import leftovers
 from app.bench.cleanup import ANSWER_S, wait_for_cleanups
+from app.bench.session import BenchSession
 from app.bench.settling import settled
 from app.discovery.ask import ask_exports, ask_versions
 from app.discovery.private_root import TRY_S, with_test_mount
@@ -131,8 +132,10 @@ class Services:
         self._requested = Requested()
         self._space = SpaceAsker()
         self._alone = alone = Alone()
-        self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again)
-        self._experimenting = Experimenting(alone, self._lab_link)
+        # One for tests, plans and experiments: the person is asked once for all their mounts.
+        self._bench = BenchSession()
+        self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again, self._bench)
+        self._experimenting = Experimenting(alone, self._lab_link, self._bench)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.agent.server.AgentServer`."""
@@ -176,8 +179,7 @@ class Services:
             wait_for_cleanups(max(0.0, end - time.monotonic()))
         self._helper.close()
         self._tune.close()
-        self._measuring.close()
-        self._experimenting.close()
+        self._bench.close()
         self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:

@@ -70,9 +70,10 @@ class Limits(NamedTuple):
 #: Of actions that are not like the others. Every combination of the largest recipe is 2,304 test mounts with
 #: about four requests each, for hours: no number of requests fits it and stops anybody. A test mount takes
 #: tenths of a second at least, so 20 requests a second hold up no experiment, and 200 at once no start.
-#: Before a change is kept or taken back a person may think about it, for as long as the session lasts.
+#: Before an experiment begins a person reads its plan; before a change is kept or taken back, a person may
+#: think about it for as long as the session lasts.
 LIMITS = {
-    "bench": Limits(12 * 3600.0, float("inf"), finish_s=3600.0, rate=20.0, burst=200),
+    "bench": Limits(12 * 3600.0, float("inf"), idle_s=600.0, finish_s=3600.0, rate=20.0, burst=200),
     "apply": Limits(idle_s=Limits().age_s),
 }
 

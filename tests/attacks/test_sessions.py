@@ -398,9 +398,12 @@ def test_no_session_serves_for_ever(rig, role):
 
 
 def test_idle_sessions_end_whatever_the_client_says(rig):
-    """At the same time, as each takes half a minute."""
+    """At the same time, as each takes half a minute.
+
+    A bench session takes ten minutes: tests/unit/helper/test_session.py has it with another clock.
+    """
     sessions = {}
-    for role in ROLES:
+    for role in set(ROLES) - {"bench"}:
         sessions[role] = rig.session(role).hello()
     begun = rig.session("mount")
     begun.send_bytes(b'{"id": "a", ')  # a line without an end

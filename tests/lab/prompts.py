@@ -23,6 +23,7 @@ from app.agent.hosts import InProcess
 from app.agent.protocol import ForgetArgs, MountArgs, PersistArgs, UnmountArgs
 from app.agent.services import Services
 from app.bench.experiment.model import Experiment, ExperimentArgs, ExperimentRunArgs, Factor, Work
+from app.bench.result import TestSpec
 from app.cli.main import main
 from app.lab import syscalls
 from app.lab.server import SHARE
@@ -35,6 +36,8 @@ INSTALLER = ["/usr/bin/python3", str(ROOT / "packaging" / "install_helper.py")]
 SCOPE = Path(f"/sys/fs/cgroup/user.slice/user-{ANN}.slice/session-1.scope")
 #: Far beyond what a command takes on a busy machine.
 PATIENCE_S = 240.0
+#: A helper of another role would have ended by then.
+READING_S = 40.0
 #: So often who waits for what tells nobody looks again.
 LOOK_S = 0.1
 PASSWORD = "secret"
@@ -120,15 +123,16 @@ def late() -> dict[str, Any]:
 
 
 def plan_and_run() -> int:
-    """Plan an experiment, look at the plan until the helper has gone, and run it."""
+    """Test a share, plan an experiment, read the plan for a while, and run it."""
     experiment = Experiment(
         share=SHARE, options="vers=4.2", factors=[Factor(name="rsize", levels=["16384", "65536"])],
         workloads=[Work(name="one", size=2**20)],
     )  # fmt: skip
     host = InProcess(Services())
     try:
+        host.submit("test.run", TestSpec(path="", share=SHARE, options="vers=4.2", size=2**20)).result()
         plan = host.submit("experiment.plan", ExperimentArgs(experiment=experiment)).result()
-        wait_for_idle_helpers()
+        time.sleep(READING_S)
         host.submit("experiment.run", ExperimentRunArgs(plan=plan)).result()
     finally:
         host.close()

@@ -121,8 +121,9 @@ def test_a_change_that_nobody_keeps_goes_back_without_a_password(late: Found) ->
 
 
 @pytest.mark.long
-def test_an_experiment_whose_plan_was_looked_at_asks_twice(late: Found) -> None:
-    assert prompts(late)["experiment"] == (0, ["bench", "bench"]), late["experiment"]["err"]
+def test_an_experiment_asks_once_however_long_its_plan_is_read(late: Found) -> None:
+    """The test before it, the plan and the trials have one session."""
+    assert prompts(late)["experiment"] == (0, ["bench"]), late["experiment"]["err"]
 
 
 @pytest.mark.long
