@@ -22,7 +22,7 @@ from app.bench.run import wait_for_cleanups
 from app.bench.session import BenchSession
 from app.errors import AppError
 from app.helper import keeper
-from app.helper.bench import Bench
+from app.helper.bench import MAX_ALIVE, Bench
 from app.helper.errors import Refusal
 from app.helper.targets import Caller
 from app.helper.unmounting import Deaf
@@ -234,6 +234,49 @@ def _limits() -> dict[str, Any]:
     fresh.append(bench.open(wish, session)["fresh"])  # type: ignore[arg-type]
     bench.end()
     return {"codes": codes, "fresh": fresh}
+
+
+#: Of a program of the caller's: hands out a descriptor of the mount, and stays.
+HAND_OUT = (
+    "import os, socket, sys; line = socket.socket(fileno=0); "
+    "socket.send_fds(line, [b'.'], [os.open(sys.argv[1], os.O_RDONLY)]); line.recv(1)"
+)
+
+
+def held(_host: ServerHost) -> dict[str, Any]:
+    """Hold one test mount after the other by a descriptor outside of its namespace, until one is refused."""
+    return in_child(_held, uid=0)
+
+
+def _held() -> dict[str, Any]:
+    session = BenchSession()
+    descriptors: list[int] = []
+    refused = ""
+    try:
+        while len(descriptors) <= MAX_ALIVE and not refused:
+            try:
+                with open_mount("vers=4.2", session=session) as mount:
+                    worker = session.launch(["/usr/bin/python3", "-ISc", HAND_OUT, mount.path])
+                    descriptors += socket.recv_fds(worker._talk, 1, 1)[1]
+                    worker.close()
+            except AppError as error:
+                refused = error.kind
+        alive = len(volumes())
+        for fd in descriptors:
+            os.close(fd)
+        end = time.monotonic() + PATIENCE_S
+        while volumes() and time.monotonic() < end:
+            time.sleep(0.1)
+        with open_mount("vers=4.2", session=session) as mount:
+            again = mount.effective["vers"]
+    finally:
+        session.close()
+    return {"held": len(descriptors), "refused": refused, "alive": alive, "again": again}
+
+
+def volumes() -> list[str]:
+    """Return the NFS file systems that the kernel has."""
+    return Path("/proc/fs/nfsfs/volumes").read_text().splitlines()[1:]
 
 
 class Quiet(Deaf):

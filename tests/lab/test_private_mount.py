@@ -8,6 +8,7 @@ import pytest
 from app.agent.protocol import ListArgs
 from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
+from app.helper.bench import MAX_ALIVE
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
@@ -116,6 +117,14 @@ def test_workers_and_the_life_of_a_mount_are_limited(found: dict[str, Any]) -> N
         "not-mounted: A test mount lives for 12 hours at most; this one has been closed.",
     ]
     assert told["fresh"] == [True, True]
+
+
+@pytest.mark.long
+def test_test_mounts_that_are_held_from_outside_are_limited(guest_job: Callable[..., dict[str, Any]]) -> None:
+    """A descriptor that a worker hands out keeps its mount alive; there is an end to that."""
+    told = job(guest_job({"private": ["held"]}), "held")
+    assert (told["held"], told["refused"], told["alive"]) == (MAX_ALIVE, ErrorKind.BUSY, MAX_ALIVE)
+    assert told["again"] == "4.2"
 
 
 def check_dead_server(found: dict[str, Any], name: str) -> None:
