@@ -173,13 +173,13 @@ def temporary_files() -> Iterator[Path | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def without_qt() -> Step:
-    """Return the check that the environment of the lower floors really has no Qt."""
+def without_qt(version: str) -> Step:
+    """Return the check that the environment of the lower floors, of this Python, really has no Qt."""
     code = (
         "import importlib.util as u, sys; found = [m for m in ('PySide6', 'pyqtgraph') if u.find_spec(m)];"
         "sys.exit(f'importable: {found}' if found else 0)"
     )
-    return Step("no Qt below the window", [str(python_of("noqt")), "-P", "-c", code])
+    return Step("no Qt below the window", [str(python_of("noqt", version)), "-P", "-c", code])
 
 
 def run_step(step: Step) -> Outcome:
@@ -269,17 +269,25 @@ def side_by_side(
             pytest_step("visual", python, ["tests/visual"], options),
             pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),
         ]
-    for version in newer:
-        steps += [
-            pytest_step(
-                f"{name}, Python {version}",
-                python_of("test", version),
-                [paths],
-                in_memory(f"{Path(paths).name}-{version}"),  # tests' paths have no spaces
-            )
-            for name, paths in (("window", "tests/ui"), ("unit tests", "tests/unit"))
-        ]
-    steps.append(pytest_step("unit tests without Qt", python_of("noqt"), ["tests/unit"], in_memory("noqt")))
+    steps += [
+        pytest_step(
+            f"window, Python {version}",
+            python_of("test", version),
+            ["tests/ui"],
+            in_memory(f"window-{version}"),  # tests' paths have no spaces
+        )
+        for version in newer
+    ]
+    versions = unit_pythons(newer, all_="--long" in options)
+    steps += [
+        pytest_step(
+            " ".join(["unit tests without Qt", *([f"on Python {version}"] if version else [])]),
+            python_of("noqt", version),
+            ["tests/unit"],
+            in_memory(f"unit-{version}"),
+        )
+        for version in versions
+    ]
     if lab and "--long" not in options:
         steps += speeds(options)
     if attacks:
@@ -290,7 +298,7 @@ def side_by_side(
     return [
         *steps,
         *checks(),
-        without_qt(),
+        *map(without_qt, versions[:1]),
         pytest_step("packaging", python, ["tests/packaging"], options),
     ]
 
@@ -323,8 +331,17 @@ def _skipped() -> Counts:
     return Counts(failed=1) if wanted else Counts(skipped=1)
 
 
+def unit_pythons(newer: Sequence[str], *, all_: bool) -> list[str]:
+    """Return the versions of Python that run the unit tests, "" for the oldest.
+
+    They take minutes. The newest Python has most to say of what will be refused; the oldest runs the lab, the
+    attacks, the visual tests and, with ``--long``, these too.
+    """
+    return ["", *newer] if all_ else list(newer[-1:]) or [""]
+
+
 def set_up_newer(*, all_: bool) -> list[str]:
-    """Have an environment for the newest Python of this machine, or for all newer ones; return them.
+    """Have environments for the newest Python of this machine, or for all newer ones; return them.
 
     The oldest and the newest tell of those between.
     """
@@ -333,9 +350,10 @@ def set_up_newer(*, all_: bool) -> list[str]:
         newest = max(newer, key=lambda version: [int(part) for part in version.split(".")], default=None)
         newer = {version: python for version, python in newer.items() if version == newest}
     for version, python in newer.items():
-        if not is_ready("test", version):
-            with setup_lock():
-                make("test", python, version)
+        for name in ("test", "noqt"):
+            if not is_ready(name, version):
+                with setup_lock():
+                    make(name, python, version)
     return list(newer)
 
 
@@ -346,11 +364,13 @@ def main(arguments: list[str]) -> int:
     began = time.monotonic()
     heed_signals_in_children()
     try:
-        set_up(("test", "noqt"), TO_TEST)
+        set_up(("test",), TO_TEST)
         if any(Path(argument.split("::")[0]).exists() for argument in arguments):
             python = str(python_of("test"))
             os.execv(python, [python, "-P", "-m", "pytest", *arguments])
         newer = set_up_newer(all_="--long" in arguments)
+        if "" in unit_pythons(newer, all_="--long" in arguments):
+            set_up(("noqt",), TO_TEST)
     except SetupError as error:
         say(f"test: {error}")
         return 1

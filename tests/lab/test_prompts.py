@@ -44,7 +44,14 @@ MEASURING: Prompts = {"test": (0, ["bench"]), "experiment": (0, ["bench"])}
 SYSTEM = {"mount": "mount-system", "persist": "persist-system", "apply": "apply-system"}
 
 
-@pytest.fixture(scope="module", params=["ordinary", "system", pytest.param("root", marks=pytest.mark.long)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "ordinary",
+        pytest.param("system", marks=pytest.mark.long),
+        pytest.param("root", marks=pytest.mark.long),
+    ],
+)
 def operated(request: pytest.FixtureRequest, guest_job: Callable[..., Found]) -> tuple[str, Found]:
     """What came of everything that one person did: below /mnt, at a place of the system, and as root."""
     return request.param, guest_job({"prompts": request.param})

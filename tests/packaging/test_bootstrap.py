@@ -100,6 +100,12 @@ def test_every_lab_test_is_in_one_group() -> None:
         assert sorted(paths) == sorted(f"tests/lab/{path.name}" for path in ROOT.glob("tests/lab/test_*.py"))
 
 
+def test_the_unit_tests_run_on_the_newest_python_and_in_the_long_version_on_all() -> None:
+    assert run_tests.unit_pythons([], all_=False) == run_tests.unit_pythons([], all_=True) == [""]
+    assert run_tests.unit_pythons(["3.12", "3.13"], all_=False) == ["3.13"]
+    assert run_tests.unit_pythons(["3.12", "3.13"], all_=True) == ["", "3.12", "3.13"]
+
+
 def test_what_a_test_starts_can_be_interrupted_also_from_the_background() -> None:
     ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # as a shell does after “&”
     heed = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging')!r}); import run_tests; {{}}"
