@@ -173,9 +173,7 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
 def _asked(args: AdviceArgs, mount: Mount | None) -> str:
     if args.options is not None or mount is None:
         return args.options or ""
-    if mount.configured is not None:
-        return mount.configured.options
-    return (mount.active.requested or "") if mount.active is not None else ""
+    return mount.requested
 
 
 def _tunables(args: AdviceArgs, mount: Mount | None, client: ClientFacts) -> dict[str, str]:

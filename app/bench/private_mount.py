@@ -290,7 +290,7 @@ class PrivateMount:
             share=found["source"],
             fstype=found["fstype"],
             options=f"{found['mount_options']},{found['options']}",
-            requested=self.options,
+            recorded=self.options,
             nconnect=found["nconnect"],
             read_ahead_kb=found["read_ahead_kb"],
         )

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from advisor.options import MountOptions
 from app.bench import leftovers
 from app.bench.cleanup import REMOVAL_S, clean, in_background, wait_for_cleanups
 from app.bench.files import PREFIX, new_run_id
@@ -30,6 +29,7 @@ from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
 from app.errors import AppError, ErrorKind, printable
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
+from app.mounts.requested_options import live_options
 from app.mounts.table import read_table
 from app.process import kill_group, wait
 from app.tasks import CancelledError
@@ -227,7 +227,7 @@ def _options(where: Where, table: MountTable) -> tuple[dict[str, str], dict[str,
     for mount in table.mounts:
         active = mount.active
         if active is not None and active.mount_id == where.mount_id:
-            asked = MountOptions.parse(active.requested).values() if active.requested is not None else {}
+            asked = live_options(mount).values() if active.recorded is not None else {}
             return asked, effective_values(active)
     return {}, where.values
 

@@ -119,9 +119,7 @@ def _options(host: Host, args: argparse.Namespace) -> str:
     rows = host.submit("mounts.list", ListArgs()).result().mounts
     for row in rows:
         if row.mount_point == args.mount_point:
-            if row.configured is not None:
-                return str(row.configured.options)
-            return str(row.active.requested or "")
+            return str(row.requested)
     return "" if args.keep_in == "nowhere" else DEFAULT_OPTIONS
 
 

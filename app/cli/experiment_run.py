@@ -216,9 +216,9 @@ def _mounted_with(ask: Ask, share: str) -> str:
     """Return the options that a share was mounted with or is configured with, "" if it is neither."""
     table: MountTable = ask("mounts.list", ListArgs(), lambda _event: None)
     for mount in table.mounts:
-        if mount.share == share and mount.active is not None and mount.active.requested is not None:
-            return mount.active.requested
-    return next((row.configured.options for row in table.mounts if row.share == share and row.configured), "")
+        if mount.share == share and mount.active is not None and mount.active.recorded is not None:
+            return mount.requested
+    return next((row.requested for row in table.mounts if row.share == share and row.configured), "")
 
 
 _NOTHING = ExperimentResult(done=0, planned=0, failed=0, mismatched=0)

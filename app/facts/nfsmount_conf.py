@@ -30,5 +30,9 @@ def read_settings(root: str = "/") -> list[Setting]:
 
 def added_to(share: str, mount_point: str, options: MountOptions, root: str = "/") -> list[Added]:
     """Return what the files add to a mount of this share, as written, at this place."""
-    host = share.partition("]:")[0] + "]" if share.startswith("[") else share.partition(":")[0]
-    return added(read_settings(root), options, host, mount_point)
+    return added(read_settings(root), options, host_of(share), mount_point)
+
+
+def host_of(share: str) -> str:
+    """Return the server of a share as it is written; an IPv6 literal keeps its brackets."""
+    return share.partition("]:")[0] + "]" if share.startswith("[") else share.partition(":")[0]

@@ -24,8 +24,9 @@ from app.mounts.change import ApplyEvent, ApplyReport, Step
 from app.mounts.effective import compare, differences
 from app.mounts.farewell import let_client_go
 from app.mounts.model import Active, Configured, Mount, MountReport
-from app.mounts.option_changes import asked_before, remount_words
+from app.mounts.option_changes import remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
+from app.mounts.requested_options import live_options
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Apply:
         self._warnings = list(plan.warnings)
         points = list(dict.fromkeys([self._args.mount_point, found.old_point]))
         record = self._records.begin(points, self._around.table().mounts) if plan.steps else None
-        self._hands.begin(found, asked_before(found.old) if found.old is not None else MountOptions())
+        self._hands.begin(found, live_options(found.old) if found.old is not None else MountOptions())
         try:
             report = self._carry_out(found, plan)
         except BaseException:
@@ -431,7 +432,7 @@ def _refuse(found: Situation) -> None:
 
 
 def _before(found: Situation) -> MountOptions:
-    return asked_before(found.old) if found.old is not None else MountOptions()
+    return live_options(found.old) if found.old is not None else MountOptions()
 
 
 def _old_read_ahead(found: Situation) -> int | None:

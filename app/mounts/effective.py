@@ -13,7 +13,7 @@ import msgspec
 
 from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
 from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
-from app.mounts.model import Active, Configured, OptionValue
+from app.mounts.model import Active, AddedOption, Configured, OptionValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,9 @@ _FSTAB_ONLY = "Of meaning in fstab only."
 _FREE = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
 
 
-def compare(requested: MountOptions, active: Active | None, added: Sequence[Added] = ()) -> list[OptionValue]:
+def compare(
+    requested: MountOptions, active: Active | None, added: Sequence[Added | AddedOption] = ()
+) -> list[OptionValue]:
     """Return every option asked for, every one the kernel shows and every basic one, in catalogue order.
 
     Args:
@@ -113,7 +115,7 @@ def differences(configured: Configured, active: Active) -> list[str]:
     # Of thousands of mounts most have the same options: each pair is compared once.
     alike = msgspec.structs.replace(configured, line=0, share="")
     return list(
-        _differences(alike, msgspec.structs.replace(active, mount_id=0, device="", share="", requested=None))
+        _differences(alike, msgspec.structs.replace(active, mount_id=0, device="", share="", recorded=None))
     )
 
 
@@ -137,7 +139,7 @@ def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
                 sentences.append(
                     f"In use is “{_text(option, found)}”, which {configured.origin} does not say."
                 )
-        elif not _fits(option.name, wanted, found, proto):
+        elif not fits(option.name, wanted, found, proto):
             texts = f"“{_text(option, wanted)}”, in use is “{_text(option, found)}”"
             sentences.append(f"{configured.origin} says {texts}.")
     return tuple(sentences)
@@ -155,22 +157,22 @@ def _compared_unasked(option: Option) -> bool:
     return option.name not in _FREE and option.scope in {"superblock", "mount"}
 
 
-def _fits(name: str, wanted: str, found: str, proto: str) -> bool:
+def fits(name: str, wanted: str, found: str, proto: str = "tcp") -> bool:
     """Whether the value in use is what the kernel and the server make of the one asked for."""
     number, used = kernel_number(wanted), kernel_number(found)
     if wanted == found:
-        fits = True
+        good = True
     elif number is not None and used is not None:
-        fits = _number_fits(name, number, used, proto)
+        good = _number_fits(name, number, used, proto)
     elif name == "vers":
-        fits = wanted == "4" and found.startswith("4.")
+        good = wanted == "4" and found.startswith("4.")
     elif name == "sec":
-        fits = found in wanted.split(":")
+        good = found in wanted.split(":")
     elif name == "proto":
-        fits = found == wanted + "6"
+        good = found == wanted + "6"
     else:
-        fits = name in {"addr", "clientaddr"}
-    return fits
+        good = name in {"addr", "clientaddr"}
+    return good
 
 
 def _number_fits(name: str, number: int, used: int, proto: str) -> bool:
@@ -190,14 +192,14 @@ def _text(option: Option, value: str) -> str:
     return word if word is not None and (option.words or not option.takes_value) else f"{option.name}={value}"
 
 
-def _note_added(source: Added | None, asked: dict[str, str], live: dict[str, str]) -> str:
+def _note_added(source: Added | AddedOption | None, asked: dict[str, str], live: dict[str, str]) -> str:
     """Return the note if it is nfsmount.conf that says what is in use."""
     if source is None or source.name not in live or live[source.name] == asked.get(source.name):
         return ""
     option = catalogue().find(source.name)
     value = catalogue().read_item(source.item)[2]
     proto = live.get("proto", "tcp")
-    if option is None or not _fits(source.name, value, live[source.name], proto):
+    if option is None or not fits(source.name, value, live[source.name], proto):
         return ""
     over = f", which outdoes “{source.beats}”" if source.beats else ""
     return f"Line {source.line} of {source.file} adds “{source.item}”{over}."

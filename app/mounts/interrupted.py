@@ -21,7 +21,7 @@ from advisor.dialects.linux_command import mount_command
 from app.errors import AppError
 from app.helper import fstab_writer, unit_text, unit_writer
 from app.mounts.model import InterruptedChange, Mount
-from app.mounts.option_changes import asked_before
+from app.mounts.requested_options import command_options
 from app.process_identity import boot_id, host_name, own_pid, start_ticks
 from app.state_files import read_state_folder, remove_state_file, state_folder, write_state_file
 from resources.decoding import from_json
@@ -268,7 +268,7 @@ def _before(row: Mount) -> list[str]:
     """Return the command that makes a mount as it was, and the entry that was kept."""
     lines: list[str] = []
     if row.active is not None:
-        lines.append(mount_command(row.active.share, row.mount_point, asked_before(row)))
+        lines.append(mount_command(row.active.share, row.mount_point, command_options(row)))
     if row.configured is not None:
         kept = row.configured
         entry = shlex.join([kept.share, row.mount_point, kept.fstype, kept.options])

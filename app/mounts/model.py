@@ -9,6 +9,9 @@ import msgspec
 State = Literal["mounted", "not-mounted", "not-responding", "differs"]
 #: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
 ConfiguredBy = Literal["fstab", "unit", "autofs"]
+#: What becomes of a mount at the next boot: it is mounted, or mounted when somebody enters it, or there for
+#: “mount” to mount it by hand, or gone because it is saved nowhere.
+AfterBoot = Literal["mounted", "on-demand", "by-hand", "gone"]
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +47,7 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
         share: source as the kernel prints it.
         fstype: nfs or nfs4.
         options: per-mount and superblock options of mountinfo, merged: what is in use.
-        requested: option string as asked for, where /run/mount/utab or our own record knows it.
+        recorded: option string with which it was made, where /run/mount/utab or our own record knows it.
         nconnect: xprt lines in mountstats, 0 if unknown.
         read_ahead_kb: of its bdi, None if unknown.
     """
@@ -54,9 +57,29 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     share: str
     fstype: str
     options: str
-    requested: str | None = None
+    recorded: str | None = None
     nconnect: int = 0
     read_ahead_kb: int | None = None
+
+
+class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
+    """An option that nfsmount.conf adds to a mount.
+
+    Attributes:
+        item: as it is added to the option string.
+        name: canonical name of the option.
+        file: that says so.
+        section: of the file, as it is written there.
+        line: number in the file, from 1.
+        beats: the item of the mount's own options that it overrides, or "".
+    """
+
+    item: str
+    name: str
+    file: str
+    section: str
+    line: int
+    beats: str = ""
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +93,10 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
         configured: None if not persistent.
         active: None if not mounted.
         differences: for "differs": one sentence per option.
+        requested: options with which mounting it again gives the same mount, and the words for fstab of its
+            entry; without what the program, mount.nfs and nfsmount.conf add by themselves.
+        added: what nfsmount.conf adds to it.
+        after_boot: what becomes of it at the next boot.
     """
 
     mount_point: str
@@ -78,6 +105,9 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     configured: Configured | None = None
     active: Active | None = None
     differences: list[str] = []
+    requested: str = ""
+    added: list[AddedOption] = []
+    after_boot: AfterBoot = "gone"
 
 
 class InterruptedChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.facts.nfsmount_conf import read_settings
+from app.mounts.requested_options import complete
 from app.mounts.table import read_table
 from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.nfsmount_conf import Setting
     from app.mounts.model import Active, Mount, MountTable
 
 #: The kernel hands the id of a mount out again (mnt_alloc_id, fs/namespace.c), so it is not enough alone.
@@ -45,7 +48,9 @@ class Requested:
             table = self._read()
             there = {_key(row.active) for row in table.mounts if row.active is not None}
             self._options = {key: text for key, text in self._options.items() if key in there}
-            return msgspec.structs.replace(table, mounts=[self._with_options(row) for row in table.mounts])
+            settings = tuple(read_settings()) if there else ()
+            rows = [self._with_options(row, settings) for row in table.mounts]
+            return msgspec.structs.replace(table, mounts=rows)
 
     def options(self, mount_id: int) -> str | None:
         """Return the options of a mount that was made here; None for one that somebody else made."""
@@ -53,11 +58,12 @@ class Requested:
         with self._lock:
             return next((text for key, text in self._options.items() if key[0] == mount_id), None)
 
-    def _with_options(self, row: Mount) -> Mount:
+    def _with_options(self, row: Mount, settings: tuple[Setting, ...]) -> Mount:
         options = self._options.get(_key(row.active)) if row.active is not None else None
         if row.active is None or options is None:
             return row
-        return msgspec.structs.replace(row, active=msgspec.structs.replace(row.active, requested=options))
+        active = msgspec.structs.replace(row.active, recorded=options)
+        return complete(msgspec.structs.replace(row, active=active), settings)
 
 
 def _key(active: Active) -> _Key:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import printable
+from app.facts.nfsmount_conf import read_settings
 from app.mounts import autofs, fstab, mountinfo, units, utab
 from app.mounts.effective import differences
 from app.mounts.model import Active, Configured, Mount, MountTable, State
+from app.mounts.requested_options import complete
 from app.stats.mountstats import read_mountstats
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def read_table(root: str = "/") -> MountTable:
         for point, live in active.items()
     ]
     mounts.sort(key=lambda mount: (mount.share, mount.mount_point, mount.active is None))
-    return MountTable(mounts=mounts, warnings=warnings)
+    settings = tuple(read_settings(root)) if mounts else ()
+    return MountTable(mounts=[complete(mount, settings) for mount in mounts], warnings=warnings)
 
 
 def _configured_mounts(
@@ -111,14 +114,14 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
         if not info.is_visible(row):
             warnings.append(_covered(info, row))
             continue
-        requested = utab.requested_options(noted, row)
+        recorded = utab.recorded_options(noted, row)
         active[printable(row.mount_point)] = Active(
             mount_id=row.mount_id,
             device=row.device,
             share=printable(row.source),
             fstype=row.fstype,
             options=printable(row.options),
-            requested=None if requested is None else printable(requested),
+            recorded=None if recorded is None else printable(recorded),
             nconnect=connections.get(row.mount_point, 0),
             read_ahead_kb=read_ahead_kb(row.device, root),
         )

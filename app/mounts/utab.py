@@ -13,7 +13,7 @@ from advisor.options import MountOptions
 from app.helper.table import plain_share
 from app.mounts.mountinfo import MountRow, unescape
 
-__all__ = ["UtabEntry", "parse", "plain_share", "read", "requested_options"]
+__all__ = ["UtabEntry", "parse", "plain_share", "read", "recorded_options"]
 
 #: mount.nfs adds these itself.
 _ADDED = ("addr", "clientaddr")
@@ -66,8 +66,8 @@ def parse(raw: bytes) -> list[UtabEntry]:
     return entries
 
 
-def requested_options(entries: list[UtabEntry], row: MountRow) -> str | None:
-    """Return the options asked for when this NFS mount was made, or None if no entry agrees with it."""
+def recorded_options(entries: list[UtabEntry], row: MountRow) -> str | None:
+    """Return the options with which this NFS mount was made, or None if no entry agrees with it."""
     for entry in reversed(entries):
         if entry.target == row.mount_point and _agrees(entry, row):
             options = MountOptions.parse(",".join(text for text in (entry.attributes, entry.options) if text))

@@ -21,6 +21,7 @@ import systemd_boot
 from experiment_kills import kill_at_random
 from job_answer import answer_and_power_off
 from private_mounts import PATIENCE_S, carry_out
+from shell_commands import run_commands
 from stopping import stop_programs
 
 from app.agent.protocol import PersistArgs
@@ -249,6 +250,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "systemd-boot": lambda: systemd_boot.become_systemd(**job["systemd-boot"]),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),
+        "commands": lambda: run_commands(job["commands"]),
         "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
     }
     for name, do in whole.items():

@@ -53,22 +53,26 @@ LINK = LinkFacts(
 )
 
 
-def active(share: str, options: str = "rw,vers=4.2,rsize=262144,wsize=262144,hard,timeo=600,retrans=2",
-           requested: str | None = None) -> Active:  # fmt: skip
-    return Active(
-        mount_id=40, device="0:50", share=share, fstype="nfs4", options=options, requested=requested
-    )
+def active(share: str, options: str = "rw,relatime,vers=4.2,rsize=262144,wsize=262144,hard,timeo=600",
+           recorded: str | None = None) -> Active:  # fmt: skip
+    return Active(mount_id=40, device="0:50", share=share, fstype="nfs4", options=options, recorded=recorded)
 
 
 def mounted(share: str = "nas01:/export/home", mount_point: str = "/home", requested: str = "") -> Mount:
     return Mount(
-        mount_point=mount_point, share=share, state="mounted", active=active(share, requested=requested)
+        mount_point=mount_point,
+        share=share,
+        state="mounted",
+        active=active(share, recorded=requested),
+        requested=requested,
     )
 
 
 def configured(share: str = "nas01:/media", mount_point: str = "/media", options: str = "vers=4.2") -> Mount:
     entry = Configured(origin="/etc/fstab", line=3, share=share, fstype="nfs", options=options)
-    return Mount(mount_point=mount_point, share=share, state="not-mounted", configured=entry)
+    return Mount(
+        mount_point=mount_point, share=share, state="not-mounted", configured=entry, requested=options
+    )
 
 
 def transfer(speed: float = 100e6, *, cached: bool = False, retransmissions: int = 3) -> Transfer:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import OptionValue
+from app.mounts.requested_options import complete
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.busy import BusyDialog
 from ui.dialogs.forget import ForgetDialog
@@ -147,9 +148,9 @@ def test_what_is_set_up_stays_in_the_form_of_a_live_mount(driver: Driver, fake: 
     """A mount command does not take _netdev and nofail: they must not get lost when the form is applied."""
     row = mounted(requested="timeo=300,nosuid,nodev")
     entry = configured(row.share, row.mount_point, "timeo=600,_netdev,nofail").configured
-    fake.mounts = [msgspec.structs.replace(row, configured=entry)]
+    fake.mounts = [complete(msgspec.structs.replace(row, configured=entry))]
     driver.open()
-    assert driver.window._detail.settings.wish().options == "timeo=300,nosuid,nodev,_netdev,nofail"
+    assert driver.window._detail.settings.wish().options == "timeo=300,_netdev,nofail"
 
 
 # Keep these settings?

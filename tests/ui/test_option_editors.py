@@ -14,8 +14,8 @@ from waiting import DEADLINE_MS
 
 from advisor.dialects.entry import When, when_of
 from advisor.options import MountOptions, catalogue
-from app.mounts.model import Configured, Mount
-from ui.models.option_form import asked_options, with_value, with_when
+from app.mounts.model import Mount
+from ui.models.option_form import with_value, with_when
 from ui.models.option_neighbours import connections
 from ui.models.option_search import find_options
 from ui.option_text import default_text, help_text, value_text
@@ -178,29 +178,3 @@ def test_connections_that_other_mounts_fixed() -> None:
     assert connections(mounts, "nas:/new", "/new") == {"4.2": 4, "3": 2}
     assert connections(mounts, "nas:/a", "/a") == {"3": 2}
     assert connections(mounts, "half typ", "") == {}
-
-
-def test_asked_options_as_far_as_they_are_known() -> None:
-    entry = Configured(origin="/etc/fstab", line=1, share="a:/b", fstype="nfs", options="soft,wat")
-    live = active("a:/b", requested="ro")
-    assert (
-        asked_options(Mount(mount_point="/m", share="a:/b", state="differs", configured=entry, active=live))
-        == "ro"
-    )
-    assert (
-        asked_options(Mount(mount_point="/m", share="a:/b", state="not-mounted", configured=entry))
-        == "soft,wat"
-    )
-    assert asked_options(Mount(mount_point="/m", share="a:/b", state="not-mounted")) == ""
-
-
-def test_what_is_in_use_stands_in_for_what_nobody_recorded() -> None:
-    live = active("a:/b", "rw,relatime,vers=4.2,rsize=262144,wsize=262144,namlen=255,soft,proto=tcp,timeo=50,"
-                          "retrans=2,sec=sys,clientaddr=10.0.0.2,local_lock=none,addr=10.0.0.1")  # fmt: skip
-    text = asked_options(Mount(mount_point="/m", share="a:/b", state="mounted", active=live))
-    options = MountOptions.parse(text)
-    assert options.get("hard") == "soft"
-    assert options.get("timeo") == "50"
-    assert options.get("rsize") == "262144"
-    assert options.get("retrans") is None
-    assert "addr" not in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from fake_host import LINK, configured, mounted
 from PySide6.QtWidgets import QComboBox
 from waiting import DEADLINE_S
@@ -13,11 +12,10 @@ from waiting import DEADLINE_S
 import ui.session
 from advisor.facts import ClientFacts, Facts, ServerFacts
 from app.errors import AppError, ErrorKind
-from app.mounts.model import MountReport, MountTable
+from app.mounts.model import MountTable
 from app.stats.model import MountSpeed, SpeedsSample
 from ui.dialogs.paste import PasteDialog
 from ui.models.mounts_model import MountRole, TrendRole
-from ui.mounting import Wish
 from ui.session import OpenHost
 
 if TYPE_CHECKING:
@@ -176,20 +174,6 @@ def test_facts_of_another_host_are_forgotten(driver: Driver, fake: FakeHost) -> 
     choose(driver, "gigabit")
     assert driver.window._detail.settings.wish().share == "10.9.0.1:/"
     assert driver.window._detail.settings._facts is None
-
-
-def test_what_one_host_was_asked_for_is_not_told_of_another(driver: Driver, fake: FakeHost) -> None:
-    row = mounted()
-    assert row.active is not None
-    unknown = msgspec.structs.replace(row, active=msgspec.structs.replace(row.active, requested=None))
-    fake.mounts = [unknown]
-    driver.open("gigabit")
-    before = driver.window._detail.settings.wish().options
-    report = MountReport(mount=unknown, values=[], command="mount")
-    driver.window._detail.settings.remember(Wish(row.share, row.mount_point, "timeo=123"), report)
-    choose(driver, "")
-    assert driver.window._detail._mount == unknown
-    assert driver.window._detail.settings.wish().options == before
 
 
 def test_escape_does_not_take_the_retry_away(driver: Driver) -> None:

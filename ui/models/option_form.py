@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.dialects.entry import set_when, split_items
-from advisor.options import YES, MountOptions, catalogue
+from advisor.dialects.entry import set_when
+from advisor.options import YES, MountOptions
 from app.mounts.persist import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
     from advisor.dialects.entry import When
-    from app.mounts.model import Configured, Mount
 
-__all__ = ["DEFAULT_OPTIONS", "FormState", "asked_options", "with_value", "with_when"]
+__all__ = ["DEFAULT_OPTIONS", "FormState", "with_value", "with_when"]
 
 
 class FormState(NamedTuple):
@@ -66,39 +65,3 @@ def _room_at_end(options: MountOptions, name: str) -> MountOptions:
     if items and not items[-1] and name not in options:
         return MountOptions(items[:-1])
     return options
-
-
-def asked_options(mount: Mount) -> str:
-    """Return the options that a mount was asked for with, as well as they are known.
-
-    The kernel shows only what is in use. Where nobody recorded what was asked for, everything in use that is
-    not the default is taken for asked: mounting again with it gives the same mount.
-    """
-    active = mount.active
-    if active is not None and active.requested is not None:
-        return _with_kept_words(active.requested, mount.configured)
-    if mount.configured is not None:
-        return mount.configured.options
-    return _from_effective(active.options) if active is not None else ""
-
-
-def _with_kept_words(requested: str, configured: Configured | None) -> str:
-    """Return the options with the words that only what is set up has: when to mount, and _netdev or nofail.
-
-    A mount command does not take them, so a live mount does not tell them.
-    """
-    if configured is None:
-        return requested
-    inner, _none = split_items(MountOptions.parse(requested))
-    _inner, kept = split_items(MountOptions.parse(configured.options))
-    return ",".join([*inner, *kept])
-
-
-def _from_effective(text: str) -> str:
-    kept: list[str] = []
-    for item in MountOptions.parse(text):
-        option, _name, value = catalogue().read_item(item)
-        # Addresses and the like are found out by mount.nfs itself.
-        if option is not None and option.helper and option.kind != "addr" and value != option.default:
-            kept.append(item)
-    return ",".join(kept)

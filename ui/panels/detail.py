@@ -173,7 +173,6 @@ class DetailPanel(QWidget):
         self._applying.forget()
         self._forgetting.forget()
         self._trial.stop()
-        self.settings.forget()
         self.advice.forget()
         self.quick_test.forget()
         self.live.forget()
@@ -292,9 +291,6 @@ class DetailPanel(QWidget):
             self.settled.emit()
 
     def _on_applied(self, args: ApplyArgs, report: ApplyReport) -> None:
-        if report.report is not None:
-            wish = Wish(args.share, args.mount_point, args.options)
-            self.settings.remember(wish, report.report)
         now = report.report.mount if report.report is not None else self._mount
         if self._mount is not None and now is not None:
             # What was typed is made: the form follows the mount again.
@@ -304,7 +300,6 @@ class DetailPanel(QWidget):
         self.applied.emit(report)
 
     def _on_mounted(self, wish: Wish, report: MountReport) -> None:
-        self.settings.remember(wish, report)
         self.mounted.emit(report)
 
     def _on_use_recommended(self, result: AdviceResult) -> None:

@@ -12,7 +12,7 @@ from advisor.lint import LintContext, apply_fix, lint
 from advisor.options import MountOptions, to_mount
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import compare, not_taken
-from ui.models.option_form import DEFAULT_OPTIONS, FormState, asked_options, with_value, with_when
+from ui.models.option_form import DEFAULT_OPTIONS, FormState, with_value, with_when
 from ui.models.option_neighbours import connections
 from ui.models.option_search import find_options
 from ui.mounting import Wish
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from advisor.dialects.entry import When
     from advisor.facts import Facts
     from advisor.lint import Finding
-    from app.mounts.model import Mount, MountReport
+    from app.mounts.model import Mount
     from ui.bridge import BridgeCall
     from ui.widgets.option_row import Advised
 
@@ -65,7 +65,6 @@ class SettingsPanel(QWidget):
         self._state = FormState("", "", "")
         self._original = ""
         self._mount: Mount | None = None
-        self._asked: dict[tuple[str, str], str] = {}
         self._facts: Facts | None = None
         self._mounts: Sequence[Mount] = ()
         self._share = ShareField(submit)
@@ -145,7 +144,7 @@ class SettingsPanel(QWidget):
         edits = keep_edits and self.dirty
         self._forget_servers()
         self._mount = mount
-        self._original = self._asked_for(mount)
+        self._original = mount.requested
         self._show_used()
         if edits or (keep_edits and self._original == self._state.options):
             self._show(self._state, fresh=False)
@@ -167,14 +166,6 @@ class SettingsPanel(QWidget):
         if self._mount is not None:
             state = state._replace(share=self._state.share, mount_point=self._state.mount_point)
         self._record(state)
-
-    def remember(self, wish: Wish, report: MountReport) -> None:
-        """Keep what was asked for: the kernel does not tell it."""
-        self._asked[report.mount.share, report.mount.mount_point] = wish.options
-
-    def forget(self) -> None:
-        """Another host is shown now: its mounts were asked for with something else."""
-        self._asked.clear()
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person edit, or not."""
@@ -243,15 +234,8 @@ class SettingsPanel(QWidget):
         return Wish(state.share.strip(), state.mount_point.strip(), state.options, state.read_ahead_kb)
 
     def original_wish(self, mount: Mount) -> Wish:
-        """Return what the mount was asked for with."""
-        return Wish(mount.share, mount.mount_point, self._asked_for(mount))
-
-    def _asked_for(self, mount: Mount) -> str:
-        active = mount.active
-        remembered = self._asked.get((mount.share, mount.mount_point))
-        if active is not None and active.requested is None and remembered is not None:
-            return remembered
-        return asked_options(mount)
+        """Return what the mount was requested with."""
+        return Wish(mount.share, mount.mount_point, mount.requested)
 
     # What the person does; each edit is a step, and the form follows the step
 
@@ -349,7 +333,7 @@ class SettingsPanel(QWidget):
         active = mount.active if mount is not None else None
         values = []
         if mount is not None and active is not None:
-            values = compare(MountOptions.parse(self._asked_for(mount)), active)
+            values = compare(MountOptions.parse(mount.requested), active, mount.added)
         self._grid.show_used(values, [value.name for value in not_taken(values)], active=active is not None)
 
     def _judge(self) -> None:

@@ -14,6 +14,7 @@ from app.facts.nfsmount_conf import added_to
 from app.helper import fstab_text, fstab_writer, unit_writer
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
+from app.helper.options import ALWAYS
 from app.helper.unit_writer import UnitWriter
 from app.mounts import units
 from app.mounts.apply import Apply
@@ -24,6 +25,7 @@ from app.mounts.kept import Keeping
 from app.mounts.model import Active, Configured, Mount, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings
+from app.mounts.requested_options import complete
 from app.mounts.unit_files import UnitFiles
 from app.privileged import explain_refusal
 from app.tasks import CancelToken
@@ -167,9 +169,11 @@ class World:
         # The kernel gives the number of a mount that is gone to the next one (fs/namespace.c: mnt_alloc_id).
         used = {active.mount_id for active in self.live.values()}
         self._ids = next(number for number in itertools.count(100) if number not in used)
+        # As the helper does, whatever it is asked for.
+        words = [*(word for word in words if word and word not in ALWAYS), *ALWAYS]
         shown = [word for word in words if not word.startswith("nconnect=")]
         options = ",".join(
-            ["rw", *(word for word in shown if word not in {"rw", "ro"}), "hard", "addr=10.0.0.1"]
+            ["rw", *(word for word in shown if word not in {"rw", "ro"}), "relatime", "hard", "addr=10.0.0.1"]
         )
         if "ro" in words:
             options = "ro" + options[2:]
@@ -216,7 +220,7 @@ class World:
         for point in sorted({*configured, *self.live}):
             active = self.live.get(point)
             if active is not None:
-                active = msgspec.structs.replace(active, requested=self._asked.get(active.mount_id))
+                active = msgspec.structs.replace(active, recorded=self._asked.get(active.mount_id))
             share = active.share if active is not None else configured[point].share
             state: State = "mounted" if active is not None else "not-mounted"
             rows.append(
@@ -233,7 +237,7 @@ class World:
             for point, unit in by_units
             if unit is not configured[point]
         ]
-        return MountTable(mounts=rows)
+        return MountTable(mounts=[complete(row) for row in rows])
 
     def probe(self, _host: str, _port: int) -> AppError | None:
         return AppError(ErrorKind.SERVER_SILENT, "No answer.") if self.silent else None

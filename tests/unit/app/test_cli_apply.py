@@ -12,6 +12,7 @@ from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step
 from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
+from app.mounts.requested_options import complete
 
 HOLDER = Holder(pid=7, command="sh", user="me", use="open file")
 PLAN = Plan(
@@ -25,12 +26,16 @@ PLAN = Plan(
     holders=[HOLDER],
     warnings=["W."],
 )
-LIVE = Mount(
-    mount_point="/mnt/a",
-    share="nas:/a",
-    state="mounted",
-    configured=Configured(origin="/etc/fstab", line=1, share="nas:/a", fstype="nfs", options="vers=4.1"),
-    active=Active(mount_id=1, device="0:1", share="nas:/a", fstype="nfs4", options="rw,vers=4.1"),
+LIVE = complete(
+    Mount(
+        mount_point="/mnt/a",
+        share="nas:/a",
+        state="mounted",
+        configured=Configured(origin="/etc/fstab", line=1, share="nas:/a", fstype="nfs", options="vers=4.1"),
+        active=Active(
+            mount_id=1, device="0:1", share="nas:/a", fstype="nfs4", options="rw,relatime,vers=4.1"
+        ),
+    )
 )
 REPORT = ApplyReport(plan=PLAN, report=MountReport(mount=LIVE, values=[], command=""), backup="/b")
 

@@ -25,6 +25,7 @@ from app.history.exchange import from_json, take_in, to_json
 from app.history.running import claim, is_running
 from app.history.store import HistoryStore
 from app.mounts.model import Active, Mount, MountTable
+from app.mounts.requested_options import complete
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
@@ -219,10 +220,10 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
     world.speed = lambda values: 1e6 * int(values["nconnect"])
     ask = Asking(world)
     active = Active(
-        mount_id=1, device="0:1", share="nas:/x", fstype="nfs4", options="", requested="nconnect=2,soft"
+        mount_id=1, device="0:1", share="nas:/x", fstype="nfs4", options="", recorded="nconnect=2,soft"
     )
     ask.mounts = MountTable(
-        mounts=[Mount(mount_point="/x", share="nas:/x", state="mounted", active=active)], warnings=[]
+        mounts=[complete(Mount(mount_point="/x", share="nas:/x", state="mounted", active=active))]
     )
     text = run(ask, "best", "nas:/x", "--budget", "150s", "--seed", "1")
     assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first "))

@@ -16,7 +16,7 @@ class Host:
         self.table = mounted()
 
     def asked(self, requested: Requested) -> list[str | None]:
-        return [row.active.requested for row in requested.table().mounts if row.active is not None]
+        return [row.active.recorded for row in requested.table().mounts if row.active is not None]
 
 
 def test_it_stands_beside_the_mount_until_that_is_gone() -> None:

@@ -68,11 +68,11 @@ def test_a_recorded_mount_with_everything_known_of_it(tree: Tree) -> None:
     assert mount.share == "127.0.0.1:/srv/sp ace"
     assert mount.active is not None
     assert (mount.active.nconnect, mount.active.read_ahead_kb, mount.active.device) == (4, 128, "0:33")
-    assert mount.active.requested == "vers=4.2,_netdev"
+    assert mount.active.recorded == "vers=4.2,_netdev"
     other = find(table, "/mnt/a")
     assert other.configured is None
     assert other.active is not None
-    assert other.active.requested == "soft,timeo=33,vers=4.2"
+    assert other.active.recorded == "soft,timeo=33,vers=4.2"
     assert (other.active.nconnect, other.active.read_ahead_kb) == (0, None)
     assert table.warnings == []
 
@@ -110,7 +110,7 @@ def test_sub_mounts_and_one_share_at_two_places_are_rows_of_their_own(tree: Tree
     ]
     table = read_table(tree(mountinfo=DATA / "binds.mountinfo", utab=DATA / "binds.utab"))
     assert [mount.mount_point for mount in table.mounts] == ["/mnt/a", "/mnt/b", "/mnt/c"]
-    requested = {mount.mount_point: mount.active.requested for mount in table.mounts if mount.active}
+    requested = {mount.mount_point: mount.active.recorded for mount in table.mounts if mount.active}
     assert requested == {"/mnt/a": None, "/mnt/b": None, "/mnt/c": "vers=4.2"}  # the entry of /mnt/a is stale
 
 
