@@ -48,6 +48,7 @@ def files() -> list[tuple[Path, Path, int]]:
     helper = sorted((SOURCE / "app" / "helper").glob("*.py"))
     return [
         (SOURCE / "packaging" / "mountwright-helper", LIBEXEC / "mountwright-helper", 0o755),
+        (SOURCE / "packaging" / "mountwright-readahead", LIBEXEC / "mountwright-readahead", 0o755),
         (SOURCE / "resources" / "options.toml", LIBEXEC / "options.toml", 0o644),
         (SOURCE / "app" / "__init__.py", LIBEXEC / "app" / "__init__.py", 0o644),
         *((path, LIBEXEC / "app" / "helper" / path.name, 0o644) for path in helper),

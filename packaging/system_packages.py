@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[1]
 #: Here packages are unpacked instead of installed: installing nfs-kernel-server would start an NFS server,
-#: and autofs an automounter.
+#: autofs an automounter, and udev what a container is better without.
 LAB_TOOLS = ROOT / ".cache" / "lab"
 _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -159,6 +159,7 @@ def ensure(purposes: tuple[Purpose, ...]) -> bool:
         complete = _ensure_unpacked("nfs-kernel-server", "nfsdcld") and complete
         if TESTS in purposes:
             complete = _ensure_unpacked("autofs", "automount") and complete
+            complete = _ensure_unpacked("udev", "udevadm") and complete
     return complete
 
 
@@ -255,7 +256,7 @@ def _look_for_programs(purposes: tuple[Purpose, ...]) -> bool:
 def _ensure_unpacked(name: str, program: str) -> bool:
     """Have a package's programs for the lab's guest, without installing them on this machine."""
     folder = LAB_TOOLS / name
-    if find(program) or (folder / "usr" / "sbin" / program).exists():
+    if find(program) or any((folder / place / program).exists() for place in ("usr/sbin", "usr/bin", "bin")):
         return True
     say(f"fetching {name} for the lab (unpacked into .cache/lab; it is not installed)")
     staging = LAB_TOOLS / "staging"

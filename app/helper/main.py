@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "mount": "mounting", "try": "try_mount", "persist": "fstab_verbs", "units": "unit_verbs",
-    "bench": "bench", "tune": "tuning",
+    "bench": "bench", "tune": "tune_verbs",
 }  # fmt: skip
 #: Signals that ask a role to end. The first process heeds SIGTERM alone: it may have the caller's terminal.
 _END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""The verb of the tune role: the readahead of an NFS mount, in a range.
+"""The readahead of an NFS mount as it is now, in a range.
 
 Writing it touches no server. It lasts until the mount goes.
 """
@@ -13,18 +13,10 @@ from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
     from app.helper.children import Waiter
-    from app.helper.session import Handler
-    from app.helper.targets import Caller
 
 #: KiB. The kernel takes any; more than this a file at a time is memory taken from everybody.
 MAX_READ_AHEAD_KB = 256 << 10
 BDI = "/sys/class/bdi"
-
-
-def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
-    del caller  # the readahead is anybody's to set
-    return {"tune": tune}
 
 
 def tune(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:

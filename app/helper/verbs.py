@@ -43,6 +43,8 @@ SCHEMAS: dict[str, dict[str, Field]] = {
                    "idle_s": Field(int, default=-1)},
     "unit-remove": {"target": Field(str), "sha256": Field(str)},
     "tune": {"target": Field(str), "read_ahead_kb": Field(int)},
+    "readahead-save": {"target": Field(str), "read_ahead_kb": Field(int), "sha256": Field(str)},
+    "readahead-remove": {"target": Field(str), "sha256": Field(str)},
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }  # fmt: skip
 #: Every verb but these two belongs to exactly one role, and each role is a process of its own.
@@ -53,7 +55,7 @@ ROLES: dict[str, frozenset[str]] = {
     "persist": frozenset({"add", "change", "remove", "restore"}),
     "units": frozenset({"unit-write", "unit-remove"}),
     "bench": frozenset({"open", "run", "abort", "close"}),
-    "tune": frozenset({"tune"}),
+    "tune": frozenset({"tune", "readahead-save", "readahead-remove"}),
 }
 #: What an administrator authorizes, by the helper's first argument, and the roles that it starts.
 _CHANGE = ("mount", "try", "persist", "units", "tune")

@@ -99,8 +99,8 @@ mkdir -p /run/dbus /run/rig/etc /run/rig/dev/pts /run/rig/dev/shm
 cp -a /etc/. /run/rig/etc
 printf '%s' "$USERS" >> /run/rig/etc/passwd
 : > /run/rig/etc/fstab
-rm -rf /run/rig/etc/systemd /run/rig/etc/polkit-1/rules.d /run/rig/etc/mountwright
-mkdir -p /run/rig/etc/systemd/system /run/rig/etc/polkit-1/rules.d
+rm -rf /run/rig/etc/systemd /run/rig/etc/polkit-1/rules.d /run/rig/etc/mountwright /run/rig/etc/udev
+mkdir -p /run/rig/etc/systemd/system /run/rig/etc/polkit-1/rules.d /run/rig/etc/udev/rules.d
 printf '%s' "$RULES" > /run/rig/etc/polkit-1/rules.d/10-rig.rules
 mount -t tmpfs -o mode=755 tmpfs /usr/libexec
 cp -r "$STAGE/usr/libexec/mountwright" /usr/libexec/
@@ -249,6 +249,10 @@ class Rig:
             for path in sorted(folder.rglob("*"))
             if path.is_symlink() or path.is_file()
         }
+
+    def udev_rules(self) -> dict[str, bytes]:
+        """Return the files among the administrator's rules of udev."""
+        return {path.name: path.read_bytes() for path in self.path("/etc/udev/rules.d").iterdir()}
 
     def make(self, *paths: str, uid: int = 0, mode: int = 0o755) -> None:
         """Make directories of the rig, with what is missing above them for root."""

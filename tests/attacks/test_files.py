@@ -118,7 +118,13 @@ def test_no_other_user_keeps_the_helper_from_writing(rig):
     first.add("nas:/x", "/mnt/x", "nofail")
     first.write_unit("nas:/x", "/mnt/u", "nofail")
     first.end()
-    tops = ["/etc/systemd", "/var/lib/mountwright", "/run/mountwright", "/usr/libexec/mountwright"]
+    tops = [
+        "/etc/systemd",
+        "/etc/udev",
+        "/var/lib/mountwright",
+        "/run/mountwright",
+        "/usr/libexec/mountwright",
+    ]
     single = ["/", "/etc", "/etc/fstab", "/var/lib", "/run", "/run/lock", "/usr/libexec", "/var/lock"]
     holder = rig.start(
         "/usr/bin/python3", "-I", "-c", HOLD_LOCKS, *tops, uid=NOBODY,
@@ -131,6 +137,9 @@ def test_no_other_user_keeps_the_helper_from_writing(rig):
     with holder, more:
         assert int(holder.stdout.readline()) > 0
         assert int(more.stdout.readline()) > 3
+        tune = rig.session("tune", uid=ANN).hello()
+        tune.ask("readahead-save", target="/mnt/x", read_ahead_kb=1024, sha256="")
+        assert len(rig.udev_rules()) == 1
         session = rig.session("persist", uid=ANN).hello()
         session.add("nas:/y", "/mnt/y", "nofail")
         assert words_of(rig, "/mnt/y")

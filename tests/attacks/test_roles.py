@@ -9,7 +9,7 @@ VERBS = {
     "persist": {"add", "change", "remove", "restore"},
     "units": {"unit-write", "unit-remove"},
     "bench": {"open", "run", "abort", "close"},
-    "tune": {"tune"},
+    "tune": {"tune", "readahead-save", "readahead-remove"},
 }
 #: The roles of each ordinary action.
 ROLES = {
@@ -36,6 +36,8 @@ REQUESTS = {
     "abort": {},
     "close": {"timeout_ms": 500},
     "tune": {"target": "/mnt/none", "read_ahead_kb": 128},
+    "readahead-save": {"target": "/mnt/none", "read_ahead_kb": -1, "sha256": ""},
+    "readahead-remove": {"target": "/mnt/none", "sha256": ""},
 }
 OTHERS = ["", "root", "plan", "exec", "shell", "Mount", "mount ", "__class__", "cancel\n", "hello\x00"]
 
@@ -52,6 +54,7 @@ def test_each_verb_belongs_to_one_role(rig):
     assert rig.mounts() == []
     assert rig.read("/etc/fstab") == ""
     assert rig.units() == {}
+    assert rig.udev_rules() == {}
 
 
 @pytest.mark.parametrize("role", [*ROLES, "mount-system", "persist-system", "apply-system"])

@@ -17,6 +17,7 @@ import cycles
 import msgspec
 import other_users
 import prompts
+import saved_readahead
 import systemd_boot
 from experiment_kills import kill_at_random
 from job_answer import answer_and_power_off
@@ -247,6 +248,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "stopping": lambda: stop_programs(host),
         "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
         "cycles": lambda: cycles.go_round(**job["cycles"]),
+        "saved-readahead": lambda: saved_readahead.carry_out(**job["saved-readahead"]),
         "systemd-boot": lambda: systemd_boot.become_systemd(**job["systemd-boot"]),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),

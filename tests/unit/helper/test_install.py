@@ -38,13 +38,15 @@ def test_it_installs_all_of_the_helper_and_nothing_else(tmp_path):
     }
     assert tree(tmp_path) == helper | {
         "usr/libexec/mountwright/mountwright-helper",
+        "usr/libexec/mountwright/mountwright-readahead",
         "usr/libexec/mountwright/options.toml",
         "usr/libexec/mountwright/app/__init__.py",
         "usr/share/polkit-1/actions/org.mountwright.policy",
     }
     assert all(name in said for name in tree(tmp_path))
     assert not any(path.stat().st_mode & 0o022 for path in tmp_path.rglob("*"))
-    assert os.access(tmp_path / "usr/libexec/mountwright/mountwright-helper", os.X_OK)
+    for name in ("mountwright-helper", "mountwright-readahead"):
+        assert os.access(tmp_path / "usr/libexec/mountwright" / name, os.X_OK)
 
 
 def test_it_replaces_and_removes(tmp_path):
@@ -84,7 +86,8 @@ def test_the_launcher_refuses_a_place_that_others_can_change(tmp_path):
 def checkout(tmp_path, monkeypatch):
     """Return the installer of a checkout of its own, and the checkout."""
     root = tmp_path / "checkout"
-    for name in ("packaging/mountwright-helper", "packaging/mountwright.policy", "resources/options.toml",
+    for name in ("packaging/mountwright-helper", "packaging/mountwright-readahead",
+                 "packaging/mountwright.policy", "resources/options.toml",
                  "app/__init__.py", "app/helper/__init__.py", "app/helper/main.py"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"# {name}, version 1\n")

@@ -172,6 +172,8 @@ ARGS = {
     "close": {"timeout_ms": 1000},
     "remount": {"target": "/mnt/x", "options": [], "timeout_ms": 1000},
     "tune": {"target": "/mnt/x", "read_ahead_kb": 128},
+    "readahead-save": {"target": "/mnt/x", "read_ahead_kb": 128, "sha256": ""},
+    "readahead-remove": {"target": "/mnt/x", "sha256": ""},
     "unit-write": {"share": "a:/b", "target": "/mnt/x", "options": [], "automount": True, "sha256": ""},
     "unit-remove": {"target": "/mnt/x", "sha256": ""},
     "add": {"share": "a:/b", "target": "/mnt/x", "fstype": "nfs", "options": [], "sha256": ""},

@@ -46,6 +46,8 @@ bench    close        timeout_ms:number
 bench    cancel       id:text
 tune     hello
 tune     tune         target:text read_ahead_kb:number
+tune     readahead-save   target:text read_ahead_kb:number sha256:text
+tune     readahead-remove target:text sha256:text
 tune     cancel       id:text
 """
 ROLES = ("mount", "try", "persist", "units", "bench", "tune")
