@@ -12,6 +12,9 @@ ConfiguredBy = Literal["fstab", "unit", "autofs"]
 #: What becomes of a mount at the next boot: it is mounted, or mounted when somebody enters it, or there for
 #: “mount” to mount it by hand, or gone because it is saved nowhere.
 AfterBoot = Literal["mounted", "on-demand", "by-hand", "gone"]
+#: What becomes of a readahead when the share is mounted next: it is the kernel's own value, and comes back; a
+#: udev rule of this program saves it; nfs.conf sets it for that version of NFS; or it ends with this mount.
+ReadAheadState = Literal["", "default", "saved", "nfs.conf", "until-unmounted"]
 
 
 class Configured(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,8 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
         recorded: option string with which it was made, where /run/mount/utab or our own record knows it.
         nconnect: xprt lines in mountstats, 0 if unknown.
         read_ahead_kb: of its bdi, None if unknown.
+        read_ahead_state: what becomes of that with the next mount; "" if it is unknown.
+        saved_read_ahead_kb: what this program saved for the mount point, None for nothing.
     """
 
     mount_id: int
@@ -60,6 +65,8 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     recorded: str | None = None
     nconnect: int = 0
     read_ahead_kb: int | None = None
+    read_ahead_state: ReadAheadState = ""
+    saved_read_ahead_kb: int | None = None
 
 
 class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,6 +217,32 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     holders: list[Holder] = []
 
 
+class ReadaheadReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of what is saved of one mount's readahead, shown or made.
+
+    Attributes:
+        mount_point: of the mount.
+        file: the udev rule.
+        diff: unified diff of it, "" if nothing changes.
+        sha256: of the file that the diff starts from, "" for none.
+        before: what was saved, KiB, None for nothing.
+        after: what is saved then, likewise.
+        written: whether it was made.
+        written_sha256: of the file that was written, "" for none.
+        warnings: what a person should know, one sentence each.
+    """
+
+    mount_point: str
+    file: str
+    diff: str
+    sha256: str
+    before: int | None = None
+    after: int | None = None
+    written: bool = False
+    written_sha256: str = ""
+    warnings: list[str] = []
+
+
 class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     """A change of fstab, shown or made.
 
@@ -222,6 +255,7 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         backup: where the file as it was is kept, "" in a preview.
         warnings: what a person should know, one sentence each.
         approval: what an administrator has to approve by itself, None if nothing.
+        readahead: what becomes of the readahead that is saved for the mount point, None if none is.
         asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
     """
 
@@ -233,4 +267,5 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     backup: str = ""
     warnings: list[str] = []
     approval: Approval | None = None
+    readahead: ReadaheadReport | None = None
     asks_nofail: bool = False

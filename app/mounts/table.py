@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import printable
 from app.facts.nfsmount_conf import read_settings
-from app.mounts import autofs, fstab, mountinfo, units, utab
+from app.mounts import autofs, fstab, mountinfo, saved_readahead, units, utab
 from app.mounts.effective import differences
 from app.mounts.model import Active, Configured, Mount, MountTable, State
 from app.mounts.requested_options import complete
@@ -109,12 +109,14 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
         return {}
     noted = utab.read(root)
     connections = _connections(root)
+    saved, nfsrahead = saved_readahead.read_saved(root), saved_readahead.read_nfsrahead(root)
     active: dict[str, Active] = {}
     for row in rows:
         if not info.is_visible(row):
             warnings.append(_covered(info, row))
             continue
         recorded = utab.recorded_options(noted, row)
+        ahead, lasting = read_ahead_kb(row.device, root), saved.get(row.mount_point)
         active[printable(row.mount_point)] = Active(
             mount_id=row.mount_id,
             device=row.device,
@@ -123,7 +125,9 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
             options=printable(row.options),
             recorded=None if recorded is None else printable(recorded),
             nconnect=connections.get(row.mount_point, 0),
-            read_ahead_kb=read_ahead_kb(row.device, root),
+            read_ahead_kb=ahead,
+            read_ahead_state=saved_readahead.state_of(ahead, lasting, row.fstype, nfsrahead),
+            saved_read_ahead_kb=lasting,
         )
     return active
 

@@ -1,0 +1,260 @@
+"""Readaheads that are saved: this program's udev rules, what a change of one would write, and writing it.
+
+A readahead ends with its mount, unless something sets it again when the share is mounted next: a rule of this
+program for that mount point (:mod:`app.helper.readahead_rule`), or nfsrahead of nfs-utils, which goes by
+nfs.conf(5) and knows versions of NFS, not mounts (nfsrahead(5)).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.errors import AppError, ErrorKind
+from app.helper import readahead_rule
+from app.mounts.model import ReadaheadReport
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from app.mounts.model import ReadAheadState
+    from app.privileged import HelperClient
+
+    Request = tuple[str, dict[str, Any]]
+
+#: The kernel's own, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
+KERNEL_READ_AHEAD_KB = 128
+#: The helper's child has 10 seconds.
+_TIMEOUT_S = 30.0
+#: The kernel counts it in pages (mm/backing-dev.c, read_ahead_kb_store).
+_PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+_NFS_CONF = ("usr/etc/nfs.conf", "usr/etc/nfs.conf.d/*.conf", "etc/nfs.conf", "etc/nfs.conf.d/*.conf")
+_NFSRAHEAD = (
+    "usr/lib/udev/rules.d/99-nfs.rules",
+    "lib/udev/rules.d/99-nfs.rules",
+    "etc/udev/rules.d/99-nfs.rules",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The file that saves the readahead of one mount point, as it is.
+
+    Attributes:
+        path: where it is, or would be.
+        data: its bytes, None if there is none.
+    """
+
+    path: str
+    data: bytes | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, "" if there is none."""
+        return hashlib.sha256(self.data).hexdigest() if self.data is not None else ""
+
+    @property
+    def read_ahead_kb(self) -> int | None:
+        """What is saved, None if nothing is, or somebody else changed the file."""
+        saved = readahead_rule.read(self.data) if self.data is not None else None
+        return saved.read_ahead_kb if saved is not None else None
+
+    def diff(self, text: bytes | None) -> str:
+        """Return a unified diff to another text, None for none."""
+        old, new = (
+            data.decode("ascii", "backslashreplace").splitlines(keepends=True) if data is not None else []
+            for data in (self.data, text)
+        )
+        names = (
+            self.path if self.data is not None else "/dev/null",
+            self.path if text is not None else "/dev/null",
+        )
+        return "".join(difflib.unified_diff(old, new, *names))
+
+
+def read_rule(mount_point: str, root: str = "/") -> Rule:
+    """Return the rule of a mount point.
+
+    Raises:
+        AppError: FSTAB_REFUSED if there is a file that cannot be read.
+    """
+    path = f"{readahead_rule.FOLDER}/{readahead_rule.name(mount_point)}"
+    file = Path(root, path.lstrip("/"))
+    try:
+        return Rule(path, file.read_bytes())
+    except FileNotFoundError:
+        return Rule(path)
+    except OSError as error:
+        raise AppError(
+            ErrorKind.FSTAB_REFUSED, f"{path} cannot be read.", hint=f"As root, look at {path}.",
+            detail=error.strerror or "",
+        ) from error  # fmt: skip
+
+
+def read_saved(root: str = "/") -> dict[str, int]:
+    """Return mount point to the readahead saved for it, KiB; what is unreadable is left out."""
+    found: dict[str, int] = {}
+    folder = Path(root, readahead_rule.FOLDER.lstrip("/"))
+    try:
+        files = [path for path in folder.iterdir() if readahead_rule.is_name(path.name)]
+    except OSError:
+        return found
+    for path in files:
+        try:
+            saved = readahead_rule.read(path.read_bytes())
+        except OSError:
+            continue
+        if saved is not None and readahead_rule.name(saved.target) == path.name:
+            found[saved.target] = saved.read_ahead_kb
+    return found
+
+
+def read_nfsrahead(root: str = "/") -> dict[str, int]:
+    """Return what nfsrahead sets, KiB, by type of file system (nfs, nfs4); "" is for those it does not name.
+
+    Later files win, as with nfs.conf(5). Nothing where nfs-utils has no rule that runs it.
+    """
+    if not any(Path(root, name).exists() for name in _NFSRAHEAD):
+        return {}
+    found: dict[str, int] = {}
+    for pattern in _NFS_CONF:
+        for path in sorted(Path(root).glob(pattern)):
+            for key, value in _section(path):
+                if key in {"default", "nfs", "nfs4"} and value.isascii() and value.isdigit():
+                    found["" if key == "default" else key] = int(value)
+    return found
+
+
+def _section(path: Path) -> Iterator[tuple[str, str]]:
+    """Return the keys of [nfsrahead] in one file."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    inside = False
+    for line in (line.strip() for line in lines):
+        if line.startswith("["):
+            inside = line.strip("[] \t").lower() == "nfsrahead"
+        elif inside and "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            yield key.strip().lower(), value.strip().strip('"')
+
+
+def same_kb(one: int, other: int) -> bool:
+    """Whether the kernel takes both for the same: it counts in pages."""
+    return one // _PAGE_KB == other // _PAGE_KB
+
+
+def state_of(now: int | None, saved: int | None, fstype: str, nfsrahead: dict[str, int]) -> ReadAheadState:
+    """Return what becomes of a readahead when the share is mounted next.
+
+    Args:
+        now: of the mount, KiB.
+        saved: by a rule of this program, None for none.
+        fstype: nfs or nfs4.
+        nfsrahead: as :func:`read_nfsrahead` returns it.
+    """
+    if now is None:
+        return ""
+    if saved is not None:
+        return "saved" if same_kb(now, saved) else "until-unmounted"
+    by_version = nfsrahead.get(fstype, nfsrahead.get(""))
+    if by_version is not None:
+        return "nfs.conf" if same_kb(now, by_version) else "until-unmounted"
+    return "default" if same_kb(now, KERNEL_READ_AHEAD_KB) else "until-unmounted"
+
+
+def request(mount_point: str, read_ahead_kb: int | None, sha256: str) -> Request:
+    """Return what saves a readahead, or with None removes what is saved."""
+    if read_ahead_kb is None:
+        return "readahead-remove", {"target": mount_point, "sha256": sha256}
+    return "readahead-save", {"target": mount_point, "read_ahead_kb": read_ahead_kb, "sha256": sha256}
+
+
+class SavedReadaheads:
+    """Previews and makes changes of the rules.
+
+    Args:
+        helper: of the action "tune".
+        read: mount point to its rule; tests have their own.
+    """
+
+    def __init__(self, helper: HelperClient, read: Callable[[str], Rule] = read_rule) -> None:
+        self._helper = helper
+        self.read = read
+
+    def change(
+        self, mount_point: str, read_ahead_kb: int | None, expected_sha256: str | None, *, preview: bool,
+        token: CancelToken, helper: HelperClient | None = None,
+    ) -> ReadaheadReport:  # fmt: skip
+        """Save a readahead, or remove what is saved, or show what would be written.
+
+        Args:
+            mount_point: of the mount.
+            read_ahead_kb: to save, KiB; None removes what is saved.
+            expected_sha256: of the rule that a preview showed, "" for none; None takes any.
+            preview: only tell.
+            token: cancels it.
+            helper: for a whole change; None takes that of "tune".
+
+        Raises:
+            AppError: the rule is as it was then.
+        """
+        rule = self.read(mount_point)
+        if expected_sha256 is not None and expected_sha256 != rule.sha256:
+            raise AppError(
+                ErrorKind.FSTAB_CHANGED,
+                f"The readahead saved for {mount_point} was changed since it was shown.",
+                hint="Look at the change again and repeat it.",
+            )
+        diff = changed(rule, mount_point, read_ahead_kb)
+        report = ReadaheadReport(
+            mount_point=mount_point, file=rule.path, diff=diff, sha256=rule.sha256, before=rule.read_ahead_kb,
+            after=read_ahead_kb,
+        )  # fmt: skip
+        if preview or not diff:
+            return report
+        verb, wire = request(mount_point, read_ahead_kb, rule.sha256)
+        answer = (helper or self._helper).call(verb, wire, token, _TIMEOUT_S)
+        return ReadaheadReport(
+            mount_point=mount_point, file=rule.path, diff=diff, sha256=rule.sha256, before=rule.read_ahead_kb,
+            after=read_ahead_kb, written=True, written_sha256=str(answer["sha256"]),
+            warnings=[str(text) for text in answer["warnings"]],
+        )  # fmt: skip
+
+    def undo(self, report: ReadaheadReport, helper: HelperClient | None = None) -> None:
+        """Take a change back; nothing happens if the rule is as it was already.
+
+        Raises:
+            AppError: the rule is as the change left it, or as somebody has made it since.
+        """
+        if self.read(report.mount_point).sha256 == report.sha256:
+            return
+        # An answer that was lost has no checksum.
+        there = report.written_sha256 if report.written else None
+        self.change(
+            report.mount_point, report.before, there, preview=False, token=CancelToken(), helper=helper
+        )
+
+
+def changed(rule: Rule, mount_point: str, read_ahead_kb: int | None) -> str:
+    """Return the diff of a rule for another readahead, None for none; "" if it stays.
+
+    Raises:
+        AppError: FSTAB_REFUSED if somebody else changed the file.
+    """
+    if rule.data is not None and rule.read_ahead_kb is None:
+        raise AppError(
+            ErrorKind.FSTAB_REFUSED,
+            f"{rule.path} is not as this program wrote it, so it is left alone.",
+            hint=f"If nobody needs it: sudo rm {rule.path}",
+        )
+    if read_ahead_kb == rule.read_ahead_kb:
+        return ""
+    text = readahead_rule.text(mount_point, read_ahead_kb) if read_ahead_kb is not None else None
+    return rule.diff(text)
