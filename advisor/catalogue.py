@@ -24,6 +24,7 @@ NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 #: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
 YES = ""
 NO = "no"
+_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})")
 _CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
 
 
@@ -105,6 +106,13 @@ class Option:
     def takes_value(self) -> bool:
         """Whether there is a spelling ``name=value``."""
         return any(form.endswith("=") for form in self.forms)
+
+    def newer_than(self, release: str) -> bool:
+        """Whether it came with a later kernel than this release of uname; False if that is not known."""
+        needed, running = _KERNEL.match(self.since), _KERNEL.match(release)
+        if needed is None or running is None:
+            return False
+        return (int(needed[1]), int(needed[2])) > (int(running[1]), int(running[2]))
 
     def matches(self, query: str) -> bool:
         """Whether every word of a search is in the option's names, label, keywords or unit."""

@@ -95,6 +95,8 @@ class ServerFacts:
         tcp_versions: NFS versions offered over TCP.
         udp_versions: likewise over UDP.
         card: the id in resources/cards.toml of the adapter that it receives with; only a person knows it.
+        clock_ahead_s: how far its clock is ahead of this computer's, whole seconds.
+        reverse_name: the name that the name service gives for its address, "" if it knows none.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -107,6 +109,8 @@ class ServerFacts:
     tcp_versions: tuple[str, ...] | None = None
     udp_versions: tuple[str, ...] | None = None
     card: str | None = None
+    clock_ahead_s: float | None = None
+    reverse_name: str | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -144,12 +148,54 @@ class ClientFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrerequisiteFacts:
+    """What Kerberos, TLS, RDMA and new options need on this computer; None is not known.
+
+    Attributes:
+        kernel_options: options that are newer than the kernel's release, and whether it takes them all the
+            same, because a distributor has brought them to it; the running kernel was asked.
+        gss_module: whether the kernel has rpcsec_gss_krb5.
+        gssd_installed: whether rpc.gssd is installed.
+        gssd_running: whether it runs.
+        pipefs: whether rpc_pipefs is mounted.
+        keytab: whether there is a keytab.
+        keytab_usable: whether it has a key that rpc.gssd would take; only root can read it.
+        ticket: whether the person has a valid ticket; not known of root, who uses the keytab.
+        tls_kernel: whether the kernel has TLS and the handshake that is left to tlshd.
+        tlshd_installed: whether tlshd is installed.
+        tlshd_running: whether it runs.
+        rdma_module: whether the kernel has rpcrdma.
+        rdma_device: whether there is an RDMA device.
+        sources: field name to how it was learned, or why it is unknown.
+    """
+
+    kernel_options: dict[str, bool] = field(default_factory=dict[str, bool])
+    gss_module: bool | None = None
+    gssd_installed: bool | None = None
+    gssd_running: bool | None = None
+    pipefs: bool | None = None
+    keytab: bool | None = None
+    keytab_usable: bool | None = None
+    ticket: bool | None = None
+    tls_kernel: bool | None = None
+    tlshd_installed: bool | None = None
+    tlshd_running: bool | None = None
+    rdma_module: bool | None = None
+    rdma_device: bool | None = None
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything observed for one share. ``link`` and ``server`` are None where no share was named."""
+    """Everything observed for one share.
+
+    ``link`` and ``server`` are None where no share was named, ``prerequisites`` where nobody looked.
+    """
 
     client: ClientFacts
     link: LinkFacts | None = None
     server: ServerFacts | None = None
+    prerequisites: PrerequisiteFacts | None = None
 
 
 #: Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap (IEEE 802.3); IPv4 20, TCP 20, time stamps 12 (RFC 7323).

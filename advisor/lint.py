@@ -1,15 +1,16 @@
 """Lint: what is wrong, risky or without effect in a set of mount options.
 
-The rules are data (resources/rules/lint.toml). None fires on a fact that is not known.
+The rules are data (lint.toml and prerequisites.toml of resources/rules). None fires on a fact that is not
+known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from advisor.lint_finders import FINDERS
-from advisor.lint_rules import SEVERITIES, Fix, Rule, Severity, lint_rules
+from advisor.lint_rules import SEVERITIES, BeforeMount, Fix, Rule, Severity, lint_rules
 from advisor.lint_situation import LintContext, Situation
 from advisor.option_check import check_item
 from advisor.options import MountOptions, catalogue
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint_finders import Match
 
-__all__ = ["SEVERITIES", "Finding", "Fix", "LintContext", "Severity", "apply_fix", "lint"]
+__all__ = ["SEVERITIES", "Finding", "Fix", "LintContext", "Severity", "apply_fix", "lint", "prerequisites"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,9 @@ class Finding:
         why: the reason.
         source: where that is written, or how it was measured.
         fix: for :func:`apply_fix`, None where no change is safe.
+        before_mount: what becomes of a mount: "" nothing, tell (said before it is tried), refuse (not tried).
+        mend: commands that mend it or show more.
+        values: what was found, by the names that the rule's texts use.
     """
 
     rule: str
@@ -44,6 +48,9 @@ class Finding:
     why: str
     source: str
     fix: Fix | None
+    before_mount: BeforeMount = ""
+    mend: tuple[str, ...] = ()
+    values: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:
@@ -58,6 +65,11 @@ def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = N
     fired = {finding.rule for finding in findings}
     findings = [f for f in findings if fired.isdisjoint(lint_rules()[f.rule].unless)]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def prerequisites(options: MountOptions, *, context: LintContext, facts: Facts | None) -> list[Finding]:
+    """Return the findings that count right before a mount: what it needs on this computer."""
+    return [finding for finding in lint(options, context=context, facts=facts) if finding.before_mount]
 
 
 def apply_fix(options: MountOptions, finding: Finding) -> MountOptions:
@@ -79,6 +91,9 @@ def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Findin
             why=rule.why.format_map(match.words),
             source=rule.source,
             fix=_fix(situation.options, rule, match),
+            before_mount=rule.before_mount,
+            mend=tuple(command.format_map(match.words) for command in rule.mend),
+            values=match.words,
         )
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from advisor.lint_situation import Situation
     from advisor.option_check import OptionProblem
 
+#: What Kerberos accepts if nobody has set another value (krb5.conf(5), clockskew), seconds.
+CLOCK_SKEW_S = 300.0
+
 
 class Match(NamedTuple):
     """One place where a rule applies.
@@ -187,6 +190,60 @@ def _taken(situation: Situation, _rule: Rule) -> Iterator[Match]:
             yield Match(("nconnect",), {"asked": str(asked), "count": str(count), "version": version})
 
 
+def _newer(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Options that came with a later kernel than this one, and that it is not known to have all the same."""
+    yield from _newer_options(situation, answers={None})
+
+
+def _not_in_kernel(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Options that came with a later kernel than this one, and that it has said not to know."""
+    yield from _newer_options(situation, answers={False})
+
+
+def _newer_options(situation: Situation, answers: set[bool | None]) -> Iterator[Match]:
+    facts = situation.facts
+    release = facts.client.kernel if facts is not None else ""
+    asked = (
+        facts.prerequisites.kernel_options if facts is not None and facts.prerequisites is not None else {}
+    )
+    for name in situation.written:
+        option = catalogue()[name]
+        if option.newer_than(release) and asked.get(name) in answers:
+            yield Match((name,), {"name": name, "since": option.since, "kernel": release})
+
+
+def _clock(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A clock that Kerberos does not accept."""
+    server = situation.facts.server if situation.facts is not None else None
+    ahead = server.clock_ahead_s if server is not None else None
+    if ahead is not None and abs(ahead) > CLOCK_SKEW_S:
+        yield Match(("sec",), {"seconds": f"{abs(ahead):.0f}"})
+
+
+def _no_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A server by its address, or by a short name, for which the name service has no full name."""
+    server = situation.facts.server if situation.facts is not None else None
+    short = "." not in situation.host
+    if server is not None and server.reverse_name == "" and (short or _is_address(situation.host)):
+        yield Match(("sec",), {"host": situation.host, "address": server.address or situation.host})
+
+
+def _named_by_address(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A server by its address."""
+    if _is_address(situation.host):
+        server = situation.facts.server if situation.facts is not None else None
+        name = server.reverse_name if server is not None else None
+        yield Match(("sec",), {"host": situation.host, "known": f": {name}" if name else ""})
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
 FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "whole": _whole,
     "given": _given,
@@ -203,6 +260,11 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "actimeo": _actimeo,
     "family": _family,
     "taken": _taken,
+    "newer-than-kernel": _newer,
+    "not-in-kernel": _not_in_kernel,
+    "clock": _clock,
+    "no-name": _no_name,
+    "by-address": _named_by_address,
 }
 
 

@@ -1,4 +1,4 @@
-"""The lint's rules, read from resources/rules/lint.toml, which describes their keys."""
+"""The lint's rules, read from lint.toml and prerequisites.toml of resources/rules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from resources import read_toml
 from resources.decoding import converted
 
 Severity = Literal["error", "warning", "info"]
+BeforeMount = Literal["", "tell", "refuse"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
@@ -43,7 +44,8 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fstype: the third field of fstab.
         not_at: mount points that are left alone.
         udp: whether the kernel's client speaks NFS over UDP.
-        kernel_before: the kernel is older than this.
+        kerberos: every security flavor of ``sec`` is one of Kerberos.
+        missing: facts of PrerequisiteFacts that are known to be false.
         link_from_bps: the link is at least this fast, bits per second.
         link_not_below_bps: the link is not known to be slower than this, bits per second.
     """
@@ -57,7 +59,8 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fstype: str | None = None
     not_at: tuple[str, ...] = ()
     udp: bool | None = None
-    kernel_before: tuple[int, int] | None = None
+    kerberos: bool | None = None
+    missing: tuple[str, ...] = ()
     link_from_bps: float | None = None
     link_not_below_bps: float | None = None
 
@@ -77,6 +80,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max: greatest number that a finder reports.
         ignore: names or items that a finder passes over.
         unless: rules that say the same better: if one of them has fired, this one is left out.
+        before_mount: what becomes of a mount that it fires on: "" nothing, tell (it is said before the mount
+            is tried), refuse (it is not tried: the kernel is sure to refuse it).
+        mend: commands that mend it or show more, the distributions of a package behind "#".
         fix: the change that one click makes, None where none is safe.
     """
 
@@ -91,10 +97,13 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max: int = 2**64
     ignore: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    before_mount: BeforeMount = ""
+    mend: tuple[str, ...] = ()
     fix: Fix | None = None
 
 
 @cache
 def lint_rules() -> dict[str, Rule]:
     """Return all rules by their ids, in the order in which they are tried."""
-    return converted(read_toml("rules/lint.toml")["rule"], dict[str, Rule])
+    tables = read_toml("rules/lint.toml")["rule"] | read_toml("rules/prerequisites.toml")["rule"]
+    return converted(tables, dict[str, Rule])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 _V4 = frozenset({"4.0", "4.1", "4.2"})
 _ALL = _V4 | {"3"}
-_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})")
+_KERBEROS = frozenset({"krb5", "krb5i", "krb5p"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +76,12 @@ class Situation:
         return self.context.fstab and not by_hand and "x-systemd.automount" not in self.values
 
     @property
+    def kerberos(self) -> bool:
+        """Whether every security flavor that the mount may take is one of Kerberos."""
+        flavors = self.values.get("sec", "").split(":")
+        return all(flavor in _KERBEROS for flavor in flavors)
+
+    @property
     def rate_bps(self) -> float | None:
         """The link's line rate, bits per second, or None if it is not known."""
         return self.facts.link.rate_bps if self.facts is not None and self.facts.link is not None else None
@@ -97,6 +102,8 @@ class Situation:
             return False
         if not all(map(self.in_force, when.all)) or any(map(self.in_force, when.none)):
             return False
+        if when.kerberos is not None and when.kerberos is not self.kerberos:
+            return False
         return not when.versions or self.versions <= set(when.versions)
 
     def _place_holds(self, when: When) -> bool:
@@ -111,10 +118,9 @@ class Situation:
         client = self.facts.client if self.facts is not None else None
         if when.udp is not None and (client is None or client.udp is not when.udp):
             return False
-        if when.kernel_before is not None:
-            match = _KERNEL.match(client.kernel) if client is not None else None
-            if match is None or (int(match[1]), int(match[2])) >= when.kernel_before:
-                return False
+        known = self.facts.prerequisites if self.facts is not None else None
+        if when.missing and not all(getattr(known, name, None) is False for name in when.missing):
+            return False
         rate = self.rate_bps
         if when.link_from_bps is not None and (rate is None or rate < when.link_from_bps):
             return False

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from advisor.facts import Facts, LinkFacts
+from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.advice import AdviceArgs, AdviceResult
 from app.bench.experiment.model import (
     BestArgs,
@@ -164,6 +165,20 @@ class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):
     text: list[str] = []
 
 
+class CheckArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.check``: what this computer lacks for a mount; nothing is mounted. Options as in fstab."""
+
+    share: str
+    mount_point: str
+    options: str = ""
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """``findings``: of the rules that count before a mount, errors first."""
+
+    findings: list[Finding] = []
+
+
 class LinkHomeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``mounts.link``: make a link at ``path``, in a home directory, to the mount point ``target``."""
 
@@ -279,6 +294,7 @@ VERBS: dict[str, Verb] = {
     "mounts.list": Verb(ListArgs, MountTable, MountTable),
     "mounts.mount": Verb(MountArgs, MountReport),
     "mounts.unmount": Verb(UnmountArgs, UnmountResult),
+    "mounts.check": Verb(CheckArgs, CheckResult),
     "mounts.approval": Verb(ApprovalArgs, ApprovalResult),
     "mounts.link": Verb(LinkHomeArgs, Empty),
     "mounts.persist": Verb(PersistArgs, FstabReport),

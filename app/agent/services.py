@@ -24,6 +24,8 @@ from app.agent.protocol import (
     PROTOCOL,
     ApprovalArgs,
     ApprovalResult,
+    CheckArgs,
+    CheckResult,
     Empty,
     FactsArgs,
     ForgetArgs,
@@ -44,6 +46,7 @@ from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
 from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
+from app.facts.before_mount import mount_findings
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
 from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
@@ -58,6 +61,7 @@ from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
+from app.mounts.lacking import refusal
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
@@ -144,6 +148,7 @@ class Services:
             "mounts.list": self.list_mounts,
             "mounts.mount": self.mount,
             "mounts.unmount": self.unmount,
+            "mounts.check": self.check,
             "mounts.approval": self.get_approval,
             "mounts.link": self.link,
             "mounts.persist": self.persist,
@@ -218,6 +223,9 @@ class Services:
                 "This computer cannot mount NFS: the program mount.nfs is not installed.",
                 hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
             )
+        problem = refusal(mount_findings(args.share, args.mount_point, args.options), args.options)
+        if problem is not None:
+            raise problem
         self._check_server(share, options)
         context.token.check()
         words = to_mount(options)
@@ -257,6 +265,11 @@ class Services:
             answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
 
+    def check(self, args: CheckArgs, context: Context) -> CheckResult:
+        """Return what this computer lacks for a mount."""
+        context.token.check()
+        return CheckResult(findings=mount_findings(args.share, args.mount_point, args.options))
+
     def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
         """Return what has to be approved to mount a share, or to unmount what is there."""
         offer = home_offer(args.share, args.mount_point) if args.share else None
@@ -281,7 +294,8 @@ class Services:
             raise refuse_move(args.replaces, args.mount_point)
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
-            return msgspec.structs.replace(report, approval=needed)
+            lacking = mount_findings(args.share, args.mount_point, _options_of(report.line))
+            return msgspec.structs.replace(report, approval=needed, findings=lacking)
         if not args.approved:
             raise refuse_unapproved(needed)
         requests = self._fstab.requests(args)
@@ -426,6 +440,7 @@ class Services:
             has_client=has_client,
             added=added_to,
             approval=approval_of,
+            lacking=mount_findings,
         )
 
     def _hands(self) -> Hands:
@@ -473,6 +488,12 @@ class Services:
         error = probe_server(share.host, number)
         if error is not None:
             raise error
+
+
+def _options_of(line: str) -> str:
+    """Return the options of a line of fstab."""
+    fields = line.split()
+    return fields[3] if len(fields) > 3 else ""
 
 
 def _remember(share: str) -> None:

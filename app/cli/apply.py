@@ -11,6 +11,7 @@ import msgspec
 
 from app.agent.protocol import ListArgs
 from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
+from app.cli.lacking import finding_lines, say_what_is_lacking
 from app.cli.text import report_text, table
 from app.errors import AppError
 from app.mounts.approval import sentences
@@ -78,6 +79,7 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
     if args.preview:
         plan: Plan = host.submit("mounts.plan", query).result()
         return plan
+    say_what_is_lacking(lambda verb, check: host.submit(verb, check).result(), query)
     if args.options is None and query.options == DEFAULT_OPTIONS:
         query = _with_nofail(host, query, yes=args.yes)
     try:
@@ -172,7 +174,7 @@ def apply_text(result: Plan | ApplyReport) -> str:
 
 def _plan_text(plan: Plan) -> str:
     if not plan.steps:
-        return "\n".join(["There is nothing to do.", *plan.warnings])
+        return "\n".join(["There is nothing to do.", *finding_lines(plan.findings), *plan.warnings])
     lines: list[str] = []
     if plan.changes:
         rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
@@ -187,6 +189,7 @@ def _plan_text(plan: Plan) -> str:
     told += [plan.away] if plan.away else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
+    told += finding_lines(plan.findings)
     return "\n".join([*lines, *([""] if told or plan.warnings else []), *told, *plan.warnings])
 
 

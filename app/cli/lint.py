@@ -17,13 +17,13 @@ from app.cli.reading import read_input
 from app.cli.text import shown
 from app.errors import printable
 from app.facts.client import client_facts
+from app.facts.prerequisites import prerequisite_facts
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from advisor.facts import ClientFacts
     from app.mounts.model import Mount
 
 _ICONS = {"error": "✖ ", "warning": "⚠ ", "info": "• "}
@@ -91,7 +91,7 @@ def run_lint(args: argparse.Namespace) -> int:
     Raises:
         AppError: if the file cannot be read.
     """
-    client = None if args.no_facts else client_facts()
+    facts = None if args.no_facts else Facts(client=client_facts(), prerequisites=prerequisite_facts())
     mounts = [] if args.no_facts else read_table().mounts
     if _is_file(args):
         raw = read_input(
@@ -100,9 +100,8 @@ def run_lint(args: argparse.Namespace) -> int:
             what="an fstab, a unit or a map",
             hint="If it is an option string and not a file, say so with --options.",
         )
-        report = lint_file(args.what, raw, client, mounts)
+        report = lint_file(args.what, raw, facts, mounts)
     else:
-        facts = Facts(client=client) if client is not None else None
         report = lint_options(args.what, facts)
     if args.json:
         print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode(), flush=True)
@@ -119,18 +118,17 @@ def lint_options(text: str, facts: Facts | None) -> LintReport:
     return LintReport(file="", entries=[entry], warnings=[])
 
 
-def lint_file(name: str, raw: bytes, client: ClientFacts | None, mounts: Sequence[Mount]) -> LintReport:
+def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount]) -> LintReport:
     """Judge the NFS entries of an fstab, a systemd mount unit or an autofs map.
 
     Args:
         name: of the file, for messages.
         raw: what is in it.
-        client: what is known of this computer, None to judge for any.
+        facts: what is known of this computer, None to judge for any.
         mounts: mounts of this computer that are in use.
     """
     name = "standard input" if name == "-" else printable(name)
     places, warnings = read_places(name, raw)
-    facts = Facts(client=client) if client is not None else None
     entries: list[LintedEntry] = []
     for place in places:
         context = LintContext(
@@ -203,6 +201,7 @@ def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str
         if finding.fix is not None:
             fixed = apply_fix(MountOptions.parse(entry.options), finding)
             lines.append(f"    Fix: {finding.fix} → {fixed}" if len(fixed) else f"    Fix: {finding.fix}")
+        lines += [f"    Command: {command}" for command in finding.mend]
         lines.append(f"    Source: {finding.source} [{finding.rule}]")
         yield "\n".join(lines)
 

@@ -21,6 +21,7 @@ from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
 from app.cli.history import keep_test, run_history
+from app.cli.lacking import say_what_is_lacking
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
 from app.cli.parser import parse_args
@@ -180,6 +181,7 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     share = args.share or _lab_share(host)
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = MountArgs(share=share, mount_point=mount_point, options=args.options)
+    say_what_is_lacking(lambda verb, check: ask(host, verb, check), query)
     result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 

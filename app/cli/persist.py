@@ -9,6 +9,7 @@ import msgspec
 from app.agent.protocol import ForgetArgs, PersistArgs
 from app.cli.approval import agree_to, ask_nofail
 from app.cli.consent import get_consent
+from app.cli.lacking import say
 from app.mounts.approval import sentences
 from app.mounts.persist import DEFAULT_OPTIONS
 
@@ -56,6 +57,8 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         query = ForgetArgs(mount_point=args.mount_point, preview=True)
         verb = "mounts.forget"
     report = ask(verb, query)
+    if isinstance(query, PersistArgs):
+        say(report.findings)
     if report.asks_nofail and not args.dry_run and ask_nofail(args.mount_point, yes=args.yes):
         query = msgspec.structs.replace(query, options=DEFAULT_OPTIONS)
         report = ask(verb, query)
@@ -73,10 +76,8 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         )
     # The file has to be the one that was shown.
     approved = approval is not None
-    return ask(
-        verb,
-        msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256, approved=approved),
-    )
+    query = msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256, approved=approved)
+    return ask(verb, query)
 
 
 def report_text(report: FstabReport) -> str:

@@ -75,7 +75,13 @@ def _plain(value: str | None) -> str:
 def facts_text(facts: Facts) -> str:
     """Return the facts, unknown ones with the reason."""
     rows = [["FACT", "VALUE", "HOW IT IS KNOWN"]]
-    for title, part in (("client", facts.client), ("server", facts.server), ("link", facts.link)):
+    parts = (
+        ("client", facts.client),
+        ("client", facts.prerequisites),
+        ("server", facts.server),
+        ("link", facts.link),
+    )
+    for title, part in parts:
         if part is None:
             continue
         for name in part.__dataclass_fields__:
@@ -108,6 +114,11 @@ def _fact(name: str, value: object) -> str:
             if name.endswith(suffix):
                 text = form(value)
                 break
+    elif isinstance(value, dict):
+        known = cast("dict[str, bool]", value)
+        text = (
+            ", ".join(f"{one}: {'yes' if has else 'no'}" for one, has in known.items()) or "none to ask for"
+        )
     elif isinstance(value, tuple):
         text = ", ".join(map(str, cast("tuple[object, ...]", value))) or "none"
     elif value is not None:

@@ -188,6 +188,10 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
         services: rpcbind's list, None if it is unknown.
         services_problem: why.
         notes: what is to be said beside it, one sentence each.
+        clock_ahead_s: how far the server's clock is ahead of this computer's, whole seconds; None if it does
+            not tell.
+        reverse_name: the name that the name service gives for the address, "" if it knows none, None if it
+            did not answer in time.
     """
 
     server: str
@@ -197,6 +201,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     services: list[Service] | None = None
     services_problem: Problem | None = None
     notes: list[str] = []
+    clock_ahead_s: float | None = None
+    reverse_name: str | None = None
 
 
 class KnownServer(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from app.discovery import nfs4, rpcbind
 from app.discovery.model import ProbeResult, Problem, Question, Service, VersionOffer
+from app.discovery.names import reverse_name
 from app.discovery.nfs4 import NFS_PROGRAM
 from app.discovery.parallel import run_all, run_parts
 from app.discovery.rpc import (
@@ -24,6 +26,12 @@ from app.discovery.rpc import (
     VersionMismatchError,
 )
 from app.errors import AppError, ErrorKind
+from app.tasks import run_in_thread
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+A = TypeVar("A")
 
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 _MINORS = {"4.0": 0, "4.1": 1, "4.2": 2}
@@ -49,6 +57,9 @@ _NAMES = {
 
 def probe_versions(question: Question, address: str, deadline: Deadline) -> ProbeResult:
     """Ask NFS and rpcbind at once; what does not answer in time is unknown, with the reason."""
+    soon = deadline.within(_SERVICE_S)
+    clock = run_in_thread("clock", partial(rpcbind.clock_ahead_s, address, question.rpcbind_port, soon))
+    name = run_in_thread("reverse-name", partial(reverse_name, address))
     tables, services = run_parts(
         deadline,
         lambda: run_all(
@@ -69,7 +80,17 @@ def probe_versions(question: Question, address: str, deadline: Deadline) -> Prob
         versions=versions,
         services=None if isinstance(services, AppError) else services,
         services_problem=Problem.of(services) if isinstance(services, AppError) else None,
+        clock_ahead_s=_in_time(clock, soon),
+        reverse_name=_in_time(name, soon),
     )
+
+
+def _in_time(future: Future[A], deadline: Deadline) -> A | None:
+    """Return what has come by the deadline, else None; the process ends with whatever still waits."""
+    try:
+        return future.result(deadline.left())
+    except (AppError, TimeoutError):
+        return None
 
 
 def _unknown(transport: Transport, error: AppError) -> list[VersionOffer]:

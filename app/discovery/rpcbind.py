@@ -1,7 +1,11 @@
-"""Asks rpcbind where services listen: version 2 (RFC 1833, portmapper) over IPv4, version 3 over IPv6."""
+"""Asks rpcbind (RFC 1833) where services listen, and what time it is there.
+
+Version 2, the portmapper, is asked over IPv4, version 3 over IPv6 and for the time.
+"""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.discovery.rpc import Connection, Deadline, Transport, decode
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
 
 PROGRAM = 100000
 _PORTMAPPER, _RPCBIND = 2, 3
-_GET, _DUMP = 3, 4
+_GET, _DUMP, _GET_TIME = 3, 4, 6
 _TRANSPORTS: dict[int, Transport] = {6: "tcp", 17: "udp"}
 _NUMBERS = {name: number for number, name in _TRANSPORTS.items()}
 #: netid(5) names of version 3; "local" and others are not reachable from here.
@@ -69,6 +73,20 @@ def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Row]
         body = rpcbind.call(PROGRAM, version, _DUMP)
     rows = decode(body, lambda reply: reply.chain(read, _MAX_ROWS))
     return sorted({row for row in rows if row is not None and row.family == family})
+
+
+def clock_ahead_s(address: str, rpcbind_port: int, deadline: Deadline) -> float:
+    """Return how far the server's clock is ahead of this computer's, to the second (RPCBPROC_GETTIME).
+
+    Raises:
+        AppError: if rpcbind does not answer, or has no version 3.
+    """
+    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+        before = time.time()
+        there = decode(rpcbind.call(PROGRAM, _RPCBIND, _GET_TIME), lambda reply: reply.u32())
+        after = time.time()
+    # The server tells whole seconds, cut off.
+    return float(round(there + 0.5 - (before + after) / 2))
 
 
 def _old_row(reply: Unpacker) -> Row | None:

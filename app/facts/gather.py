@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.share import Share, ShareError
@@ -12,14 +13,23 @@ from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
 from app.facts.offers import VersionQuestion
+from app.facts.prerequisites import prerequisite_facts
 from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
 from app.facts.server import identified, mounts_of
 from app.mounts.probe import resolve
+from app.tasks import run_in_thread
 from app.units import format_duration
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from advisor.facts import PrerequisiteFacts
 
 _BUDGET_S = 2.7
 #: The name service gets this much of it, so that something is left for the server.
 _RESOLVE_S = 1.4
+#: What this computer tells of itself gets this much of it at least.
+_LOCAL_S = 0.3
 #: What the round trips to a server that is known to answer may take.
 _LINK_S = 1.0
 
@@ -42,8 +52,10 @@ def gather_facts(
     end = time.monotonic() + _BUDGET_S
     host, export = _host(share)
     client = client or client_facts()
+    # The kernel is asked by a child, the first time; a busy machine must not lose the server's time by it.
+    needed = run_in_thread("prerequisites", prerequisite_facts)
     if not host:
-        return Facts(client=client, link=link_override)
+        return Facts(client=client, link=link_override, prerequisites=_in_time(needed, end))
     try:
         addresses = resolve(host, min(_RESOLVE_S, end - time.monotonic()))
     except AppError as error:
@@ -58,7 +70,7 @@ def gather_facts(
         )
         unknown = "the server's address is not known"
         link = link_override or LinkFacts(sources=_explained({}, unknown))
-        return Facts(client=client, link=link, server=server)
+        return Facts(client=client, link=link, server=server, prerequisites=_in_time(needed, end))
     question = VersionQuestion(host, end)
     address, route, trip = _reach(addresses, end)
     mounts = mounts_of(host, address)
@@ -72,7 +84,15 @@ def gather_facts(
         ),
         link=_link(route, trip, link_override),
         server=identified(answered, export, mounts, question.ports),
+        prerequisites=_in_time(needed, end),
     )
+
+
+def _in_time(needed: Future[PrerequisiteFacts], end: float) -> PrerequisiteFacts | None:
+    try:
+        return needed.result(max(_LOCAL_S, end - time.monotonic()))
+    except TimeoutError:
+        return None
 
 
 def link_to(

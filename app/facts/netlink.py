@@ -1,8 +1,9 @@
-"""The kernel's own answer to which way an address is reached (rtnetlink(7)); root is not needed."""
+"""What the kernel answers over netlink(7) without root: the route to an address, and its generic families."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
 from typing import NamedTuple
@@ -12,6 +13,9 @@ _REQUEST, _GETROUTE, _NEWROUTE = 1, 26, 24
 _DST, _OIF, _GATEWAY, _VIA = 1, 4, 5, 18
 #: struct nlmsghdr, struct rtmsg, struct rtattr.
 _HEADER, _ROUTE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=8BI"), struct.Struct("=HH")
+#: linux/genetlink.h: NETLINK_GENERIC, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME.
+_GENERIC, _CONTROL, _GET_FAMILY, _FAMILY_NAME = 16, 16, 3, 2
+_GENERIC_HEADER, _ERROR = struct.Struct("=BBH"), 2
 _ANSWER_S = 0.2
 
 
@@ -72,6 +76,34 @@ def read_answer(message: bytes) -> tuple[int, bool] | None:
             place += (size + 3) & ~3
         if _OIF in found:
             return struct.unpack("=I", found[_OIF])[0], bool({_GATEWAY, _VIA} & set(found))
+    return None
+
+
+def has_generic_family(name: str) -> bool | None:
+    """Return whether the kernel has a family of generic netlink, or None if it does not say.
+
+    Args:
+        name: for example "handshake", which Linux 6.4 brought with CONFIG_NET_HANDSHAKE.
+    """
+    body = _GENERIC_HEADER.pack(_GET_FAMILY, 1, 0) + _attribute(_FAMILY_NAME, name.encode() + b"\0")
+    message = _HEADER.pack(_HEADER.size + len(body), _CONTROL, _REQUEST, 1, 0) + body
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _GENERIC) as kernel:
+            kernel.settimeout(_ANSWER_S)
+            kernel.sendto(message, (0, 0))
+            return family_answer(kernel.recv(65536))
+    except OSError:
+        return None
+
+
+def family_answer(message: bytes) -> bool | None:
+    """Return what an answer of the kernel to :func:`has_generic_family` says."""
+    with contextlib.suppress(struct.error):
+        _length, kind, *_rest = _HEADER.unpack_from(message)
+        if kind == _CONTROL:
+            return True
+        if kind == _ERROR and struct.unpack_from("=i", message, _HEADER.size)[0] == -errno.ENOENT:
+            return False
     return None
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from advisor.facts import ServerFacts
     from app.discovery.model import ProbeResult
 
+_CLOCK = "the server's rpcbind, if it tells its time"
+_REVERSE = "the name service, for the server's address"
+
 
 class VersionQuestion:
     """A question that is under way; :meth:`answer` ends it, in time or not.
@@ -63,8 +66,11 @@ class VersionQuestion:
             server,
             tcp_versions=tuple(found["tcp"]) if asked["tcp"] else None,
             udp_versions=tuple(found["udp"]) if asked["udp"] else None,
+            clock_ahead_s=result.clock_ahead_s,
+            reverse_name=result.reverse_name,
             sources=server.sources
-            | {f"{name}_versions": how if asked[name] else silent for name in ("tcp", "udp")},
+            | {f"{name}_versions": how if asked[name] else silent for name in ("tcp", "udp")}
+            | {"clock_ahead_s": _CLOCK, "reverse_name": _REVERSE},
         )
 
 

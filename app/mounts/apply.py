@@ -23,6 +23,7 @@ from app.mounts.busy import stop_own
 from app.mounts.change import ApplyEvent, ApplyReport, Step
 from app.mounts.effective import compare, differences
 from app.mounts.farewell import let_client_go
+from app.mounts.lacking import refusal
 from app.mounts.model import Active, Configured, Mount, MountReport
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
@@ -411,6 +412,9 @@ def _refuse(found: Situation) -> None:
     """
     if found.approval is not None and not found.args.approved:
         raise refuse_unapproved(found.approval)
+    problem = refusal(found.findings, found.args.options) if found.way in {"mount", "again"} else None
+    if problem is not None:
+        raise problem
     if found.silent is not None:
         raise AppError(
             ErrorKind.NOT_RESPONDING,
@@ -422,13 +426,13 @@ def _refuse(found: Situation) -> None:
     if found.way == "again":
         try:
             load().build([word for word in _before(found) if word])
-        except Refusal as refusal:
+        except Refusal as refused:
             raise AppError(
                 ErrorKind.OPTION_REJECTED,
                 f"{found.old_point} has options that this program could not give it again if the change "
-                f"failed: {refusal.message} Nothing was changed.",
+                f"failed: {refused.message} Nothing was changed.",
                 hint="Keep the change for the next start, or unmount it by hand first.",
-            ) from refusal
+            ) from refused
 
 
 def _before(found: Situation) -> MountOptions:

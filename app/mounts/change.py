@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.mounts.model import Approval, MountReport  # noqa: TC001 - msgspec reads them at run time
 from app.mounts.model import Holder as Holder  # noqa: PLC0414, TC001 - a plan has them
 
@@ -108,6 +109,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         approval: what an administrator has to approve by itself, None if nothing.
         restricted: whether the mount point is outside the directories for mounts: whether the computer may
             start without the server is a question there.
+        findings: what this computer lacks for the mount, errors first.
     """
 
     share: str
@@ -122,6 +124,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     approval: Approval | None = None
     restricted: bool = False
+    findings: list[Finding] = []
 
 
 class ApplyEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
+
 State = Literal["mounted", "not-mounted", "not-responding", "differs"]
 #: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
 ConfiguredBy = Literal["fstab", "unit", "autofs"]
@@ -257,6 +259,7 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         approval: what an administrator has to approve by itself, None if nothing.
         readahead: what becomes of the readahead that is saved for the mount point, None if none is.
         asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
+        findings: of a preview: what this computer lacks for the mount, errors first.
     """
 
     diff: str
@@ -269,3 +272,4 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval | None = None
     readahead: ReadaheadReport | None = None
     asks_nofail: bool = False
+    findings: list[Finding] = []

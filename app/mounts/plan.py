@@ -26,6 +26,7 @@ from app.mounts.utab import plain_share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.lint import Finding
     from advisor.nfsmount_conf import Added
     from app.mounts.change import ApplyArgs, Holder, OptionChange
     from app.mounts.kept import Keeping, KeptChange
@@ -54,6 +55,7 @@ class Surroundings:
         has_client: address and version to whether the kernel has a client of the server.
         added: share, mount point and options to what nfsmount.conf adds to such a mount.
         approval: change and what becomes of the live mount to what an administrator has to approve by itself.
+        lacking: share, mount point and options to what this computer lacks for such a mount.
     """
 
     table: Callable[[], MountTable]
@@ -64,6 +66,7 @@ class Surroundings:
     has_client: Callable[[str, str], bool]
     added: Callable[[str, str, MountOptions], list[Added]]
     approval: Callable[[ApplyArgs, Way], Approval | None] = lambda _args, _way: None
+    lacking: Callable[[str, str, str], list[Finding]] = lambda _share, _point, _options: []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,7 @@ class Situation:
         silent: why the server of the live mount does not answer; None if it does, or nothing asks it.
         kept: the change of what is kept.
         approval: what an administrator has to approve by itself, None if nothing.
+        findings: what this computer lacks for the mount.
     """
 
     args: ApplyArgs
@@ -93,6 +97,7 @@ class Situation:
     silent: AppError | None
     kept: KeptChange
     approval: Approval | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -151,6 +156,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         silent=silent,
         kept=around.kept.preview(args),
         approval=approval,
+        findings=tuple(around.lacking(args.share, args.mount_point, args.options)),
     )
 
 
@@ -178,6 +184,7 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         holders=holders,
         warnings=[*_warnings(found), *found.kept.warnings],
         approval=found.approval,
+        findings=list(found.findings),
         restricted=place_of(found.args.mount_point) is Place.RESTRICTED,
     )
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.options import catalogue
 from app.mounts.approval import sentences
+from app.mounts.lacking import finding_text
 from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.step_list import StepList
@@ -75,7 +76,8 @@ class PlanView(QWidget):
                 self.tr("These mounts share the server's connections; what belongs to those stays as it is "
                         "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
             )  # fmt: skip
-        self._warnings.show_sentences([*warnings, *plan.warnings])
+        lacking = [finding_text(finding) for finding in plan.findings]
+        self._warnings.show_sentences([*lacking, *warnings, *plan.warnings])
         self._holders.show_sentences([holder_line(holder) for holder in plan.holders])
         self._changes.show_sentences([self._change_line(change) for change in plan.changes])
         self.steps.show_steps(plan.steps)

@@ -68,7 +68,8 @@ class FindingsPanel(QScrollArea):
         word = plain_label(f"{_MARKS[finding.severity]} {words[finding.severity]}")
         enlarge(word, 1.0, bold=True)
         title = plain_label(finding.title, wrap=True)
-        why = MutedLabel(finding.why, wrap=True)
+        # The commands are typed on this computer by an administrator: selectable, a line each.
+        why = MutedLabel("\n".join([finding.why, *finding.mend]), wrap=True)
         for label in (title, why):
             label.setToolTip(plain_tip(finding.source))
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -1,12 +1,15 @@
 """The lint: one case for each rule, the entries that must pass, and what holds for any options."""
 
+from dataclasses import fields
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.catalogue import catalogue
-from advisor.facts import ClientFacts, Facts, LinkFacts
-from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
+from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
+from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint, prerequisites
 from advisor.lint_finders import FINDERS
 from advisor.lint_rules import lint_rules
 from advisor.options import MountOptions
@@ -21,6 +24,17 @@ OLD_KERNEL = Facts(client=ClientFacts(kernel="4.19.0", udp=True))
 GIGABIT = Facts(client=ClientFacts(udp=True), link=LinkFacts(rate_bps=1e9))
 SLOW = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e7))
 TWO = LintContext(connections={"4.2": 2})
+
+
+def needs(**known: Any) -> Facts:
+    """Return what is known of the prerequisites, on a kernel that is older than xprtsec."""
+    kernel = "6.1.0" if "kernel_options" in known else "6.12.0"
+    return Facts(client=ClientFacts(kernel=kernel), prerequisites=PrerequisiteFacts(**known))
+
+
+def server(**known: Any) -> Facts:
+    return Facts(client=ClientFacts(), server=ServerFacts(name="nas", address="192.0.2.7", **known))
+
 
 #: rule, options that it fires on, where, facts, the same without the mistake
 CASES = [
@@ -66,7 +80,28 @@ CASES = [
     ("size-of-old-guides", "rsize=8192", MADE_NOW, None, ""),
     ("octal", "timeo=0600", MADE_NOW, None, "timeo=600"),
     ("nconnect-taken", "nconnect=8", TWO, None, None),
-    ("nconnect-too-new", "nconnect=8", MADE_NOW, OLD_KERNEL, ""),
+    ("option-newer-than-kernel", "nconnect=8", MADE_NOW, OLD_KERNEL, ""),
+    ("option-newer-than-kernel", "xprtsec=tls", MADE_NOW, NO_UDP, ""),
+    ("option-not-in-kernel", "xprtsec=tls,ro", MADE_NOW, needs(kernel_options={"xprtsec": False}), "ro"),
+    ("kerberos-module-missing", "sec=krb5p", MADE_NOW, needs(gss_module=False), None),
+    ("kerberos-gssd-not-installed", "sec=krb5", MADE_NOW,
+     needs(gssd_running=False, gssd_installed=False), None),
+    ("kerberos-gssd-not-running", "sec=krb5:krb5i", MADE_NOW, needs(gssd_running=False), None),
+    ("kerberos-no-pipefs", "sec=krb5", MADE_NOW, needs(pipefs=False), None),
+    ("kerberos-no-keytab", "sec=krb5", MADE_NOW, needs(keytab=False), None),
+    ("kerberos-keytab-without-key", "sec=krb5", MADE_NOW, needs(keytab=True, keytab_usable=False), None),
+    ("kerberos-no-ticket", "sec=krb5", MADE_NOW, needs(ticket=False), None),
+    ("kerberos-clock", "sec=krb5", MADE_NOW, server(clock_ahead_s=-301.0), None),
+    ("kerberos-no-name", "sec=krb5", IPV4, server(reverse_name=""), None),
+    ("kerberos-by-address", "sec=krb5", IPV6, server(reverse_name="nas.example"), None),
+    ("kerberos-by-address", "sec=krb5", IPV4, None, None),
+    ("kerberos-no-name", "sec=krb5", FSTAB, server(reverse_name=""), None),
+    ("tls-not-in-kernel", "xprtsec=mtls", MADE_NOW, needs(tls_kernel=False), ""),
+    ("tls-tlshd-not-installed", "xprtsec=tls", MADE_NOW,
+     needs(tlshd_running=False, tlshd_installed=False), None),
+    ("tls-tlshd-not-running", "xprtsec=tls", MADE_NOW, needs(tlshd_running=False), None),
+    ("rdma-not-in-kernel", "rdma", MADE_NOW, needs(rdma_module=False, rdma_device=False), ""),
+    ("rdma-no-device", "proto=rdma6,ro", MADE_NOW, needs(rdma_device=False), "ro"),
     ("intr", "ro,nointr", MADE_NOW, None, "ro"),
     ("posix", "posix", MADE_NOW, None, ""),
     ("atime", "noatime,nodiratime", MADE_NOW, None, ""),
@@ -150,6 +185,9 @@ def test_rules_name_finders_options_and_rules_that_exist() -> None:
         for pattern in (*rule.when.any, *rule.when.all, *rule.when.none):
             assert catalogue().find(pattern.partition("=")[0]) is not None
         assert set(rule.when.versions) <= {"3", "4.0", "4.1", "4.2"}
+        assert set(rule.when.missing) <= {field.name for field in fields(PrerequisiteFacts)}
+        assert bool(rule.before_mount) <= bool(rule.mend)
+        assert rule.before_mount != "refuse" or rule.severity == "error"
 
 
 def test_the_entry_that_the_program_itself_makes_is_clean() -> None:
@@ -222,6 +260,41 @@ def test_too_many_connections_become_the_most_that_there_are() -> None:
     assert fix is not None
     assert fix.set == ("nconnect=16",)
     assert the_finding("bad-value", "timeo=0", MADE_NOW, None).fix is None
+
+
+@pytest.mark.parametrize(
+    "text", ["sec=sys", "sec=krb5:sys", "xprtsec=none", "proto=tcp", "vers=4.2", "nosharecache"]
+)
+def test_what_is_not_needed_may_be_missing(text: str) -> None:
+    nothing = {field.name: False for field in fields(PrerequisiteFacts) if field.name.islower()}
+    facts = needs(**{name: no for name, no in nothing.items() if name not in {"kernel_options", "sources"}})
+    assert prerequisites(MountOptions.parse(text), context=IPV4, facts=facts) == []
+
+
+def test_what_is_not_known_is_no_finding() -> None:
+    text = "sec=krb5,xprtsec=tls,proto=rdma,noac"
+    for facts in (None, needs(), Facts(client=ClientFacts())):
+        assert prerequisites(MountOptions.parse(text), context=FSTAB, facts=facts) == [
+            finding
+            for finding in lint(MountOptions.parse(text), context=FSTAB, facts=facts)
+            if finding.rule == "kerberos-by-address"
+        ]
+
+
+def test_an_option_that_a_distributor_brought_to_an_older_kernel_is_right() -> None:
+    assert ids("xprtsec=tls", MADE_NOW, needs(kernel_options={"xprtsec": True})) == []
+
+
+def test_a_finding_has_what_was_found_and_the_command_that_mends_it() -> None:
+    finding = the_finding("kerberos-no-name", "sec=krb5", IPV4, server(reverse_name=""))
+    assert finding.values == {"host": "192.0.2.7", "address": "192.0.2.7"}
+    assert finding.mend == ("getent hosts 192.0.2.7",)
+    assert finding.before_mount == "tell"
+    finding = the_finding(
+        "option-not-in-kernel", "xprtsec=tls", MADE_NOW, needs(kernel_options={"xprtsec": False})
+    )
+    assert finding.values == {"name": "xprtsec", "since": "6.5", "kernel": "6.1.0"}
+    assert finding.before_mount == "refuse"
 
 
 def test_errors_come_first() -> None:

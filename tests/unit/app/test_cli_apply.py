@@ -3,9 +3,14 @@
 import io
 from typing import Any
 
+import msgspec
 import pytest
 
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
+from advisor.lint import Finding, LintContext, prerequisites
+from advisor.options import MountOptions
 from app.agent.client import Call
+from app.agent.protocol import CheckArgs, CheckResult
 from app.cli import apply as module
 from app.cli.apply import apply_text, run_apply
 from app.cli.parser import parse_args
@@ -46,6 +51,7 @@ class Host:
     def __init__(self, events: list[ApplyEvent]) -> None:
         self.events = events
         self.asked: list[tuple[str, Any]] = []
+        self.lacking: list[Finding] = []
         self.running = Call(5, "mounts.apply", None)
 
     def submit(self, verb: str, args: Any = None, on_event: Any = None) -> Call:
@@ -54,6 +60,8 @@ class Host:
         call.bind(lambda: call.future.set_exception(AppError(ErrorKind.CANCELLED, "Cancelled.")))
         if verb == "mounts.plan":
             call.future.set_result(PLAN)
+        elif verb == "mounts.check":
+            call.future.set_result(CheckResult(findings=self.lacking))
         elif verb == "mounts.list":
             call.future.set_result(MountTable(mounts=[LIVE]))
         elif verb == "mounts.keep":
@@ -84,6 +92,31 @@ def test_a_preview_shows_everything_and_does_nothing() -> None:
     for part in ("nconnect  —       4      unmount and mount", "     umount /mnt/a", "+nas:/a", "/mnt/b.",
                  "sh (process 7, me): open file", "Gone for a moment.", "W."):  # fmt: skip
         assert part in text
+
+
+def lacking(options: str, **known: Any) -> list[Finding]:
+    facts = Facts(client=ClientFacts(kernel="6.1.0"), prerequisites=PrerequisiteFacts(**known))
+    return prerequisites(MountOptions.parse(options), context=LintContext(), facts=facts)
+
+
+def test_what_is_lacking_is_said_before_the_change(capsys: pytest.CaptureFixture[str]) -> None:
+    host = Host([])
+    host.lacking = lacking("sec=krb5,rdma", keytab=False, rdma_device=False)
+    run_apply(host, parse_args(["apply", "-o", "sec=krb5", "nas:/b", "/mnt/b"]))
+    checked = CheckArgs(share="nas:/b", mount_point="/mnt/b", options="sec=krb5")
+    assert [verb for verb, _ in host.asked] == ["mounts.check", "mounts.apply"]
+    assert host.asked[0][1] == checked
+    said = capsys.readouterr().err
+    assert said.startswith("warning: This computer has no keytab")
+    assert "  Command: realm join DOMAIN" in said
+    assert "RDMA" not in said  # the error of the change says that
+
+
+def test_a_preview_says_what_is_lacking() -> None:
+    plan = msgspec.structs.replace(PLAN, findings=lacking("rdma", rdma_device=False))
+    text = apply_text(plan)
+    assert "error: This computer has no RDMA device." in text
+    assert "Command: rdma link show" in text
 
 
 def test_a_new_mount_that_is_kept_does_not_hold_up_the_start() -> None:
@@ -121,7 +154,7 @@ def test_it_asks_whether_to_keep_it(
     events = [ApplyEvent(step=1, kind="keep", state="begun", keep_s=seconds) for seconds in (9.6, 8.6)]
     if kept:
         _report, host = run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)
-        assert [verb for verb, _args in host.asked] == ["mounts.apply", "mounts.keep"]
+        assert [verb for verb, _args in host.asked] == ["mounts.check", "mounts.apply", "mounts.keep"]
     else:
         with pytest.raises(AppError) as caught:
             run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)

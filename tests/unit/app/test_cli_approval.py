@@ -9,6 +9,7 @@ from app.agent.client import Call
 from app.agent.protocol import (
     ApprovalArgs,
     ApprovalResult,
+    CheckResult,
     Empty,
     LinkHomeArgs,
     MountArgs,
@@ -194,6 +195,8 @@ class Host:
         call = Call(5, verb, on_event)
         if verb == "mounts.list":
             call.future.set_result(MountTable(mounts=[]))
+        elif verb == "mounts.check":
+            call.future.set_result(CheckResult())
         elif verb == "mounts.plan":
             call.future.set_result(self.plan)
         elif args.approved:
@@ -211,7 +214,12 @@ def test_a_change_is_told_and_made_after_a_yes(answers: Any) -> None:
     host = Host()
     run_apply(host, parse_args(["apply", "-o", "ro", "nas:/x", "/data"]))
     assert "Ask an administrator? [y/N]" in shown.getvalue()
-    assert [verb for verb, _args in host.asked] == ["mounts.apply", "mounts.plan", "mounts.apply"]
+    assert [verb for verb, _args in host.asked] == [
+        "mounts.check",
+        "mounts.apply",
+        "mounts.plan",
+        "mounts.apply",
+    ]
     assert host.asked[-1][1].approved
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.dialects import Entry, autofs
-from advisor.facts import ClientFacts
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from app.cli import lint as command
 from app.cli.main import main
 from app.mounts import fstab
@@ -27,6 +27,7 @@ def mounted(point: str, share: str, nconnect: int, options: str = "rw,vers=4.2")
 def this_computer(monkeypatch: pytest.MonkeyPatch) -> list[Mount]:
     mounts: list[Mount] = []
     monkeypatch.setattr(command, "client_facts", lambda: CLIENT)
+    monkeypatch.setattr(command, "prerequisite_facts", PrerequisiteFacts)
     monkeypatch.setattr(command, "read_table", lambda: MountTable(mounts=mounts, warnings=[]))
     return mounts
 
@@ -140,13 +141,13 @@ def test_what_is_known_of_this_computer_counts_unless_told_not_to(
 def test_a_mount_at_the_entrys_own_place_fixes_nothing_for_it(this_computer: list[Mount]) -> None:
     this_computer.append(mounted("/mnt/a", "nas01:/a", 1))
     raw = b"nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
-    assert not command.lint_file("f", raw, CLIENT, this_computer).entries[0].findings
+    assert not command.lint_file("f", raw, Facts(client=CLIENT), this_computer).entries[0].findings
 
 
 def test_a_server_is_also_known_by_its_address() -> None:
     live = mounted("/mnt/other", "nas01:/other", 2, "rw,vers=4.2,addr=192.0.2.7")
     raw = b"192.0.2.7:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
-    findings = command.lint_file("f", raw, CLIENT, [live]).entries[0].findings
+    findings = command.lint_file("f", raw, Facts(client=CLIENT), [live]).entries[0].findings
     assert [finding.rule for finding in findings] == ["nconnect-taken"]
 
 
@@ -187,7 +188,7 @@ UNIT = "[Unit]\nDescription=x\n[Mount]\nWhat=nas01:/a\nWhere=/mnt/a\nType=nfs\nO
 
 
 def judged(raw: str) -> tuple[list[tuple[int, str, str, list[str]]], list[str]]:
-    report = command.lint_file("f", raw.encode(), CLIENT, [])
+    report = command.lint_file("f", raw.encode(), Facts(client=CLIENT), [])
     entries = [(e.line, e.mount_point, e.options, [f.rule for f in e.findings]) for e in report.entries]
     return entries, report.warnings
 
@@ -247,7 +248,7 @@ def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
 def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
     raw = path.read_bytes()
-    report = command.lint_file("f", raw, CLIENT, [])
+    report = command.lint_file("f", raw, Facts(client=CLIENT), [])
     assert [entry.line for entry in report.entries] == [
         line.number for line, _ in fstab.parse(raw).nfs_lines()
     ]

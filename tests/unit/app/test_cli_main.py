@@ -9,7 +9,7 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from app.agent.client import Call
-from app.agent.protocol import HelloResult, UnmountResult
+from app.agent.protocol import CheckResult, HelloResult, UnmountResult
 from app.bench import leftovers
 from app.bench.result import CacheReport, Sample, TestResult, TestSpec, Transfer
 from app.cli import main as cli
@@ -61,6 +61,7 @@ REPORT = MountReport(
 ANSWERS: dict[str, Any] = {
     "hello": HelloResult(protocol=1, version="0", host="h", kernel="k", uid=0, lab=True, share="10.9.0.1:/"),
     "mounts.list": MountTable(mounts=[MOUNT], warnings=["/etc/fstab, line 3: too few fields."]),
+    "mounts.check": CheckResult(),
     "mounts.mount": REPORT,
     "mounts.unmount": UnmountResult(),
     "facts.get": Facts(client=ClientFacts(hostname="h", kernel="6.1", sources={"kernel": "uname"})),

@@ -3,8 +3,12 @@
 import io
 from typing import Any
 
+import msgspec
 import pytest
 
+from advisor.facts import ClientFacts, Facts
+from advisor.lint import LintContext, prerequisites
+from advisor.options import MountOptions
 from app.agent.protocol import ForgetArgs, PersistArgs
 from app.cli.parser import parse_args
 from app.cli.persist import report_text, run_persist
@@ -37,6 +41,16 @@ def test_with_yes_it_shows_first_and_writes_what_was_shown() -> None:
     query = PersistArgs(share="nas:/a", mount_point="/mnt/a", options="ro", expected_sha256="abc")
     assert asked[1] == ("mounts.persist", query)
     assert report_text(report) == "Wrote: nas:/a\nThe file as it was: /b\nW."
+
+
+def test_what_is_lacking_is_said_before_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = Facts(client=ClientFacts(kernel="6.1.0"))
+    found = prerequisites(MountOptions.parse("xprtsec=tls"), context=LintContext(), facts=facts)
+    shown = msgspec.structs.replace(SHOWN, findings=found)
+    run_persist(lambda _verb, _query: shown, parse_args(["persist", "--dry-run", "nas:/a", "/mnt/a"]))
+    assert capsys.readouterr().err.startswith(
+        "warning: “xprtsec” came with Linux 6.5, and this computer runs 6.1"
+    )
 
 
 def test_a_dry_run_only_shows() -> None:

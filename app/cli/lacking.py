@@ -1,0 +1,43 @@
+"""What this computer lacks for a mount: said on standard error before a command goes on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from app.agent.protocol import CheckArgs
+from app.cli.text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from advisor.lint import Finding
+    from app.agent.protocol import CheckResult, MountArgs
+    from app.mounts.change import ApplyArgs
+
+
+def say_what_is_lacking(ask: Callable[[str, Any], Any], query: MountArgs | ApplyArgs) -> None:
+    """Print what may keep a mount from being made; what the kernel is sure to refuse ends it with an error.
+
+    Args:
+        ask: takes a verb and its arguments.
+        query: what is asked for.
+    """
+    check = CheckArgs(share=query.share, mount_point=query.mount_point, options=query.options)
+    result: CheckResult = ask("mounts.check", check)
+    say([one for one in result.findings if one.before_mount == "tell"])
+
+
+def say(findings: Iterable[Finding]) -> None:
+    """Print findings on standard error."""
+    for line in finding_lines(findings):
+        print(line, file=sys.stderr, flush=True)
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Return what is lacking, why it matters, and the commands that mend it."""
+    lines: list[str] = []
+    for finding in findings:
+        lines += [f"{finding.severity}: {finding.title}", f"  {finding.why}"]
+        lines += [f"  Command: {command}" for command in finding.mend]
+    return [shown(line) for line in lines]
