@@ -16,6 +16,7 @@ Standard library only. Four groups run side by side, as those of the lab wait mo
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -157,20 +158,49 @@ def pytest_step(name: str, python: Path, paths: list[str], options: list[str]) -
 
 
 @contextlib.contextmanager
-def temporary_files() -> Iterator[Path | None]:
+def temporary_files(memory: Path = Path("/dev/shm")) -> Iterator[Path | None]:  # noqa: S108 - a private one in it
     """Give a directory in memory for the unit tests' files, None if there is not much memory for it.
 
-    The program syncs what it writes: on a disk that others keep busy, that takes ten times the test.
+    The program syncs what it writes: on a disk that others keep busy, that takes ten times the test. What a
+    run leaves that is killed, the next one removes: a directory is in use while its lock is held.
+
+    Args:
+        memory: a directory in memory.
     """
-    memory = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private directory in it
-    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < _MEMORY_BYTES:
+    if not os.access(memory, os.W_OK):
+        yield None
+        return
+    for left in memory.glob("mountwright-tests-*"):
+        with _locked(left) as free:
+            if free:
+                shutil.rmtree(left, ignore_errors=True)
+    if shutil.disk_usage(memory).free < _MEMORY_BYTES:
         yield None
         return
     folder = Path(tempfile.mkdtemp(prefix="mountwright-tests-", dir=memory))
+    with _locked(folder):
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a directory, if nobody else does; give whether it is held."""
     try:
-        yield folder
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield True
+            return
+        yield False
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        os.close(fd)
 
 
 def without_qt(version: str) -> Step:

@@ -106,6 +106,21 @@ def test_the_unit_tests_run_on_the_newest_python_and_in_the_long_version_on_all(
     assert run_tests.unit_pythons(["3.12", "3.13"], all_=True) == ["", "3.12", "3.13"]
 
 
+def test_the_files_of_a_run_that_was_killed_are_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "_MEMORY_BYTES", 0)
+    killed = tmp_path / "mountwright-tests-killed"
+    (killed / "unit").mkdir(parents=True)
+    with run_tests.temporary_files(tmp_path) as first:
+        assert not killed.exists()
+        with run_tests.temporary_files(tmp_path) as second:
+            assert first is not None
+            assert first.exists()
+            assert second != first
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_test_starts_can_be_interrupted_also_from_the_background() -> None:
     ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # as a shell does after “&”
     heed = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging')!r}); import run_tests; {{}}"
