@@ -43,6 +43,8 @@ from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 PROTOCOL = 1
 #: A longer line is refused; results with 20 samples a second for an hour stay well below.
 MAX_LINE = 64 * 2**20
+#: So much output of a command in the lab may be under way to whoever prints it.
+SHELL_WINDOW_BYTES = 256 * 1024
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -280,6 +282,83 @@ class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     timeout_s: float = 60.0
 
 
+class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.shell``: run a command, or a shell, as root in the guest.
+
+    Its output comes in events. Not more than SHELL_WINDOW_BYTES of it are under way: the caller tells with
+    ``lab.shell-control`` what it has taken. Cancelling kills the command.
+
+    Attributes:
+        command: one word is a line for the shell, several are a program and its arguments, none is a shell.
+        terminal: give it a terminal, on which both kinds of output are one.
+        rows: of that terminal.
+        columns: of that terminal.
+        term: the terminal's kind, as in $TERM.
+        directory: working directory, where the guest has it.
+    """
+
+    command: list[str] = []
+    terminal: bool = False
+    rows: int = 24
+    columns: int = 80
+    term: str = "dumb"
+    directory: str = "/"
+
+
+class ShellEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that the command has printed, to its standard output or to standard error.
+
+    The first event has none: from then on the command takes input and signals.
+    """
+
+    data: bytes
+    error: bool = False
+
+
+class ShellResult(msgspec.Struct, frozen=True, kw_only=True):
+    """``code``: exit status, 128 and the signal's number if a signal has ended the command."""
+
+    code: int
+
+
+class ShellInputArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.shell-input``: bytes for a command to read; answered when it, or the kernel, has taken them.
+
+    Attributes:
+        id: of the request ``lab.shell``.
+        data: see above.
+        end: no more will come.
+    """
+
+    id: int
+    data: bytes = b""
+    end: bool = False
+
+
+class ShellInputResult(msgspec.Struct, frozen=True, kw_only=True):
+    """``closed``: whether nobody reads that input any more."""
+
+    closed: bool = False
+
+
+class ShellControlArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lab.shell-control``: what else is told to a command; one that has ended takes no notice.
+
+    Attributes:
+        id: of the request ``lab.shell``.
+        taken: so many more bytes of its output have been taken.
+        signal: number of a signal for it and what it has started, 0 for none.
+        rows: of its terminal now, 0 for no change.
+        columns: of its terminal now.
+    """
+
+    id: int
+    taken: int = 0
+    signal: int = 0
+    rows: int = 0
+    columns: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """What a verb takes, answers, and says on the way."""
@@ -327,6 +406,9 @@ VERBS: dict[str, Verb] = {
     "lab.ping": Verb(Empty, LinkFacts),  # the link with its round trip as measured now
     "lab.echo": Verb(EchoArgs, EchoArgs),
     "lab.helper": Verb(HelperArgs, dict[str, Any]),
+    "lab.shell": Verb(ShellArgs, ShellResult, ShellEvent),
+    "lab.shell-input": Verb(ShellInputArgs, ShellInputResult),
+    "lab.shell-control": Verb(ShellControlArgs, Empty),
     "lab.power-off": Verb(Empty, Empty),
 }
 

@@ -27,6 +27,7 @@ from app.cli.list_mounts import run_list
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
+from app.cli.shell import run_shell
 from app.cli.test import plan_text, planned, test_spec
 from app.cli.text import facts_text, report_text, test_text
 from app.cli.tunables import query as tunables_query
@@ -68,7 +69,11 @@ def run(args: argparse.Namespace) -> int:
         if args.command in _MEASURING and args.lab is None:
             leftovers.watch()
         with open_host(args.lab) as host:
-            text = _COMMANDS[args.command](host, args)
+            code = 0
+            if args.command == "shell":
+                code, text = run_shell(host, args), ""
+            else:
+                text = _COMMANDS[args.command](host, args)
         if text:
             print(text, flush=True)
     except AppError as error:
@@ -85,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         return _OUTPUT_CLOSED
     finally:
         signal.signal(signal.SIGTERM, previous)
-    return 0
+    return code
 
 
 def _interrupt(_signal: int, _frame: object) -> NoReturn:

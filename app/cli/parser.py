@@ -18,6 +18,7 @@ from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
 from app.cli.list_mounts import add_arguments as add_list
 from app.cli.persist import add_forget, add_persist
+from app.cli.shell import add_arguments as add_shell
 from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
@@ -31,14 +32,15 @@ _DESCRIPTION = """Mount NFS shares, see what is really in use, and measure them 
 Without a command it opens the window."""
 
 _EPILOG = """exit codes: 0 done, 1 it failed or lint found an error, 2 wrong usage, 70 a bug,
-            77 not authorized, 130 cancelled
+            77 not authorized, 130 cancelled; of shell that of its command
 
 examples:
   mountwright list
   mountwright mount -o vers=4.2,nconnect=4 nas01:/export/home /mnt/home
   mountwright test /mnt/home --size 256M
   mountwright --lab gigabit
-  mountwright --lab rate=37mbit,delay=7ms,loss=0.2% test --size 16M --json"""
+  mountwright --lab rate=37mbit,delay=7ms,loss=0.2% test --size 16M --json
+  mountwright --lab wan shell"""
 
 
 def _size(text: str) -> int:
@@ -95,7 +97,8 @@ def build_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         # Also accepted after the command; SUPPRESS keeps the value given before it.
         _add_lab(command, default=argparse.SUPPRESS)
-        command.add_argument("--json", action="store_true", help="print JSON")
+        if name != "shell":  # prints what its command prints
+            command.add_argument("--json", action="store_true", help="print JSON")
         return command
 
     add_list(add("list", "list the NFS mounts, configured and active"))
@@ -144,6 +147,8 @@ def build_parser() -> argparse.ArgumentParser:
     add_history(add("history", "list, compare, export and import the tests that were kept"))
 
     add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
+
+    add_shell(add("shell", "run a command, or a shell, as root in the lab, with mountwright on its PATH"))
     return parser
 
 
@@ -265,6 +270,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("history reads what was kept; leave --lab out")
     if args.command == "lint" and lab:
         parser.error("lint judges options without mounting anything; leave --lab out")
+    if args.command == "shell" and not lab:
+        parser.error("shell needs --lab LINK before it: it runs commands in the lab's guest alone")
     if args.command == "umount" and not lab and not args.mount_point:
         parser.error("umount needs MOUNTPOINT")
     if args.command == "watch" and not args.mount_point and args.lab is None:

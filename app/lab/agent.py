@@ -16,6 +16,7 @@ from app.lab.faults import apply_fault
 from app.lab.links import Link, parse_link
 from app.lab.serial_line import READY
 from app.lab.server import SHARE
+from app.lab.shell import Shells
 from app.privileged import HelperClient
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class LabAgent:
         self._own_delay_s = own_delay_s
         self._switching = threading.Lock()
         self._services = Services(LabInfo(share=SHARE, link=self._current_facts))
+        self._shells = Shells()
         self._over = threading.Event()
         self._last: threading.Thread | None = None
 
@@ -71,6 +73,7 @@ class LabAgent:
             "lab.ping": self._ping,
             "lab.echo": self._echo,
             "lab.helper": self._ask_helper,
+            **self._shells.handlers(),
             "lab.power-off": self._power_off,
         }
 

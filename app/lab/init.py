@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import socket
 import sys
 import traceback
@@ -20,6 +21,7 @@ from app.lab.hosts import ServerHost
 from app.lab.links import Link, parse_link
 from app.lab.programs import run_program
 from app.lab.serial_line import SerialLine
+from app.lab.shell import HOME
 from app.process import SYSTEM_PATH
 
 #: Where Debian's user-mode-linux keeps its modules; modprobe wants them under lib/modules.
@@ -34,6 +36,8 @@ _ETC = {
     "nfs.conf": "",
     "nfsmount.conf": "",
 }
+#: The program, for whoever has a shell in the guest.
+_COMMAND = Path("/usr/local/bin/mountwright")
 _ETC_FOLDERS = ("exports.d", "nfs.conf.d", "nfsmount.conf.d")
 #: How long the report of a failure may take to arrive.
 _LAST_REPORT_S = 10.0
@@ -99,6 +103,9 @@ def _file_systems() -> None:
     for name, fstype, options in (("pts", "devpts", "ptmxmode=666"), ("shm", "tmpfs", "mode=1777")):
         Path("/dev", name).mkdir(exist_ok=True)
         syscalls.mount(fstype, f"/dev/{name}", fstype, data=options)
+    for name, fd in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        with contextlib.suppress(FileExistsError):  # udev makes these links elsewhere
+            Path("/dev", name).symlink_to(f"/proc/self/fd{fd}")
     Path("/run/lock").mkdir(mode=0o1777)
 
 
@@ -111,6 +118,13 @@ def _configuration() -> None:
         path = Path("/etc", name)
         path.mkdir(exist_ok=True)
         syscalls.mount("tmpfs", str(path), "tmpfs", data="mode=755,size=1m")
+    home = Path(__file__).resolve().parents[2]
+    command = shlex.join([sys.executable, "-P", "-m", "ui.entry"])
+    _COMMAND.parent.mkdir(parents=True, exist_ok=True)
+    _COMMAND.unlink(missing_ok=True)
+    _COMMAND.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {command} "$@"\n')
+    _COMMAND.chmod(0o755)
+    HOME.mkdir(mode=0o700)
 
 
 def _agent(host: ServerHost, link: Link, own_delay_s: float) -> NoReturn:
