@@ -36,6 +36,7 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
+from app.mounts.log import Log, LogArgs
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable
 from app.mounts.space import Space, SpaceArgs
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
@@ -383,6 +384,7 @@ VERBS: dict[str, Verb] = {
     "mounts.keep": Verb(KeepArgs, Empty),
     "mounts.dismiss": Verb(DismissArgs, Empty),
     "mounts.space": Verb(SpaceArgs, Space),
+    "mounts.log": Verb(LogArgs, Log),
     "discover.servers": Verb(ServersArgs, ServersResult),
     "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),

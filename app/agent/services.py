@@ -62,6 +62,7 @@ from app.mounts.home_link import make_link
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
 from app.mounts.lacking import refusal
+from app.mounts.log import LogReader, subject_of
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     )
     from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
+    from app.mounts.log import Log, LogArgs
     from app.mounts.space import Space, SpaceArgs
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken
@@ -158,6 +160,7 @@ class Services:
             "mounts.keep": self.keep,
             "mounts.dismiss": self.dismiss,
             "mounts.space": self.get_space,
+            "mounts.log": self.get_log,
             "discover.servers": self.find_servers,
             "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
@@ -361,6 +364,12 @@ class Services:
     def get_space(self, args: SpaceArgs, context: Context) -> Space:
         """Return the used and free space of a mount, as it was at most a minute ago."""
         return self._space.ask(args.mount_point, context.token)
+
+    def get_log(self, args: LogArgs, context: Context) -> Log:
+        """Return the system log's lines about a mount and its server."""
+        table = self._table()
+        subject = subject_of(_find(table, args.mount_point), table.mounts)
+        return LogReader().read(subject, context.token, since_s=args.since_s, lines=args.lines)
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
         """Return the servers that are known here, and those that announce themselves on the network."""

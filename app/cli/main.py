@@ -24,6 +24,8 @@ from app.cli.history import keep_test, run_history
 from app.cli.lacking import say_what_is_lacking
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
+from app.cli.log import lines_text as log_lines
+from app.cli.log import query as log_query
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
@@ -213,6 +215,11 @@ def _tunables(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else tunables_text(result)
 
 
+def _log(host: Host, args: argparse.Namespace) -> str:
+    result = ask(host, "mounts.log", log_query(args))
+    return _json(result) if args.json else log_lines(result, args)
+
+
 def _watch(host: Host, args: argparse.Namespace) -> str:
     if args.lab is None:
         return _watch_mount(host, args)
@@ -328,5 +335,6 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "test": _test,
     "experiment": _experiment,
     "watch": _watch,
+    "log": _log,
     "tunables": _tunables,
 }

@@ -17,6 +17,7 @@ from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
 from app.cli.list_mounts import add_arguments as add_list
+from app.cli.log import add_arguments as add_log
 from app.cli.persist import add_forget, add_persist
 from app.cli.shell import add_arguments as add_shell
 from app.cli.test import is_share
@@ -113,6 +114,8 @@ def build_parser() -> argparse.ArgumentParser:
     add_tunables(add("tunables", "show what stands beside the mount options: readahead, slot tables, …"))
 
     add_watch(add("watch", "show what a mount does, once a second"))
+
+    add_log(add("log", "show the system log's lines about a mount and its server"))
 
     mount = add("mount", "mount a share and show requested against effective options")
     mount.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="as for mount(8)")

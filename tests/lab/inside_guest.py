@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import apply_kills
 import cycles
+import managing
 import msgspec
 import other_users
 import prompts
@@ -263,6 +264,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "other-users": other_users.carry_out,
         "prompts": lambda: prompts.carry_out(job["prompts"]),
         "stopping": lambda: stop_programs(host),
+        "managing": lambda: managing.carry_out(host),
         "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
         "cycles": lambda: cycles.go_round(**job["cycles"]),
         "saved-readahead": lambda: saved_readahead.carry_out(**job["saved-readahead"]),

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 from app.mounts.change import ApplyArgs
 from ui.advice_text import read_ahead_of
 from ui.applying import Applying
+from ui.dialogs.log import LogDialog
 from ui.forgetting import Forgetting
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
@@ -67,6 +68,7 @@ class DetailPanel(QWidget):
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
         self._mount: Mount | None = None
+        self._submit = submit
         self._made = False
         self._before: Wish | None = None
         self._mounting = Mounting(submit, self)
@@ -106,12 +108,11 @@ class DetailPanel(QWidget):
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self.quick_test.kept.connect(self.history.refresh)
-        for panel in (self.live, self.quick_test, self.history, self.advice, self.experiment):
-            panel.failed.connect(self.failed)
         self._trial = Trial(self, self.quick_test, self._applying, self.advice)
         self._trial.apply_wanted.connect(self._on_trial_apply)
         self._trial.back_wanted.connect(self._on_way_back)
-        self._trial.failed.connect(self.failed)
+        for part in (self.live, self.quick_test, self.history, self.advice, self.experiment, self._trial):
+            part.failed.connect(self.failed)
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
@@ -136,6 +137,7 @@ class DetailPanel(QWidget):
         layout.addWidget(self._header)
         layout.addWidget(self._tabs, 1)
         self._space.known.connect(self._header.show_space)
+        self._header.log_clicked.connect(self._on_log_clicked)
 
     # What the window tells
 
@@ -253,6 +255,11 @@ class DetailPanel(QWidget):
         )
         active = mount is not None and mount.active is not None
         return self._applying.open(self.window(), args, active=active, kept=kept)
+
+    def _on_log_clicked(self) -> None:
+        mount = self._mount
+        if mount is not None:
+            LogDialog(self.window(), mount.share, mount.mount_point, self._submit).open()
 
     def _on_import_clicked(self) -> None:
         if self._mount is not None:

@@ -31,6 +31,7 @@ class DetailHeader(QWidget):
         import_clicked: draft it for fstab.
         unmount_clicked: unmount it.
         cancel_clicked: end what is under way.
+        log_clicked: show what the system's log says of it.
     """
 
     mount_clicked = Signal()
@@ -39,6 +40,7 @@ class DetailHeader(QWidget):
     import_clicked = Signal()
     unmount_clicked = Signal()
     cancel_clicked = Signal()
+    log_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,6 +54,10 @@ class DetailHeader(QWidget):
         self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
         self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
         self._unmount_button = _button(self.tr("Unm&ount…"), "unmount", self.unmount_clicked)
+        self._log_button = _button(self.tr("Lo&g"), "log", self.log_clicked)
+        self._log_button.setToolTip(
+            self.tr("Show what this computer's log says about the mount and its server.")
+        )
         #: Of each of the two buttons that may be the one to press, whether it is.
         self._loud = {self._mount_button: False, self._apply_button: False}
         self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
@@ -73,6 +79,7 @@ class DetailHeader(QWidget):
         top.setSpacing(10)
         top.addLayout(texts, 1)
         for button in (
+            self._log_button,
             self._import_button,
             self._forget_button,
             self._unmount_button,
@@ -130,6 +137,7 @@ class DetailHeader(QWidget):
         configured = mount.configured if mount is not None else None
         self._unmount_button.setVisible(active)
         self._unmount_button.setEnabled(not busy)
+        self._log_button.setVisible(mount is not None)
         on_demand = configured is not None and configured.keeper == "autofs"
         self._mount_button.setVisible(not active and not on_demand)
         self._mount_button.setEnabled(not busy and complete)
