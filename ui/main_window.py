@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -234,6 +235,8 @@ class MainWindow(QMainWindow):
         first = self._table is None
         self._table = table
         self._detail.settings.set_mounts(table.mounts)
+        if table.now:
+            self._detail.set_clock(table.now - time.time())
         self._mounts.apply(table)
         if self._wanted is not None and self._mounts.choose(*self._wanted):
             self._wanted = None

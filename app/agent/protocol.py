@@ -39,6 +39,7 @@ from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyRepor
 from app.mounts.log import Log, LogArgs
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable
 from app.mounts.space import Space, SpaceArgs
+from app.mounts.waiting import Waiting, WaitingArgs
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
 PROTOCOL = 1
@@ -385,6 +386,7 @@ VERBS: dict[str, Verb] = {
     "mounts.dismiss": Verb(DismissArgs, Empty),
     "mounts.space": Verb(SpaceArgs, Space),
     "mounts.log": Verb(LogArgs, Log),
+    "mounts.waiting": Verb(WaitingArgs, Waiting),
     "discover.servers": Verb(ServersArgs, ServersResult),
     "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),

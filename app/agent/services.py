@@ -70,10 +70,13 @@ from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.requested import Requested
 from app.mounts.space import SpaceAsker
+from app.mounts.state_text import explain_unmount
 from app.mounts.unit_files import UnitFiles
+from app.mounts.waiting import find_waiting
 from app.mounts.watch import watch_table
 from app.privileged import ApprovedPlan, HelperClient
 from app.process import find_program
+from app.stats.health_monitor import HealthMonitor, with_trouble
 from app.stats.overview import watch_speeds
 from app.stats.watch import watch
 from app.version import VERSION
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
     from app.mounts.log import Log, LogArgs
     from app.mounts.space import Space, SpaceArgs
+    from app.mounts.waiting import Waiting, WaitingArgs
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken
 
@@ -137,6 +141,7 @@ class Services:
         self._records = ChangeRecords()
         self._requested = Requested()
         self._space = SpaceAsker()
+        self._health = HealthMonitor()
         self._alone = alone = Alone()
         # One for tests, plans and experiments: the person is asked once for all their mounts.
         self._bench = BenchSession()
@@ -161,6 +166,7 @@ class Services:
             "mounts.dismiss": self.dismiss,
             "mounts.space": self.get_space,
             "mounts.log": self.get_log,
+            "mounts.waiting": self.get_waiting,
             "discover.servers": self.find_servers,
             "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
@@ -206,7 +212,9 @@ class Services:
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
         """Return the table; with ``watch`` send it again at each change until cancelled."""
         if args.watch:
-            watch_table(context.token, lambda _table: context.emit(self._listed()))
+            watch_table(
+                context.token, lambda _table: context.emit(self._listed()), listen=self._health.watching
+            )
         return self._listed()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
@@ -264,8 +272,13 @@ class Services:
             raise refuse_unapproved(needed)
         wire = {"target": args.mount_point, "force": args.force, "lazy": args.lazy, "timeout_s": _UNMOUNT_S}
         approved = args.approved and bool(share)
-        with settled(args.mount_point, context.token):
-            answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
+        try:
+            with settled(args.mount_point, context.token):
+                answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
+        except AppError as error:
+            if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
+                raise
+            raise self._explained(error, args) from error
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
 
     def check(self, args: CheckArgs, context: Context) -> CheckResult:
@@ -360,6 +373,10 @@ class Services:
         """Tell of an interrupted change no more."""
         self._records.dismiss(args.id)
         return Empty()
+
+    def get_waiting(self, args: WaitingArgs, _context: Context) -> Waiting:
+        """Return the processes that wait for a mount, as far as this user may see them."""
+        return find_waiting(args.mount_point)
 
     def get_space(self, args: SpaceArgs, context: Context) -> Space:
         """Return the used and free space of a mount, as it was at most a minute ago."""
@@ -483,9 +500,24 @@ class Services:
         return self._requested.table()
 
     def _listed(self) -> MountTable:
-        """Return the mounts, and what interrupted changes left."""
+        """Return the mounts as they are observed, and what interrupted changes left."""
         table = self._table()
-        return msgspec.structs.replace(table, interrupted=self._records.tell(table.mounts))
+        troubles = self._health.troubles()
+        return msgspec.structs.replace(
+            table,
+            mounts=[with_trouble(mount, troubles) for mount in table.mounts],
+            interrupted=self._records.tell(table.mounts),
+            now=time.time(),
+        )
+
+    def _explained(self, error: AppError, args: UnmountArgs) -> AppError:
+        """Return why an unmount failed, with who waits and what can be done where the server is silent."""
+        rows = [row for row in self._listed().mounts if row.mount_point == args.mount_point]
+        if not rows or rows[0].state != "not-responding":
+            return error
+        return explain_unmount(
+            error, rows[0], time.time(), find_waiting(args.mount_point), force=args.force, lazy=args.lazy
+        )
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
         """Fail early, in seconds, where mount.nfs would take minutes to give up."""

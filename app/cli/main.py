@@ -310,7 +310,7 @@ def _complain(error: AppError) -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     print(f"mountwright: {error.message}", file=sys.stderr)
-    for text in (error.hint, remains_text(error.remains)):
+    for text in (*error.hint.splitlines(), remains_text(error.remains)):
         if text:
             print(f"  {text}", file=sys.stderr)
     for line in error.detail.splitlines():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from app.bench.verdict import beyond_the_figures
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
+from app.mounts.state_text import choices_text, state_words, trouble_text
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
@@ -13,14 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts, LinkFacts
     from app.bench.result import TestResult, Transfer
-    from app.mounts.model import MountReport, MountTable
-
-_STATES = {
-    "mounted": "mounted",
-    "not-mounted": "not mounted",
-    "not-responding": "not responding",
-    "differs": "mounted, differs from what is configured",
-}
+    from app.mounts.model import Mount, MountReport, MountTable
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -44,18 +38,27 @@ def mounts_text(mounts: MountTable) -> str:
             [
                 mount.share,
                 mount.mount_point,
-                _STATES[mount.state],
+                state_words(mount, mounts.now),
                 mount.configured.origin if mount.configured else "—",
                 mount.active.options if mount.active else "—",
             ]
             for mount in mounts.mounts
         ]
         lines.append(table(rows))
+        for mount in mounts.mounts:
+            lines += _trouble_lines(mount, mounts.now)
     else:
         lines.append("No NFS mounts, neither active nor in /etc/fstab, a systemd unit or an autofs map.")
     for change in mounts.interrupted:
         lines += ["", shown(change.message), shown(change.hint), shown(change.detail)]
     return "\n".join([*lines, *mounts.warnings])
+
+
+def _trouble_lines(mount: Mount, now: float) -> list[str]:
+    text = trouble_text(mount, now)
+    if text is None:
+        return []
+    return ["", shown(text.message), *(f"  {shown(line)}" for line in choices_text(text, mount.mount_point))]
 
 
 def report_text(report: MountReport) -> str:

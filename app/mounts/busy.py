@@ -45,6 +45,15 @@ def as_holders(found: Iterable[Mapping[str, Any]]) -> list[Holder]:
     ]
 
 
+def holder_of(pid: int, command: str, use: str) -> Holder:
+    """Return a process as it is shown.
+
+    Raises:
+        OSError: if it is gone.
+    """
+    return as_holders([{"pid": pid, "uid": real_user(pid)[0], "command": command, "use": use}])[0]
+
+
 def ancestors() -> set[int]:
     """Return this process, those that it descends from, and process 1: they are never ended."""
     found = {1}

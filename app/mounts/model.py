@@ -8,7 +8,11 @@ import msgspec
 
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 
-State = Literal["mounted", "not-mounted", "not-responding", "differs"]
+State = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
+#: Why a server is said not to respond: it does not answer, it refuses connections, it cannot be reached, or
+#: it answers others while what a mount's connection sent is not acknowledged. Why a mount is stale: the
+#: server has replaced or removed the directory (""), or does not export it to this computer any more.
+Reason = Literal["", "silent", "refused", "unreachable", "stuck", "withdrawn"]
 #: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
 ConfiguredBy = Literal["fstab", "unit", "autofs"]
 #: What becomes of a mount at the next boot: it is mounted, or mounted when somebody enters it, or there for
@@ -91,6 +95,20 @@ class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
     beats: str = ""
 
 
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a live mount.
+
+    Attributes:
+        state: not-responding, or stale: the server says that what was mounted is gone.
+        since: Unix time of the first sign of it; None if it began before anybody looked.
+        reason: see :data:`Reason`.
+    """
+
+    state: Literal["not-responding", "stale"]
+    since: float | None = None
+    reason: Reason = ""
+
+
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the program.
 
@@ -98,7 +116,8 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
         mount_point: absolute path; with ``share`` its identity. It ends in ``/*`` for what an autofs map has
             for every name that is not listed.
         share: server:/export.
-        state: mounted, not-mounted, differs (mounted with other options than configured), not-responding.
+        state: mounted, not-mounted, differs (mounted with other options than configured), not-responding
+            (its server), stale (the server does not have it any more).
         configured: None if not persistent.
         active: None if not mounted.
         differences: for "differs": one sentence per option.
@@ -106,6 +125,8 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
             entry; without what the program, mount.nfs and nfsmount.conf add by themselves.
         added: what nfsmount.conf adds to it.
         after_boot: what becomes of it at the next boot.
+        since: of not-responding and stale, as of :class:`Trouble`.
+        reason: of both, see :data:`Reason`.
     """
 
     mount_point: str
@@ -117,6 +138,8 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     requested: str = ""
     added: list[AddedOption] = []
     after_boot: AfterBoot = "gone"
+    since: float | None = None
+    reason: Reason = ""
 
 
 class InterruptedChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,11 +165,13 @@ class MountTable(msgspec.Struct, frozen=True, kw_only=True):
         mounts: ordered by share, then mount point.
         warnings: lines of fstab, units and maps that could not be read, one sentence each.
         interrupted: changes that earlier programs did not end.
+        now: the host's own clock when this was put together (Unix time), for how long something has lasted.
     """
 
     mounts: list[Mount]
     warnings: list[str] = []
     interrupted: list[InterruptedChange] = []
+    now: float = 0.0
 
 
 class OptionValue(msgspec.Struct, frozen=True, kw_only=True):

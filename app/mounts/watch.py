@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import threading
@@ -13,6 +14,7 @@ from app.mounts.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from app.mounts.model import MountTable
     from app.tasks import CancelToken
@@ -29,6 +31,7 @@ def watch_table(
     *,
     root: str = "/",
     interval_s: float = 1.0,
+    listen: Callable[[Callable[[], None]], AbstractContextManager[object]] | None = None,
 ) -> None:
     """Emit the table now and again each time that it has changed, until the token is set.
 
@@ -40,6 +43,8 @@ def watch_table(
         emit: called in this thread.
         root: as for :func:`read_table`.
         interval_s: how often fstab is looked at, seconds.
+        listen: gives a context in which a function is called, on any thread, when something else is to be
+            told of the mounts: the table is emitted then, whether it changed or not.
 
     Raises:
         CancelledError: always, at the end.
@@ -49,24 +54,27 @@ def watch_table(
     mountinfo = os.open(Path(root, "proc/self/mountinfo"), os.O_RDONLY | os.O_CLOEXEC)
     woken = _Wake(wake_write)
     try:
-        with token.on_cancel(woken):
+        with token.on_cancel(woken), listen(woken) if listen is not None else contextlib.nullcontext():
             poll = select.poll()
             # mountinfo is always readable: only its priority event says that something changed.
             poll.register(mountinfo, select.POLLPRI | select.POLLERR)
             poll.register(wake_read, select.POLLIN)
             last: MountTable | None = None
             seen: object = None
-            changed = True
+            changed, asked = True, False
             while True:
                 token.check()
                 signatures = _signatures(root)
-                if changed or signatures != seen:
+                if changed or asked or signatures != seen:
                     seen = signatures
                     table = read_table(root)
-                    if table != last:
+                    if asked or table != last:
                         last = table
                         emit(table)
-                changed = bool(poll.poll(interval_s * 1000))
+                ready = {fd for fd, _event in poll.poll(interval_s * 1000)}
+                changed, asked = mountinfo in ready, wake_read in ready
+                if asked:
+                    os.read(wake_read, 4096)
                 if changed:
                     token.wait(_SETTLE_S)
     finally:

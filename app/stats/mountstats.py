@@ -175,6 +175,23 @@ def parse(text: str) -> list[MountStats]:
     return [_parse_block(match, lines) for match, lines in _blocks(text.split("\n"))]
 
 
+def parse_xprts(text: str) -> dict[str, tuple[Xprt, ...]]:
+    """Return mount point to the connections of its client; the procedures are not looked at.
+
+    Of mounts stacked on one point the last counts, which is the one that is seen.
+    """
+    found: dict[str, tuple[Xprt, ...]] = {}
+    for block in ("\n" + text).split("\ndevice ")[1:]:
+        end = block.find("\n\tper-op")
+        lines = (block if end < 0 else block[:end]).split("\n")
+        head = _DEVICE.match(f"device {lines[0]}")
+        if head is not None:
+            words = (line.strip().partition(":") for line in lines[1:])
+            xprts = [xprt for name, _, value in words if name == "xprt" for xprt in _parse_xprt(value)]
+            found[unescape(head[2])] = tuple(xprts)
+    return found
+
+
 def find_block(text: str, mount_point: str) -> str | None:
     """Return the lines of one NFS mount, or None; of stacked mounts the last, which is the visible one."""
     start = text.rfind(f" mounted on {escape(mount_point)} with fstype nfs")

@@ -34,8 +34,8 @@ _RECEIVE_SIZE = 256 * 1024
 
 #: Offsets in struct tcp_info, stable since each field was added; a shorter struct of an older kernel reads 0.
 _U32 = {
-    "rtt_us": 68, "cwnd": 80, "total_retrans": 100, "segs_out": 136, "unsent_bytes": 144, "data_segs_in": 152,
-    "data_segs_out": 156, "disordered": 224,
+    "unacked": 24, "rtt_us": 68, "cwnd": 80, "total_retrans": 100, "segs_out": 136, "unsent_bytes": 144,
+    "data_segs_in": 152, "data_segs_out": 156, "disordered": 224,
 }  # fmt: skip
 _U64 = {
     "bytes_acked": 120, "bytes_received": 128, "delivery_rate": 160, "window_us": 176, "bytes_retrans": 208,
@@ -62,6 +62,7 @@ class Connection(NamedTuple):
         data_segs_out: segments with data sent.
         disordered: segments received out of order (Linux 5.4).
         window_us: time in which the other side's window kept TCP from sending, microseconds.
+        unacked: segments sent that the other side has not acknowledged; probes of a closed window are none.
     """
 
     cookie: int
@@ -80,6 +81,7 @@ class Connection(NamedTuple):
     data_segs_out: int = 0
     disordered: int = 0
     window_us: int = 0
+    unacked: int = 0
 
 
 class SockDiag:

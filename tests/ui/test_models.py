@@ -62,7 +62,7 @@ def test_groups_by_server(qtmodeltester: ModelTester) -> None:
     assert shown(model) == [("nas01", [one, two]), ("zeus", [other])]
     assert model.first().data() == "/home"
     assert model.index(0).data(StateRole) == "2 mounts"
-    assert model.find("nas01:/media", "/media").data(StateRole) == "not mounted"
+    assert model.find("nas01:/media", "/media").data(StateRole) == "Not mounted"
     assert not model.find("nas01:/media", "/elsewhere").isValid()
 
 

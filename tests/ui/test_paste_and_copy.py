@@ -162,7 +162,7 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     driver.fake.mounts = [Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "not mounted (read only: /etc/systemd/system/mnt-u.mount)"
+    assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount)"
     assert not driver.sees("forget")
     driver.click("import")
     assert driver.text_of("share") == "nas01:/u"
@@ -182,7 +182,7 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     ]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "not mounted (read only: /etc/auto.home)"
+    assert told == "Not mounted (read only: /etc/auto.home)"
     assert not driver.sees("forget")
     assert not driver.sees("mount")  # autofs does it, when somebody enters the place
     driver.click("import")

@@ -6,10 +6,12 @@ list of thousands would take its time to open.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
 
+from app.mounts.state_text import state_words
 from ui.models.speeds import Speeds
 from ui.widgets.labels import plain_tip
 
@@ -27,6 +29,7 @@ StateRole = Qt.ItemDataRole.UserRole + 2
 TrendRole = Qt.ItemDataRole.UserRole + 3
 
 _NO_INDEX = QModelIndex()
+_TICK_MS = 1000
 #: Put together once: the view asks for them thousands of times. A heading takes neither focus nor choice.
 _HEADING_FLAGS = Qt.ItemFlag.NoItemFlags
 _MOUNT_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
@@ -82,6 +85,12 @@ class MountsModel(QAbstractListModel):
         super().__init__(parent)
         self._rows: list[_Row] = []
         self._speeds = Speeds()
+        #: Of the host, beyond the one here.
+        self._clock_ahead_s = 0.0
+        #: Runs while something lasts.
+        self._tick = QTimer(self)
+        self._tick.setInterval(_TICK_MS)
+        self._tick.timeout.connect(self._on_tick)
         self._by_role: dict[int, Callable[[Mount], Any]] = {
             Qt.ItemDataRole.DisplayRole: lambda mount: mount.mount_point,
             Qt.ItemDataRole.ToolTipRole: _tip,
@@ -111,6 +120,7 @@ class MountsModel(QAbstractListModel):
 
     def apply(self, table: MountTable) -> None:
         """Show this snapshot: what is alike at both ends stays, what is between is exchanged."""
+        self._take_clock(table)
         wanted = _rows_of(table.mounts)
         shown = self._rows
         shorter = min(len(wanted), len(shown))
@@ -135,6 +145,7 @@ class MountsModel(QAbstractListModel):
 
     def apply_anew(self, table: MountTable) -> None:
         """Show this snapshot without looking at what is shown: for one that has little in common with it."""
+        self._take_clock(table)
         self.beginResetModel()
         self._rows = _rows_of(table.mounts)
         self.endResetModel()
@@ -157,12 +168,24 @@ class MountsModel(QAbstractListModel):
 
     def state_word(self, mount: Mount) -> str:
         """Return the state of a mount in words."""
-        return {
-            "mounted": self.tr("mounted"),
-            "not-mounted": self.tr("not mounted"),
-            "not-responding": self.tr("not responding"),
-            "differs": self.tr("mounted, differs"),
-        }[mount.state]
+        return self.tr("Mounted (differs)") if mount.state == "differs" else state_words(mount, self._now())
+
+    def _take_clock(self, table: MountTable) -> None:
+        if table.now:
+            self._clock_ahead_s = table.now - time.time()
+        if any(mount.since is not None for mount in table.mounts):
+            self._tick.start()
+        else:
+            self._tick.stop()
+
+    def _now(self) -> float:
+        return time.time() + self._clock_ahead_s
+
+    def _on_tick(self) -> None:
+        for place, row in enumerate(self._rows):
+            if row.mount is not None and row.mount.since is not None:
+                index = self.index(place)
+                self.dataChanged.emit(index, index, [StateRole, Qt.ItemDataRole.AccessibleTextRole])
 
     # Qt overrides
 

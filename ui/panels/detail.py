@@ -169,6 +169,10 @@ class DetailPanel(QWidget):
         self._show_tabs()
         self._show_buttons()
 
+    def set_clock(self, ahead_s: float) -> None:
+        """Take by how much the host's clock is ahead of the one here, in seconds."""
+        self._header.set_clock(ahead_s)
+
     def forget(self) -> None:
         """Another host is shown now."""
         self._mounting.forget()

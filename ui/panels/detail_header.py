@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from advisor.dialects.linux_fstab import FILE as FSTAB
 from advisor.options import MountOptions
+from app.mounts.state_text import state_words
 from ui import theme
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from app.mounts.change import Keeper
     from app.mounts.model import Configured, Mount
     from app.mounts.space import Space
+
+
+_TICK_MS = 1000
 
 
 class DetailHeader(QWidget):
@@ -48,6 +53,12 @@ class DetailHeader(QWidget):
         enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
         self._space = SpaceLabel()
+        self._mount: Mount | None = None
+        self._clock_ahead_s = 0.0
+        #: Runs while something lasts.
+        self._tick = QTimer(self)
+        self._tick.setInterval(_TICK_MS)
+        self._tick.timeout.connect(self._show_state)
         self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
         self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
         self._forget_button = _button(self.tr("&Forget…"), "forget", self.forget_clicked)
@@ -102,15 +113,33 @@ class DetailHeader(QWidget):
         """Whether the button that mounts is offered."""
         return self._mount_button.isVisible() and self._mount_button.isEnabled()
 
+    def set_clock(self, ahead_s: float) -> None:
+        """Take by how much the host's clock is ahead of the one here, in seconds."""
+        self._clock_ahead_s = ahead_s
+
     def show_draft(self) -> None:
         """Head a form for a new mount."""
+        self._mount = None
+        self._tick.stop()
         self._title.setText(self.tr("New mount"))
-        self._state.set_state(self.tr("not mounted"), "muted")
+        self._state.set_state(self.tr("Not mounted"), "muted")
 
     def show_mount(self, mount: Mount) -> None:
         """Say what this mount is and how it is."""
+        self._mount = mount
+        if mount.since is not None:
+            self._tick.start()
+        else:
+            self._tick.stop()
         self._title.setText(f"{mount.share}  →  {mount.mount_point}")
-        self._state.set_state(self.state_text(mount), STATE_MEANING[mount.state])
+        self._show_state()
+
+    def _now(self) -> float:
+        return time.time() + self._clock_ahead_s
+
+    def _show_state(self) -> None:
+        if self._mount is not None:
+            self._state.set_state(self.state_text(self._mount), STATE_MEANING[self._mount.state])
 
     def show_space(self, space: Space | None) -> None:
         """Say how full the mount is, None while that is not known."""
@@ -152,16 +181,12 @@ class DetailHeader(QWidget):
 
     def state_text(self, mount: Mount) -> str:
         """Return how a mount is, in words."""
-        words = {
-            "mounted": self.tr("mounted"),
-            "not-mounted": self.tr("not mounted, set up in {file}"),
-            "not-responding": self.tr("not responding"),
-            "differs": self.tr("mounted, differs from what is configured"),
-        }
-        word = words[mount.state].format(file=mount.configured.origin if mount.configured else "fstab")
+        word = state_words(mount, self._now())
+        if mount.state == "not-mounted" and mount.configured is not None:
+            word = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
         if mount.configured is not None and not mount.configured.ours:
             word = self.tr("{state} (read only: {file})").format(
-                state=self.tr("not mounted") if mount.active is None else word, file=mount.configured.origin
+                state=self.tr("Not mounted") if mount.active is None else word, file=mount.configured.origin
             )
         if mount.active is None:
             return word

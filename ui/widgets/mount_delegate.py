@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ui.models.speeds import Trend
 
 #: State to a field of :class:`ui.theme.Colours`.
-STATE_MEANING = {"mounted": "ok", "not-mounted": "muted", "not-responding": "error", "differs": "warn"}
+STATE_MEANING = {
+    "mounted": "ok", "not-mounted": "muted", "not-responding": "error", "stale": "error", "differs": "warn",
+}  # fmt: skip
 
 
 class MountDelegate(QStyledItemDelegate):

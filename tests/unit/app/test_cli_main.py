@@ -102,7 +102,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["list"], ["10.9.0.1:/", "/mnt/lab", "mounted", "rw,vers=4.2", "line 3"]),
+        (["list"], ["10.9.0.1:/", "/mnt/lab", "Mounted", "rw,vers=4.2", "line 3"]),
         (["facts"], ["client kernel", "6.1", "uname"]),
         (["mount", "a:/b", "/mnt/lab"], ["Mounted 10.9.0.1:/ at /mnt/lab", "1000", "4096", "Rounded"]),
         (["umount", "/mnt/lab"], ["Unmounted /mnt/lab."]),

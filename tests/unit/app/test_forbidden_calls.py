@@ -74,6 +74,7 @@ ALLOWED = {
     ("app/mounts/autofs.py", "read", "lexists"): MAPS,
     ("app/mounts/units.py", "_drop_ins", "is_symlink"): UNITS,
     ("app/mounts/units.py", "_text", "is_symlink"): UNITS,
+    ("app/stats/stale_child.py", "_ask", "fstatvfs"): CHILD,
     ("app/mounts/watch.py", "_signatures", "stat"): "fstab, utab and folders of units, on the local disk",
 }
 

@@ -1,0 +1,188 @@
+"""The state of a mount in words, for the window and the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor.options import MountOptions
+from app.errors import AppError
+
+if TYPE_CHECKING:
+    from app.mounts.model import Mount
+    from app.mounts.waiting import Waiting
+
+#: At most so many names stand in a sentence.
+_NAMES = 4
+
+
+class Choice(NamedTuple):
+    """What can be done about a mount in trouble.
+
+    Attributes:
+        name: what it is.
+        command: option of the command "umount", "" if it is none.
+        meaning: what comes of it, one sentence.
+    """
+
+    name: str
+    command: str
+    meaning: str
+
+
+class TroubleText(NamedTuple):
+    """A mount in trouble.
+
+    Attributes:
+        message: what is wrong, and who waits.
+        choices: what can be done.
+    """
+
+    message: str
+    choices: list[Choice]
+
+
+def duration_words(seconds: float) -> str:
+    """Return how long something has lasted, in its largest unit: "40 s", "3 min", "2 h", "3 days"."""
+    if seconds < 60:
+        return f"{max(0, int(seconds))} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min"
+    hours = int(seconds // 3600)
+    return f"{hours} h" if hours < 48 else f"{hours // 24} days"
+
+
+def lasted(mount: Mount, now: float) -> str:
+    """Return " for 40 s", "" if it is not known since when.
+
+    Args:
+        mount: not responding, or stale.
+        now: Unix time by the clock of the mount's host.
+    """
+    return f" for {duration_words(now - mount.since)}" if mount.since is not None else ""
+
+
+def state_words(mount: Mount, now: float) -> str:
+    """Return the state of a mount in a few words; arguments as of :func:`lasted`."""
+    return {
+        "mounted": "Mounted",
+        "not-mounted": "Not mounted",
+        "not-responding": f"Not responding{lasted(mount, now)}",
+        "stale": f"Stale{lasted(mount, now)}",
+        "differs": "Mounted (differs from configuration)",
+    }[mount.state]
+
+
+def trouble_text(mount: Mount, now: float, waiting: Waiting | None = None) -> TroubleText | None:
+    """Return what is wrong with a mount and what can be done, None if nothing is wrong.
+
+    Args:
+        mount: any.
+        now: as of :func:`lasted`.
+        waiting: the programs that wait for it, None if that is not known.
+    """
+    if mount.state == "stale":
+        return _stale_text(mount, now)
+    if mount.state != "not-responding" or mount.active is None:
+        return None
+    message = _silence_text(mount, now)
+    if waiting is not None and (who := waiting_text(waiting)):
+        message = f"{message} {who}"
+    gives_up = any(name in {"soft", "softerr"} for name in MountOptions.parse(mount.active.options))
+    wait = (
+        "Programs get errors until the server answers, and data that they could not write are lost."
+        if gives_up
+        else "Nothing is lost: programs go on as soon as the server answers."
+    )
+    return TroubleText(message, [
+        Choice("Wait", "", wait),
+        Choice("Unmount by force", "-f", "Programs that wait get errors, and data that were not written yet "
+               "are permanently lost. It fails while a program still uses the mount."),
+        Choice("Detach", "-l", f"{mount.mount_point} disappears at once. Programs that use it keep waiting, "
+               "and what they write still reaches the server if it returns."),
+    ])  # fmt: skip
+
+
+def choices_text(text: TroubleText, mount_point: str) -> list[str]:
+    """Return a line for each thing that can be done, with the command."""
+    return [
+        f"{choice.name}{f' (umount {choice.command} {mount_point})' if choice.command else ''}: "
+        f"{choice.meaning}"
+        for choice in text.choices
+    ]
+
+
+def explain_unmount(
+    error: AppError, mount: Mount, now: float, waiting: Waiting, *, force: bool, lazy: bool
+) -> AppError:
+    """Return the error of an unmount whose server is silent: who holds the mount, and what can be done.
+
+    Args:
+        error: why it failed.
+        mount: as observed.
+        now: as of :func:`lasted`.
+        waiting: the programs that wait for it.
+        force: whether it was tried by force.
+        lazy: whether it was to be detached.
+    """
+    text = trouble_text(mount, now, waiting)
+    if text is None:
+        return error
+    tried = {"-f"} if force else set[str]()
+    tried |= {"-l"} if lazy else set()
+    left = TroubleText("", [choice for choice in text.choices if choice.command not in tried])
+    lines = [f"{holder.command} (process {holder.pid}): {holder.use}" for holder in waiting.own]
+    known = error.detail.splitlines()
+    detail = [*known, *(line for line in lines if line not in known)]
+    return AppError(
+        error.kind,
+        f"{mount.mount_point} could not be unmounted. {text.message}",
+        hint="\n".join(choices_text(left, mount.mount_point)),
+        detail="\n".join(detail),
+    )
+
+
+def waiting_text(waiting: Waiting) -> str:
+    """Return who waits, as a sentence; "" if nobody is known to."""
+    names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
+    shown = ", ".join(names[:_NAMES])
+    more = len(names) - _NAMES
+    parts = [f"{shown} and {more} more" if more > 0 else shown] if names else []
+    if waiting.others:
+        parts.append(
+            f"{waiting.others} blocked {'process' if waiting.others == 1 else 'processes'} of other users"
+        )
+    if not parts:
+        return ""
+    lonely = len(names) + waiting.others == 1
+    return f"Waiting for it {'is' if lonely else 'are'}: {', '.join(parts)}."
+
+
+def _silence_text(mount: Mount, now: float) -> str:
+    server, since = mount.share.partition(":/")[0], lasted(mount, now)
+    if mount.reason == "refused":
+        return f"{server} has refused connections{since}: its NFS service does not run."
+    if mount.reason == "unreachable":
+        return f"{server} has been unreachable{since}: the network or the computer is down."
+    if mount.reason == "stuck":
+        return (
+            f"{server} has not acknowledged data of this mount{since}, although it answers other requests. A "
+            "firewall between may have dropped the connection."
+        )
+    return f"{server} has not answered{since}."
+
+
+def _stale_text(mount: Mount, now: float) -> TroubleText:
+    server, since = mount.share.partition(":/")[0], lasted(mount, now)
+    unmount = Choice("Unmount", "", "Programs with open files there keep it busy.")
+    if mount.reason == "withdrawn":
+        message = (
+            f"{server} has refused access to {mount.mount_point}{since}: it no longer exports the share."
+        )
+        wait = "The mount works again as soon as the server exports the share to this computer."
+        return TroubleText(f"{message} Programs get errors there.", [Choice("Wait", "", wait), unmount])
+    message = (
+        f"{server} no longer has the directory that is mounted at {mount.mount_point} (stale file "
+        f"handle){since}. Programs get errors there."
+    )
+    remount = "A new mount of the share mends it, if the server still exports the share."
+    return TroubleText(message, [Choice("Remount", "", remount), unmount])
