@@ -30,8 +30,11 @@ from app.discovery.model import (
     ExportsResult,
     ProbeArgs,
     ProbeResult,
+    ScanArgs,
     ServersArgs,
+    ServersEvent,
     ServersResult,
+    Subnets,
 )
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
@@ -387,7 +390,9 @@ VERBS: dict[str, Verb] = {
     "mounts.space": Verb(SpaceArgs, Space),
     "mounts.log": Verb(LogArgs, Log),
     "mounts.waiting": Verb(WaitingArgs, Waiting),
-    "discover.servers": Verb(ServersArgs, ServersResult),
+    "discover.servers": Verb(ServersArgs, ServersResult, ServersEvent),
+    "discover.subnets": Verb(Empty, Subnets),
+    "discover.scan": Verb(ScanArgs, ServersResult, ServersEvent),
     "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),
     "discover.probe": Verb(ProbeArgs, ProbeResult),

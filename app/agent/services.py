@@ -41,9 +41,11 @@ from app.bench import leftovers
 from app.bench.cleanup import ANSWER_S, wait_for_cleanups
 from app.bench.session import BenchSession
 from app.bench.settling import settled
-from app.discovery.ask import ask_exports, ask_versions
+from app.discovery.ask import ask_exports, ask_versions, scan_networks
+from app.discovery.model import ServersResult
 from app.discovery.private_root import TRY_S, with_test_mount
 from app.discovery.recent import forget_all, remember
+from app.discovery.scan import subnets
 from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
 from app.facts.before_mount import mount_findings
@@ -93,8 +95,9 @@ if TYPE_CHECKING:
         ExportsResult,
         ProbeArgs,
         ProbeResult,
+        ScanArgs,
         ServersArgs,
-        ServersResult,
+        Subnets,
     )
     from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
@@ -168,6 +171,8 @@ class Services:
             "mounts.log": self.get_log,
             "mounts.waiting": self.get_waiting,
             "discover.servers": self.find_servers,
+            "discover.subnets": self.get_subnets,
+            "discover.scan": self.scan,
             "discover.forget": self.forget_servers,
             "discover.exports": self.find_exports,
             "discover.probe": self.probe_server,
@@ -390,7 +395,15 @@ class Services:
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
         """Return the servers that are known here, and those that announce themselves on the network."""
-        return find_servers(context.token, browse=args.browse)
+        return find_servers(context.token, context.emit, browse=args.browse)
+
+    def get_subnets(self, _args: Empty, _context: Context) -> Subnets:
+        """Return the networks that a scan would ask; nobody is asked."""
+        return subnets()
+
+    def scan(self, args: ScanArgs, context: Context) -> ServersResult:
+        """Ask the addresses of networks for NFS; the person has agreed to it."""
+        return ServersResult(servers=scan_networks(args.networks, context.token, context.emit))
 
     def forget_servers(self, _args: Empty, _context: Context) -> Empty:
         """Forget which servers were used recently."""

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from app.agent.protocol import Empty
 from app.cli.text import table
-from app.discovery.model import ExportsArgs, ProbeArgs, ServersArgs
+from app.discovery.model import NFS_PORT, ExportsArgs, ProbeArgs, ScanArgs, ServersArgs
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.discovery.model import ExportsResult, ProbeResult, Problem, ServersResult
+    from app.discovery.model import (
+        ExportsResult,
+        ProbeResult,
+        Problem,
+        ServersEvent,
+        ServersResult,
+        Subnets,
+    )
+
+    Ask = Callable[[str, Any, Callable[[Any], None] | None], Any]
 
 _SOURCES = {
     "fstab": "set up here",
     "mounted": "mounted here",
     "mdns": "announces itself",
     "recent": "used recently",
+    "scan": "answers on the subnet",
 }
 _OFFERED = {True: "yes", False: "no", None: "unknown"}
 _ANSWERS = {True: "answers", False: "does not answer", None: "not asked"}
@@ -37,6 +48,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--probe", action="store_true", help="show NFS versions and RPC services instead of exports"
     )
+    command.add_argument(
+        "--scan",
+        action="store_true",
+        help="ask every address of the networks that this computer is attached to on TCP port 2049, at most "
+        "1022; the addresses are told first",
+    )
     command.add_argument("--forget", action="store_true", help="forget the servers that were used recently")
     command.add_argument(
         "--test-mount",
@@ -48,34 +65,76 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
 
 
-def ask_for(ask: Callable[[str, Any], Any], args: argparse.Namespace) -> Any:
-    """Ask what the words say; ``ask`` takes a verb and its arguments."""
+def ask_for(ask: Ask, args: argparse.Namespace) -> Any:
+    """Ask what the words say; ``ask`` takes a verb, its arguments, and what is told of its events."""
     if args.forget:
-        if args.server or args.probe:
+        if args.server or args.probe or args.scan:
             raise AppError(
                 ErrorKind.USAGE,
                 "“--forget” takes no server: it empties the list of servers used recently.",
                 hint="Give it alone: mountwright discover --forget.",
             )
-        return ask("discover.forget", Empty())
+        return ask("discover.forget", Empty(), None)
+    if args.scan:
+        if args.server or args.probe:
+            raise AppError(
+                ErrorKind.USAGE,
+                "“--scan” takes no server: it looks for servers.",
+                hint="Give it alone: mountwright discover --scan.",
+            )
+        return _scan(ask)
     if not args.server:
-        return ask("discover.servers", ServersArgs())
+        return ask("discover.servers", ServersArgs(), None)
     if args.probe:
-        return ask("discover.probe", ProbeArgs(server=args.server, port=args.port))
+        return ask("discover.probe", ProbeArgs(server=args.server, port=args.port), None)
     query = ExportsArgs(
         server=args.server, port=args.port, mount_port=args.mount_port, test_mount=args.test_mount
     )
-    return ask("discover.exports", query)
+    return ask("discover.exports", query, None)
 
 
-def servers_text(result: ServersResult) -> str:
-    """Return the servers that are known."""
-    lines = ["No server is known here, and none announces itself."]
+def _scan(ask: Ask) -> ServersResult:
+    """Say which addresses are asked, then ask them; Ctrl-C ends it."""
+    found: Subnets = ask("discover.subnets", Empty(), None)
+    for line in subnet_lines(found):
+        print(line, file=sys.stderr, flush=True)
+
+    def show(event: ServersEvent) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if event.asked == event.total else ""
+            print(
+                f"\r\x1b[K{event.asked} of {event.total} addresses asked",
+                end=end,
+                file=sys.stderr,
+                flush=True,
+            )
+
+    networks = [subnet.network for subnet in found.subnets]
+    result: ServersResult = ask("discover.scan", ScanArgs(networks=networks), show)
+    return result
+
+
+def subnet_lines(found: Subnets) -> list[str]:
+    """Return which addresses a scan asks, and which networks it leaves out, one sentence each."""
+    lines = [
+        f"Asking {subnet.count} addresses on TCP port {NFS_PORT}: {subnet.first} to {subnet.last} "
+        f"({subnet.interface})" + (f", a part of {subnet.cut_from}." if subnet.cut_from else ".")
+        for subnet in found.subnets
+    ]
+    return lines + [f"Left out, too many addresses: {network}." for network in found.left_out]
+
+
+def servers_text(
+    result: ServersResult, nothing: str = "No server is known here, and none announces itself."
+) -> str:
+    """Return the servers that are known; ``nothing`` is said if there are none."""
+    lines = [nothing]
     if result.servers:
-        rows = [["SERVER", "KNOWN BECAUSE IT", "EXPORTS KNOWN"]]
+        rows = [["SERVER", "ADDRESS OR NAME", "KNOWN BECAUSE IT", "EXPORTS KNOWN"]]
         rows += [
             [
                 server.name,
+                server.calls_itself or server.address or "—",
                 ", ".join(_SOURCES.get(source, source) for source in server.sources),
                 "  ".join(server.exports) or "—",
             ]

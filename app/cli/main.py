@@ -156,13 +156,15 @@ def _list(host: Host, args: argparse.Namespace) -> str:
 
 
 def _discover(host: Host, args: argparse.Namespace) -> str:
-    if args.lab is not None and not args.server and not args.forget:
+    if args.lab is not None and not args.server and not args.forget and not args.scan:
         args.server = _lab_share(host)
-    result = ask_for(lambda verb, query: ask(host, verb, query), args)
+    result = ask_for(lambda verb, query, on_event: ask(host, verb, query, on_event), args)
     if args.json:
         return _json(result)
     if args.forget:
         return "The servers used recently are forgotten."
+    if args.scan:
+        return servers_text(result, "No NFS server answers on these networks.")
     if not args.server:
         return servers_text(result)
     return probe_text(result) if args.probe else exports_text(result)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from advisor.share import Share, ShareError
-from app import process
+from app.discovery.child_process import no_answer, run_child
 from app.discovery.model import (
     DEADLINE_S,
     NFS_PORT,
@@ -22,21 +21,22 @@ from app.discovery.model import (
     Question,
     Reply,
 )
+from app.discovery.scan import SCAN_S, chosen_subnets
 from app.errors import AppError, ErrorKind
 from app.facts.client import udp_support
 from app.mounts.probe import resolve
-from resources.decoding import from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.discovery.model import ServersEvent
     from app.tasks import CancelToken
 
 #: The name service gets this much of the deadline, so that something is left for the server.
 _RESOLVE_S = 1.4
-#: How long Python may take to start and to end, on a slow machine; the server has no part in it.
-_START_S = 6.0
 _MAX_S = 60.0
-#: Listening for announcements: most answer within a second.
-BROWSE_S = 1.5
+#: Listening for announcements: most answer within a second, and the question is repeated after one.
+BROWSE_S = 2.5
 
 
 def ask_exports(
@@ -64,7 +64,7 @@ def ask_exports(
     ports = {"port": port, "mount_port": mount_port, "rpcbind_port": rpcbind_port}
     reply = _ask("exports", server, token, **ports, seconds=seconds)
     if reply.exports is None:
-        raise _no_answer(server)
+        raise no_answer(server)
     return reply.exports
 
 
@@ -79,7 +79,7 @@ def ask_versions(
     """Return which NFS versions and RPC services a server offers; arguments and errors as above."""
     reply = _ask("probe", server, token, port=port, mount_port=0, rpcbind_port=rpcbind_port, seconds=seconds)
     if reply.probe is None:
-        raise _no_answer(server)
+        raise no_answer(server)
     return _with_own_limits(reply.probe)
 
 
@@ -92,16 +92,44 @@ def _with_own_limits(result: ProbeResult) -> ProbeResult:
     return msgspec.structs.replace(result, notes=[*result.notes, note])
 
 
-def ask_network(token: CancelToken, *, seconds: float = BROWSE_S) -> list[KnownServer]:
+def ask_network(
+    token: CancelToken,
+    tell: Callable[[ServersEvent], None] = lambda _event: None,
+    *,
+    seconds: float = BROWSE_S,
+) -> list[KnownServer]:
     """Return the servers that announce themselves on the network.
+
+    Args:
+        token: ends it early.
+        tell: is told of each server as soon as it is known.
+        seconds: to listen.
 
     Raises:
         AppError: UNAVAILABLE without a network, CANCELLED.
     """
-    question = Question(kind="announced", server="", addresses=[], seconds=seconds)
-    reply = _run_child(question, token)
+    return _ask_for_servers(Question(kind="announced", server="", addresses=[], seconds=seconds), token, tell)
+
+
+def scan_networks(
+    networks: list[str], token: CancelToken, tell: Callable[[ServersEvent], None], *, port: int = NFS_PORT
+) -> list[KnownServer]:
+    """Return the servers that answer on the networks that the person has agreed to; arguments as above.
+
+    Raises:
+        AppError: UNAVAILABLE if this computer is not attached to them, CANCELLED.
+    """
+    chosen = [subnet.network for subnet in chosen_subnets(networks)]
+    question = Question(kind="scan", server="", addresses=[], port=port, seconds=SCAN_S, networks=chosen)
+    return _ask_for_servers(question, token, tell)
+
+
+def _ask_for_servers(
+    question: Question, token: CancelToken, tell: Callable[[ServersEvent], None]
+) -> list[KnownServer]:
+    reply = run_child(question, token, tell)
     if reply.announced is None:
-        raise reply.problem.error() if reply.problem is not None else _no_answer("")
+        raise reply.problem.error() if reply.problem is not None else no_answer("")
     return reply.announced
 
 
@@ -174,49 +202,12 @@ def _ask(
         rpcbind_port=rpcbind_port,
         seconds=max(0.1, seconds - (time.monotonic() - began)),
     )
-    reply = _run_child(question, token)
+    reply = run_child(question, token)
     if reply.problem is not None:
         raise _named(host, reply.problem.error())
     return reply
 
 
-def _run_child(question: Question, token: CancelToken) -> Reply:
-    child = process.start([sys.executable, "-P", "-m", "app.discovery.child"], stderr=process.PIPE)
-
-    def give_up() -> None:
-        if child.returncode is None:
-            process.kill_group(child)
-
-    try:
-        with token.on_cancel(give_up):
-            out, err = child.communicate(msgspec.json.encode(question), timeout=question.seconds + _START_S)
-    except process.TimeoutExpired:
-        process.kill_group(child)
-        process.wait(child, 1)
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                pipe.close()
-        raise _no_answer(question.server) from None
-    token.check()
-    try:
-        return from_json(out, Reply)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise AppError(
-            ErrorKind.INTERNAL,
-            "The process that asks servers ended without an answer.",
-            hint="This is a bug. Please report it with the details.",
-            detail=err.decode(errors="replace"),
-        ) from error
-
-
 def _named(host: str, error: AppError) -> AppError:
     """Return the error with the server's name before it."""
     return AppError(error.kind, f"{host}: {error.message}", hint=error.hint, detail=error.detail)
-
-
-def _no_answer(host: str) -> AppError:
-    return AppError(
-        ErrorKind.SERVER_SILENT,
-        f"{host}: It could not be asked in time.",
-        hint="This computer is very busy. Try again.",
-    )

@@ -1,4 +1,4 @@
-"""The process that asks: one question on its standard input, one answer on its standard output.
+"""The process that asks: a question on its standard input, lines of answers on its standard output.
 
 It is started by :mod:`app.discovery.ask`, which kills it at its deadline: whatever a server does, and
 wherever a system call gets stuck, only this process waits.
@@ -13,10 +13,11 @@ import msgspec
 
 from app.discovery.exports import find_exports
 from app.discovery.mdns import browse
-from app.discovery.model import Problem, Question, Reply
+from app.discovery.model import Problem, Question, Reply, ServersEvent
 from app.discovery.probe import probe_versions
 from app.discovery.reach import reach
 from app.discovery.rpc import Deadline
+from app.discovery.scan import scan
 from app.errors import AppError, ErrorKind
 from resources.decoding import from_json
 
@@ -25,6 +26,8 @@ def answer(question: Question) -> Reply:
     """Return the answer; a failure is one."""
     if question.kind == "announced":
         return _announced(question.seconds)
+    if question.kind == "scan":
+        return Reply(announced=scan(question.networks, _tell, port=question.port, seconds=question.seconds))
     deadline = Deadline(question.seconds)
     ports = [question.port, question.rpcbind_port]
     if question.mount_port:
@@ -40,7 +43,7 @@ def answer(question: Question) -> Reply:
 
 def _announced(seconds: float) -> Reply:
     try:
-        return Reply(announced=browse(seconds))
+        return Reply(announced=browse(seconds, lambda server: _tell(ServersEvent(servers=[server]))))
     except OSError as error:
         return Reply(problem=Problem.of(AppError(
             ErrorKind.UNAVAILABLE,
@@ -49,11 +52,19 @@ def _announced(seconds: float) -> Reply:
         )))  # fmt: skip
 
 
+def _tell(event: ServersEvent) -> None:
+    _print(Reply(event=event))
+
+
+def _print(reply: Reply) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Answer the question and end at once, whatever threads still wait."""
     question = from_json(sys.stdin.buffer.read(), Question)
-    sys.stdout.buffer.write(msgspec.json.encode(answer(question)) + b"\n")
-    sys.stdout.flush()
+    _print(answer(question))
     os._exit(0)
 
 

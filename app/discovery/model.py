@@ -13,7 +13,7 @@ DEADLINE_S = 3.0
 NFS_PORT = 2049
 RPCBIND_PORT = 111
 
-Kind = Literal["exports", "probe", "announced"]
+Kind = Literal["exports", "probe", "announced", "scan"]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,17 +67,55 @@ class ServersArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     browse: bool = True
 
 
+class ScanArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``discover.scan``: ask the addresses of networks for NFS.
+
+    Attributes:
+        networks: those that the person has agreed to, as ``discover.subnets`` names them; [] for all of them.
+    """
+
+    networks: list[str] = []
+
+
+class Subnet(msgspec.Struct, frozen=True, kw_only=True):
+    """A network that this computer is attached to, and that may be scanned.
+
+    Attributes:
+        interface: that is attached to it.
+        network: as 10.9.0.0/24.
+        first: address that is asked.
+        last: likewise.
+        count: how many are asked.
+        cut_from: the whole network, where it is larger than what is asked; else "".
+    """
+
+    interface: str
+    network: str
+    first: str
+    last: str
+    count: int
+    cut_from: str = ""
+
+
+class Subnets(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to ``discover.subnets``; ``left_out`` are networks that would be too many addresses."""
+
+    subnets: list[Subnet]
+    left_out: list[str] = []
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is asked, one JSON object on its standard input.
 
     Attributes:
-        kind: what is wanted; "announced" is asked of the network, not of a server.
+        kind: what is wanted; "announced" and "scan" are asked of the network, not of a server.
         server: the name, for messages.
         addresses: the server's, numeric, in the resolver's order.
         port: of NFS.
         mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
         rpcbind_port: of rpcbind.
         seconds: the deadline.
+        networks: of a scan, for example 10.9.0.0/24.
     """
 
     kind: Kind
@@ -87,6 +125,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     mount_port: int = 0
     rpcbind_port: int = RPCBIND_PORT
     seconds: float = DEADLINE_S
+    networks: list[str] = []
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,13 +250,32 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: as a share spells it, without brackets.
         sources: where it is known from: fstab, mounted, recent (mounted
-            lately), mdns (it announces itself on the network).
+            lately), mdns (it announces itself on the network), scan (it answered a scan).
         exports: its exports that are known from there.
+        address: where it announced itself or answered, else "".
+        calls_itself: the host name that it announces, where the name service here does not know it and the
+            name is an address; else "".
     """
 
     name: str
     sources: list[str]
     exports: list[str]
+    address: str = ""
+    calls_itself: str = ""
+
+
+class ServersEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Servers as they are found.
+
+    Attributes:
+        servers: found since the last event; one that is known already has more to it now.
+        asked: of a scan: how many addresses are decided.
+        total: of a scan: how many there are.
+    """
+
+    servers: list[KnownServer] = []
+    asked: int = 0
+    total: int = 0
 
 
 class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,7 +291,9 @@ class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child prints: exactly one of its fields is set."""
+    """What the child prints, one JSON object a line; the last one has another field than ``event`` set."""
+
+    event: ServersEvent | None = None
 
     exports: ExportsResult | None = None
     probe: ProbeResult | None = None

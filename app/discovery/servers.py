@@ -14,23 +14,32 @@ from app.errors import AppError
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.discovery.model import ServersEvent
     from app.tasks import CancelToken
 
 
-def find_servers(token: CancelToken, *, browse: bool = True) -> ServersResult:
+def find_servers(
+    token: CancelToken,
+    tell: Callable[[ServersEvent], None] = lambda _event: None,
+    *,
+    browse: bool = True,
+) -> ServersResult:
     """Return the servers of mounts, earlier ones too, and those that announce themselves.
 
     What fails is a warning.
 
     Args:
         token: ends it early.
+        tell: is told of each server that announces itself as soon as it is known.
         browse: listen on the network.
     """
     known = _with_recent(known_servers())
     if not browse:
         return known
     try:
-        announced = ask_network(token)
+        announced = ask_network(token, tell)
     except AppError as error:
         token.check()
         return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])
@@ -52,9 +61,13 @@ def join(servers: list[KnownServer]) -> list[KnownServer]:
         key = server.name.casefold()
         same = found.get(key)
         if same is not None:
-            sources = sorted({*same.sources, *server.sources})
-            exports = sorted({*same.exports, *server.exports})
-            found[key] = KnownServer(name=same.name, sources=sources, exports=exports)
+            found[key] = KnownServer(
+                name=same.name,
+                sources=sorted({*same.sources, *server.sources}),
+                exports=sorted({*same.exports, *server.exports}),
+                address=same.address or server.address,
+                calls_itself=same.calls_itself or server.calls_itself,
+            )
         else:
             found[key] = server
     return [found[key] for key in sorted(found)]

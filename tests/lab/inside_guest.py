@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import apply_kills
 import cycles
+import finding_servers
 import managing
 import msgspec
 import other_users
@@ -272,6 +273,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),
         "commands": lambda: run_commands(job["commands"]),
+        "finding-servers": lambda: finding_servers.carry_out(host),
         "kernel-options": lambda: ask_kernel(job["kernel-options"]),
         "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
     }

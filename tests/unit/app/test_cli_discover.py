@@ -19,9 +19,12 @@ from app.discovery.model import (
     ProbeResult,
     Problem,
     RootEntry,
+    ScanArgs,
     ServersArgs,
     ServersResult,
     Service,
+    Subnet,
+    Subnets,
     VersionOffer,
 )
 from app.errors import AppError, ErrorKind
@@ -33,6 +36,16 @@ ANSWERS: dict[str, Any] = {
         warnings=["There is no network."],
     ),
     "discover.forget": Empty(),
+    "discover.subnets": Subnets(
+        subnets=[
+            Subnet(interface="eth0", network="10.9.0.0/22", first="10.9.0.1", last="10.9.3.254", count=1022,
+                   cut_from="10.0.0.0/8"),
+        ],
+        left_out=["172.17.0.0/22"],
+    ),
+    "discover.scan": ServersResult(
+        servers=[KnownServer(name="nas02", sources=["scan"], exports=[], address="10.9.0.7")]
+    ),
     "discover.exports": ExportsResult(
         server="nas01", address="10.0.0.7",
         exports=[Export(path="/home", clients=["10.0.0.0/8"]), Export(path="/pub")],
@@ -134,4 +147,30 @@ def test_an_error_goes_to_the_other_stream(host: FakeHost, capsys: pytest.Captur
 def test_forgetting_takes_no_server(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["discover", "--forget", "nas"]) != 0
     assert "takes no server" in capsys.readouterr().err
+    assert host.asked == []
+
+
+def test_a_scan_says_first_which_addresses_it_asks(
+    host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["discover", "--scan"]) == 0
+    assert host.asked == [
+        ("discover.subnets", Empty()),
+        ("discover.scan", ScanArgs(networks=["10.9.0.0/22"])),
+    ]
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        "Asking 1022 addresses on TCP port 2049: 10.9.0.1 to 10.9.3.254 (eth0), a part of 10.0.0.0/8.",
+        "Left out, too many addresses: 172.17.0.0/22.",
+    ]
+    assert "nas02" in said.out
+    assert "answers on the subnet" in said.out
+    host.answers["discover.scan"] = ServersResult(servers=[])
+    assert cli.main(["discover", "--scan"]) == 0
+    assert capsys.readouterr().out == "No NFS server answers on these networks.\n"
+
+
+@pytest.mark.parametrize("words", [["nas01", "--scan"], ["--scan", "--forget"], ["--scan", "--probe"]])
+def test_a_scan_takes_no_server(host: FakeHost, words: list[str]) -> None:
+    assert cli.main(["discover", *words]) == 2
     assert host.asked == []

@@ -1,17 +1,20 @@
 """Names for the server field: one entry a name, whoever tells of it."""
 
 import stat
+import threading
 from pathlib import Path
 
 import pytest
-from zeroconf import ServiceInfo, Zeroconf
+from mdns_responder import MALFORMED, Responder, announcement
+from waiting import DEADLINE_S
+from zeroconf import DNSIncoming, ServiceInfo, Zeroconf
 
-from app.discovery import recent, servers
+from app.discovery import mdns, recent, servers
 from app.discovery.ask import ask_network
-from app.discovery.mdns import merge
+from app.discovery.mdns import Announcement
 from app.discovery.model import KnownServer
 from app.errors import AppError, ErrorKind
-from app.tasks import CancelToken
+from app.tasks import CancelToken, run_in_thread
 
 
 def test_one_entry_a_name_with_what_every_source_knows() -> None:
@@ -27,7 +30,7 @@ def test_one_entry_a_name_with_what_every_source_knows() -> None:
 
 
 def test_a_network_that_cannot_be_listened_to_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_token: CancelToken) -> list[KnownServer]:
+    def fail(_token: CancelToken, _tell: object) -> list[KnownServer]:
         raise AppError(ErrorKind.UNAVAILABLE, "There is no network.")
 
     monkeypatch.setattr(servers, "ask_network", fail)
@@ -76,36 +79,116 @@ def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own
 def test_what_a_service_announces_is_found_by_the_child() -> None:
     service = ServiceInfo(
         "_nfs._tcp.local.", "Music of the attic._nfs._tcp.local.", port=2049, server="attic-test.local.",
-        parsed_addresses=["127.0.0.1"], properties={"path": "/music"},
+        parsed_addresses=["192.0.2.77"], properties={"path": "/music"},
+    )  # fmt: skip
+    told: list[KnownServer] = []
+    # No name service knows the name, so the address is what can be mounted from.
+    wanted = KnownServer(
+        name="192.0.2.77", sources=["mdns"], exports=["/music"], address="192.0.2.77",
+        calls_itself="attic-test.local",
     )  # fmt: skip
     with Zeroconf() as network:
         network.register_service(service)
-        found: list[KnownServer] = []
         try:
             for _ in range(3):  # a lost packet is asked for again
-                found = [one for one in ask_network(CancelToken()) if one.name == "attic-test.local"]
-                if found:
+                found = ask_network(CancelToken(), lambda event: told.extend(event.servers))
+                if wanted in found:
                     break
         finally:
             network.unregister_service(service)
-    assert found == [KnownServer(name="attic-test.local", sources=["mdns"], exports=["/music"])]
+    assert wanted in found
+    assert wanted in told
 
 
-def announced(name: str, server: str | None, path: bytes | None) -> ServiceInfo:
+def test_listening_ends_when_it_is_cancelled() -> None:
+    token = CancelToken()
+    asking = run_in_thread("ask", lambda: ask_network(token, seconds=50))
+    token.cancel()
+    with pytest.raises(AppError) as caught:
+        asking.result(DEADLINE_S)
+    assert caught.value.kind is ErrorKind.CANCELLED
+
+
+def test_damaged_packets_hide_nobody() -> None:
+    good = announcement(b"Good", b"good-test.local", "192.0.2.78", b"/good")
+    packets = [*MALFORMED.values(), good, *MALFORMED.values()]
+    told: list[KnownServer] = []
+    with Responder("127.0.0.1", packets):
+        for _ in range(3):
+            mdns.browse(1.5, told.append)
+            if told:
+                break
+    # What only points somewhere, or is cut off, is nobody's; the whole ones are there.
+    assert {server.name for server in told} <= {"192.0.2.78", "192.0.2.9"}
+    assert ("192.0.2.78", ["/good"]) in [(server.name, server.exports) for server in told]
+
+
+@pytest.mark.parametrize("packet", MALFORMED.values(), ids=MALFORMED)
+def test_a_damaged_packet_is_read_without_a_failure(packet: bytes) -> None:
+    for record in DNSIncoming(packet).answers():
+        assert record.name is not None
+
+
+def announced(server: str | None, path: bytes | None, address: str = "") -> ServiceInfo:
     properties = {} if path is None else {b"path": path}
-    return ServiceInfo("_nfs._tcp.local.", f"{name}._nfs._tcp.local.", server=server, properties=properties)
+    return ServiceInfo(
+        "_nfs._tcp.local.", "a._nfs._tcp.local.", server=server, properties=properties,
+        parsed_addresses=[address] if address else None,
+    )  # fmt: skip
 
 
-def test_announcements_become_one_entry_a_host_and_are_safe_to_show() -> None:
-    found = merge([
-        announced("b", "nas.local.", b"/b"),
-        None,
-        announced("a", "nas.local.", b"/a\x1b[31m"),
-        announced("c", "Attic.local.", b"not absolute"),
-        announced("d", "zoo.local.", None),
-    ])  # fmt: skip
-    assert found == [
-        KnownServer(name="Attic.local", sources=["mdns"], exports=[]),
-        KnownServer(name="nas.local", sources=["mdns"], exports=["/a\\x1b[31m", "/b"]),
-        KnownServer(name="zoo.local", sources=["mdns"], exports=[]),
-    ]
+@pytest.mark.parametrize(
+    ("service", "is_read_as"),
+    [
+        (None, None),
+        (announced("nas.local.", b"/b", "192.0.2.1"), Announcement("nas.local", "192.0.2.1", "/b")),
+        (announced("nas.local.", b"/a\x1b[31m"), Announcement("nas.local", "", "/a\\x1b[31m")),
+        (announced("nas.local.", b"not absolute"), Announcement("nas.local", "", "")),
+        (announced("nas.local.", None), Announcement("nas.local", "", "")),
+        (announced("ev\x1b[31mil.local.", b"/a"), None),
+        (announced("a b.local.", None, "192.0.2.2"), Announcement("", "192.0.2.2", "")),
+        (announced("nas:/etc.local.", None), None),
+        (announced("-o.local.", None), None),
+        (announced(".", None), None),
+        (announced("x" * 64 + ".local.", None), None),
+        (announced(".".join(["x" * 60] * 5) + ".", None), None),
+        (announced("192.0.2.9.", None), None),
+    ],
+)
+def test_only_what_may_be_a_host_is_taken_from_an_announcement(
+    service: ServiceInfo | None, is_read_as: Announcement | None
+) -> None:
+    assert mdns.read(service) == is_read_as
+
+
+def test_several_announcements_of_a_host_become_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mdns, "leads_to", lambda name, _address: name != "far.local")
+    told: list[KnownServer] = []
+    servers = mdns._Servers(told.append)
+    for one in (
+        Announcement("nas.local", "192.0.2.1", "/b"),
+        Announcement("NAS.local", "192.0.2.1", "/a"),
+        Announcement("nas.local", "192.0.2.1", "/a"),
+        Announcement("far.local", "192.0.2.3", ""),
+    ):
+        named = mdns._named(one)
+        assert named is not None
+        servers.add(named)
+    assert [(server.name, server.exports, server.calls_itself) for server in servers.all()] == [
+        ("192.0.2.3", [], "far.local"), ("nas.local", ["/a", "/b"], ""),
+    ]  # fmt: skip
+    assert len(told) == 3  # what says nothing new is not told
+
+
+def test_a_name_that_the_name_service_does_not_answer_for_gives_way_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(mdns, "leads_to", lambda _name, _address: ended.wait(DEADLINE_S))
+    monkeypatch.setattr(mdns, "_NAME_S", 0.05)
+    try:
+        named = mdns._named(Announcement("nas.local", "192.0.2.1", ""))
+        assert named is not None
+        assert named.name == "192.0.2.1"
+    finally:
+        ended.set()
