@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
+from app.folders import home
 from app.process import find_program, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: A folder that answers takes milliseconds.
 _TIMEOUT_S = 10.0
@@ -15,7 +19,7 @@ _SCRIPT = 'set -C && cat > "$1"'
 
 def default_folder() -> Path:
     """Return the folder to offer: the person's home."""
-    return Path.home()
+    return home()
 
 
 def save_text(path: str, text: str) -> None:

@@ -36,19 +36,11 @@ _WRITE = (
 _REMOVE_OLD = 'cd "$1" && ls -1t | tail -n "+$(($2 + 1))" | while read -r name; do rm -f "./$name"; done'
 
 
-def state_folder() -> Path:
-    """Return the folder (XDG Base Directory Specification: a relative path is ignored)."""
-    folder = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not folder.is_absolute():
-        folder = Path(os.environ.get("HOME", "/")) / ".local/state"
-    return folder / "mountwright"
-
-
 def read_state_file(path: Path, what: str, max_bytes: int) -> str:
     """Return the beginning of a file, "" if it is not there.
 
     Args:
-        path: below :func:`state_folder`.
+        path: below :func:`app.folders.state_folder`.
         what: the thing in it, as the subject of an error's sentence.
         max_bytes: length of the beginning.
 

@@ -6,6 +6,12 @@ this process. ``MOUNTWRIGHT_SKIP_PACKAGES=1`` leaves Debian's packages alone.
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until this process can answer it, Ctrl-C ends it without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import json
 import os
 import sys
@@ -83,11 +89,15 @@ def run(arguments: list[str]) -> NoReturn:
         install_helper(arguments[1:])
     set_up(("run",), TO_RUN)
     python = str(python_of("run"))
+    # The interpreter takes its time to start; ui.entry takes the signal that comes meanwhile.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.execv(python, [python, "-P", "-m", "ui.entry", *arguments])
 
 
 def main() -> int:
     """Run the program with the command line's arguments."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run(sys.argv[1:])
     except SetupError as error:

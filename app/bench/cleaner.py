@@ -7,6 +7,7 @@ started it has gone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -40,8 +41,10 @@ def main() -> int:
             pause.wait(pause_s)
             pause_s = min(2 * pause_s, _MAX_RETRY_S)
         else:
-            # Said, as the status of a process in a private mount is not seen by who waits for it.
-            os.write(1, DONE)
+            # Said, as the status of a process in a private mount is not seen by who waits for it. Where a
+            # server came back late, the agent that waited has gone.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(1, DONE)
             return 0
 
 

@@ -17,9 +17,10 @@ import msgspec
 from app.bench.cleanup import clean, in_background
 from app.bench.files import PREFIX, maker_lives
 from app.errors import AppError, printable
+from app.folders import state_folder
 from app.mounts import mountinfo
 from app.process_identity import host_hash
-from app.state_files import read_state_folder, remove_state_file, state_folder, write_state_file
+from app.state_files import read_state_folder, remove_state_file, write_state_file
 from app.tasks import run_in_thread
 from resources.decoding import from_json
 

@@ -9,7 +9,8 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.discovery.model import KnownServer
-from app.state_files import read_state_file, remove_state_file, state_folder, write_state_file
+from app.folders import state_folder
+from app.state_files import read_state_file, remove_state_file, write_state_file
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

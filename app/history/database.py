@@ -15,16 +15,17 @@ import os
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
+from app.folders import data_folder
 from app.history.salvage import renew
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
 from app.mounts import mountinfo
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 log = logging.getLogger("history")
 
@@ -46,11 +47,8 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def default_path() -> Path:
-    """Return where the history is (XDG Base Directory Specification: a relative path is ignored)."""
-    folder = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if not folder.is_absolute():
-        folder = Path(os.environ.get("HOME", "/")) / ".local/share"
-    return folder / "mountwright/history.sqlite"
+    """Return where the history is."""
+    return data_folder() / "history.sqlite"
 
 
 class _DamagedError(Exception):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError
-from app.state_files import remove_old_state_files, state_folder, write_state_file
+from app.folders import state_folder
+from app.state_files import remove_old_state_files, write_state_file
 from app.version import VERSION
 
 if TYPE_CHECKING:

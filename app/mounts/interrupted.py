@@ -19,11 +19,12 @@ import msgspec
 
 from advisor.dialects.linux_command import mount_command
 from app.errors import AppError
+from app.folders import state_folder
 from app.helper import fstab_writer, unit_text, unit_writer
 from app.mounts.model import InterruptedChange, Mount
 from app.mounts.requested_options import command_options
 from app.process_identity import boot_id, host_name, own_pid, start_ticks
-from app.state_files import read_state_folder, remove_state_file, state_folder, write_state_file
+from app.state_files import read_state_folder, remove_state_file, write_state_file
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

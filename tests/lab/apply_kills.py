@@ -21,13 +21,13 @@ from app.agent.hosts import InProcess
 from app.agent.protocol import ListArgs
 from app.agent.services import Services
 from app.errors import AppError
+from app.folders import state_folder
 from app.lab.server import SHARE
 from app.lab.syscalls import mount, unmount
 from app.mounts import mountinfo
 from app.mounts.change import ApplyArgs, DismissArgs
 from app.mounts.interrupted import TEMPORARIES
 from app.process import find_program, run
-from app.state_files import state_folder
 
 if TYPE_CHECKING:
     from app.mounts.model import MountTable

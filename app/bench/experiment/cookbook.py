@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.bench.experiment.model import SEARCH
 from app.bench.experiment.recipe_text import parse_recipe
 from app.errors import AppError, ErrorKind, printable
+from app.folders import config_folder
 
 if TYPE_CHECKING:
     from app.bench.experiment.recipe import Recipe
@@ -161,11 +162,8 @@ def delete_recipe(name: str) -> None:
 
 
 def own_folder() -> Path:
-    """Return where a person's own recipes are (XDG Base Directory: a relative path is ignored)."""
-    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    if not folder.is_absolute():
-        folder = Path(os.environ.get("HOME", "/")) / ".config"
-    return folder / "mountwright/recipes"
+    """Return where a person's own recipes are."""
+    return config_folder() / "recipes"
 
 
 def _own_files() -> list[Path]:

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from mount_world import CLASSES, FSTAB, POINT, World, ask
 
-from app import state_files
 from app.cli.text import mounts_text
 from app.errors import AppError
+from app.folders import state_folder
 from app.mounts import interrupted
 from app.mounts.change import ApplyArgs
 from app.mounts.interrupted import ChangeRecord, ChangeRecords
@@ -29,7 +29,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def records() -> list[Path]:
-    return sorted((state_files.state_folder() / "changes").glob("*"))
+    return sorted((state_folder() / "changes").glob("*"))
 
 
 class Transitions:
@@ -222,7 +222,7 @@ def test_a_helper_that_lost_its_agent_gets_its_time(tmp_path: Path, monkeypatch:
 def test_a_state_folder_that_cannot_be_written_does_not_stop_a_change(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = state_files.state_folder()
+    folder = state_folder()
     folder.parent.mkdir(parents=True)
     folder.write_bytes(b"no folder")
     world = made(tmp_path / "world", mounted=True)

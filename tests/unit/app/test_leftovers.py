@@ -337,3 +337,25 @@ def test_work_that_takes_long_is_left_to_the_background_when_cancelled() -> None
     over.set()
     assert wait_for_cleanups(30)
     assert cleanup.unless_cancelled(lambda: 7, CancelToken()) == 7
+
+
+def test_a_cleaner_whose_agent_has_gone_says_nothing(tmp_path: Path) -> None:
+    left = files(tmp_path)
+    (left / "busy").mkdir()
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.bench.cleaner"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdin.write(msgspec.json.encode(CleanJob(path=str(left.parent), run=RUN, grace_s=60)) + b"\n")
+    child.stdin.flush()
+    ended(lambda: not (left / "data").exists())
+    child.stdout.close()
+    child.stdin.close()
+    (left / "busy").rmdir()
+    with child.stderr:
+        assert child.stderr.read() == b""
+    assert child.wait(60) == 0
+    assert not left.exists()
