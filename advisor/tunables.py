@@ -10,8 +10,6 @@ import msgspec
 from resources import read_toml
 from resources.decoding import converted
 
-_UDEV_FILE = "/etc/udev/rules.d/99-nfs-readahead.rules"
-
 
 class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value of the running kernel that a mount depends on; resources/tunables.toml describes each field.
@@ -32,7 +30,6 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         change: whether mounts that exist heed a new value (live), or only those made afterwards (mount).
         keep: file that makes a value last, or "" if nothing does.
         line: what to write there; ``{value}`` is the value.
-        udev: one line of a udev rule that does the same where nothing heeds that file, or "".
         versions: versions on which it has an effect.
         since: first kernel, or "".
     """
@@ -52,7 +49,6 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     change: Literal["live", "mount"]
     keep: str = ""
     line: str = ""
-    udev: str = ""
     versions: tuple[str, ...]
     since: str = ""
 
@@ -99,23 +95,17 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return tuple(lines)
 
     def _lasting_steps(self, value: str) -> tuple[str, ...]:
-        """Return how to make a mount's value last, which only all mounts of the computer can have."""
+        """Return how long a mount's value lasts, how to save it, and what sets it for all mounts."""
         lines = [
-            "Set for this mount alone, by “Apply…” in the window, it is lost when the share is unmounted."
+            "Until unmounted: set for this mount alone, it is lost when the share is unmounted.",
+            "To save it for this mount point: Keep for Good in the window, or",
+            f"  mountwright apply --read-ahead {value} --save-readahead SHARE MOUNTPOINT",
         ]
         if self.keep:
-            lines.append(f"To make it last, for all NFS mounts of this computer, write into {self.keep}:")
+            lines.append(
+                f"For all NFS mounts of this computer, {self.keep} can set it with nfs-utils 2.6 or newer:"
+            )
             lines += [f"  {line}" for line in self.kept_by(value).splitlines()]
-        if self.udev:
-            lines += [
-                "Where nfs-utils is older than 2.6 and has no nfsrahead, write one line into",
-                f"{_UDEV_FILE} instead:",
-                f"  {self.udev.replace('{value}', value)}",
-                "and have it heeded for what is mounted from then on:",
-                "  sudo udevadm control --reload",
-            ]
-        if self.keep:
-            lines.append("To undo it, take what you wrote out again and mount again.")
         return tuple(lines)
 
 

@@ -27,6 +27,7 @@ from advisor.rules import WORKLOADS, Workload
 from advisor.servers import server_kinds
 from app.errors import AppError, ErrorKind
 from app.lab.links import parse_link
+from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -101,6 +102,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         expected: speeds of copies of large files.
         attention: what no mount option mends.
         curve: the expected speed over what decides it, None where the link is not known.
+        read_ahead_state: what becomes of the mount's readahead with the next mount; "" if there is none.
     """
 
     facts: Facts
@@ -114,6 +116,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     expected: list[Expected]
     attention: tuple[Attention, ...] = ()
     curve: Curve | None = None
+    read_ahead_state: ReadAheadState = ""
 
 
 def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None) -> AdviceResult:
@@ -167,6 +170,9 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         expected=list(expected.values()),
         attention=advice.attention,
         curve=expected_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
+        read_ahead_state=mount.active.read_ahead_state
+        if mount is not None and mount.active is not None
+        else "",
     )
 
 

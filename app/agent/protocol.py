@@ -40,7 +40,7 @@ from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
 from app.mounts.log import Log, LogArgs
-from app.mounts.model import Approval, FstabReport, MountReport, MountTable
+from app.mounts.model import Approval, FstabReport, MountReport, MountTable, ReadaheadReport
 from app.mounts.space import Space, SpaceArgs
 from app.mounts.waiting import Waiting, WaitingArgs
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
@@ -224,12 +224,31 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs."""
+    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs.
+
+    The readahead that is saved for it goes with it.
+    """
 
     mount_point: str
     preview: bool = False
     expected_sha256: str = ""
     approved: bool = False
+
+
+class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.readahead``: save the readahead of a mount point for every time that it is mounted.
+
+    Attributes:
+        mount_point: absolute path.
+        read_ahead_kb: to save, KiB; None removes what is saved.
+        preview: only tell what would be written.
+        expected_sha256: of the rule that a preview showed, "" for none; None takes any.
+    """
+
+    mount_point: str
+    read_ahead_kb: int | None = None
+    preview: bool = False
+    expected_sha256: str | None = None
 
 
 class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -383,6 +402,7 @@ VERBS: dict[str, Verb] = {
     "mounts.link": Verb(LinkHomeArgs, Empty),
     "mounts.persist": Verb(PersistArgs, FstabReport),
     "mounts.forget": Verb(ForgetArgs, FstabReport),
+    "mounts.readahead": Verb(ReadaheadArgs, ReadaheadReport),
     "mounts.plan": Verb(ApplyArgs, Plan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),

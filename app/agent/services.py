@@ -34,6 +34,7 @@ from app.agent.protocol import (
     ListArgs,
     MountArgs,
     PersistArgs,
+    ReadaheadArgs,
     UnmountArgs,
     UnmountResult,
 )
@@ -59,18 +60,20 @@ from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
+from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
 from app.mounts.lacking import refusal
 from app.mounts.log import LogReader, subject_of
-from app.mounts.model import FstabReport, Mount, MountReport, MountTable
+from app.mounts.model import FstabReport, Mount, MountReport, MountTable, ReadaheadReport
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
 from app.mounts.requested import Requested
+from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.space import SpaceAsker
 from app.mounts.state_text import explain_unmount
 from app.mounts.unit_files import UnitFiles
@@ -138,6 +141,7 @@ class Services:
         persist = HelperClient("persist")
         self._fstab = Persistence(persist)
         self._kept = Keeping(self._fstab, UnitFiles(persist))
+        self._saved = SavedReadaheads(self._tune)
         #: The changes under way, by the id of their requests; a second one is refused.
         self._changes: dict[int, Apply] = {}
         self._changing = threading.Lock()
@@ -163,6 +167,7 @@ class Services:
             "mounts.link": self.link,
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
+            "mounts.readahead": self.save_readahead,
             "mounts.plan": self.plan,
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
@@ -326,15 +331,17 @@ class Services:
 
     def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
         """Take a mount out of fstab or out of our units, or show what would be taken out."""
-        needed = approval("", args.mount_point, keeps=True)
-        if args.preview or needed is None:
-            report = self._kept.forget(args, context.token)
-            return msgspec.structs.replace(report, approval=needed)
-        if not args.approved:
-            raise refuse_unapproved(needed)
-        share, requests = self._kept.forget_requests(args)
-        with contextlib.closing(self._approve("persist-system", share, args.mount_point, requests)) as helper:
-            return self._kept.forget(args, context.token, helper)
+        return forget(args, context.token, self._kept, self._saved, self._start)
+
+    def save_readahead(self, args: ReadaheadArgs, context: Context) -> ReadaheadReport:
+        """Save the readahead of a mount point, or remove what is saved, or show what would be written."""
+        return self._saved.change(
+            args.mount_point,
+            args.read_ahead_kb,
+            args.expected_sha256,
+            preview=args.preview,
+            token=context.token,
+        )
 
     def plan(self, args: ApplyArgs, context: Context) -> Plan:
         """Return what a change of a mount would do."""
@@ -487,10 +494,17 @@ class Services:
             mount=self._helper,
             tune=self._tune,
             kept=self._kept,
+            saved=self._saved,
             settled=settled,
             note_asked=self._requested.note,
-            start=lambda action, plan: HelperClient(action, plan=ApprovedPlan(*plan) if plan else None),
+            start=self._start,
         )
+
+    def _start(
+        self, action: str, plan: tuple[str, str, list[tuple[str, dict[str, Any]]]] | None
+    ) -> HelperClient:
+        """Return a helper for an action, of a system action for these requests alone."""
+        return HelperClient(action) if plan is None else self._approve(action, *plan)
 
     def _approve(
         self, action: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]

@@ -90,6 +90,11 @@ def advice_text(result: AdviceResult) -> str:
         lines.append(f"Nothing to change.{known}")
     for group in grouped(result.recommendations):
         lines += [*_recommendations(group), ""]
+    if result.read_ahead_state == "until-unmounted":
+        lines += _wrapped(
+            "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it.", ""
+        )
+        lines.append("")
     if result.agreed:
         lines.append("Right as it is:")
         lines += _by_reason(result.agreed.items())

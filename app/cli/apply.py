@@ -17,6 +17,7 @@ from app.errors import AppError
 from app.mounts.approval import sentences
 from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
 from app.mounts.persist import DEFAULT_OPTIONS, RESTRICTED_OPTIONS
+from app.units import format_size
 
 if TYPE_CHECKING:
     import argparse
@@ -60,8 +61,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="ask whether to keep the change of a live mount, and go back after this time (at most 480)",
     )  # fmt: skip
     command.add_argument(
-        "--read-ahead", type=int, default=None, metavar="KIB", help="read-ahead of the mount"
+        "--read-ahead", type=int, default=None, metavar="KIB", help="readahead of the mount, until unmounted"
     )
+    command.add_argument(
+        "--save-readahead", action="store_true",
+        help="save that readahead, or the one that the mount has, for each time it is mounted (a udev rule)",
+    )  # fmt: skip
     add_yes(command)
 
 
@@ -75,6 +80,7 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
         busy=args.busy,
         keep_s=args.confirm,
         read_ahead_kb=args.read_ahead,
+        save_read_ahead=args.save_readahead,
     )
     if args.preview:
         plan: Plan = host.submit("mounts.plan", query).result()
@@ -169,12 +175,13 @@ def apply_text(result: Plan | ApplyReport) -> str:
     if result.report is not None and result.plan.steps:
         lines.append(report_text(result.report))
     lines += [f"The file as it was: {result.backup}"] if result.backup else []
-    return "\n".join([*lines, *result.warnings])
+    return "\n".join([*lines, *result.warnings, *_volatile_lines(result.plan)])
 
 
 def _plan_text(plan: Plan) -> str:
     if not plan.steps:
-        return "\n".join(["There is nothing to do.", *finding_lines(plan.findings), *plan.warnings])
+        told = [*finding_lines(plan.findings), *plan.warnings, *_volatile_lines(plan)]
+        return "\n".join(["There is nothing to do.", *told])
     lines: list[str] = []
     if plan.changes:
         rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
@@ -185,12 +192,21 @@ def _plan_text(plan: Plan) -> str:
         lines.append(f"{number}. {step.text}")
         lines += [f"     {step.command}"] if step.command else []
     lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
+    lines += ["", plan.rule_diff.rstrip("\n")] if plan.rule_diff else []
     told = sentences(plan.approval) if plan.approval is not None else []
     told += [plan.away] if plan.away else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
-    told += finding_lines(plan.findings)
-    return "\n".join([*lines, *([""] if told or plan.warnings else []), *told, *plan.warnings])
+    told += [*finding_lines(plan.findings), *plan.warnings, *_volatile_lines(plan)]
+    return "\n".join([*lines, *([""] if told else []), *told])
+
+
+def _volatile_lines(plan: Plan) -> list[str]:
+    if plan.volatile_kb is None:
+        return []
+    size = format_size(plan.volatile_kb * 1024)
+    told = f"The readahead of {size} lasts until unmounted: fstab and units cannot hold it."
+    return [f"{told} To save it, apply with --save-readahead."]
 
 
 def _change_cells(change: OptionChange, *, again: bool) -> list[str]:

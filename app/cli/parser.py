@@ -137,7 +137,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
     add_forget(
-        add("forget", "take a mount out of /etc/fstab, or out of systemd units made here, after a yes")
+        add(
+            "forget",
+            "take a mount, and its saved readahead, out of /etc/fstab or units made here, after a yes",
+        )
     )
 
     _add_test(add("test", "copy to and from a directory and measure the speed"))

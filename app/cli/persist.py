@@ -62,14 +62,15 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
     if report.asks_nofail and not args.dry_run and ask_nofail(args.mount_point, yes=args.yes):
         query = msgspec.structs.replace(query, options=DEFAULT_OPTIONS)
         report = ask(verb, query)
-    if args.dry_run or not report.diff:
+    whole = _whole_diff(report)
+    if args.dry_run or not whole:
         return report
     approval = report.approval
     if args.yes and approval is not None:
         agree_to(approval, yes=True)
     if not args.yes:
         get_consent(
-            "\n".join([report.diff.rstrip("\n"), *(sentences(approval) if approval else []), ""]),
+            "\n".join([whole, *(sentences(approval) if approval else []), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
@@ -82,11 +83,22 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
 
 def report_text(report: FstabReport) -> str:
     """Return the report for a person."""
-    if not report.diff:
+    whole = _whole_diff(report)
+    if not whole:
         return "It says so already; nothing was written."
     if not report.written:
         told = sentences(report.approval) if report.approval is not None else []
-        return "\n".join([report.diff.rstrip("\n"), *told])
-    told = [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."]
-    told += [f"The file as it was: {report.backup}", *report.warnings]
-    return "\n".join(told)
+        return "\n".join([whole, *told])
+    told = (
+        [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
+    )
+    told += [f"The file as it was: {report.backup}"] if report.backup else []
+    if report.readahead is not None and report.readahead.written:
+        told.append(f"The saved readahead is removed: {report.readahead.file}")
+    return "\n".join([*told, *report.warnings])
+
+
+def _whole_diff(report: FstabReport) -> str:
+    """Return what is written of fstab or units, and of the rule that saves the readahead."""
+    ahead = report.readahead.diff if report.readahead is not None else ""
+    return "\n".join(diff.rstrip("\n") for diff in (report.diff, ahead) if diff)

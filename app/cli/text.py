@@ -33,13 +33,14 @@ def mounts_text(mounts: MountTable) -> str:
     """Return the list of mounts."""
     lines: list[str] = []
     if mounts.mounts:
-        rows = [["SHARE", "MOUNT POINT", "STATE", "CONFIGURED IN", "OPTIONS IN USE"]]
+        rows = [["SHARE", "MOUNT POINT", "STATE", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
         rows += [
             [
                 mount.share,
                 mount.mount_point,
                 state_words(mount, mounts.now),
                 mount.configured.origin if mount.configured else "—",
+                _read_ahead(mount),
                 mount.active.options if mount.active else "—",
             ]
             for mount in mounts.mounts
@@ -59,6 +60,16 @@ def _trouble_lines(mount: Mount, now: float) -> list[str]:
     if text is None:
         return []
     return ["", shown(text.message), *(f"  {shown(line)}" for line in choices_text(text, mount.mount_point))]
+
+
+def _read_ahead(mount: Mount) -> str:
+    """Return the readahead of a mount with what becomes of it."""
+    active = mount.active
+    if active is None or active.read_ahead_kb is None:
+        return "—"
+    size = format_size(active.read_ahead_kb * 1024)
+    lasts = {"saved": " (saved)", "nfs.conf": " (nfs.conf)", "until-unmounted": " (until unmounted)"}
+    return size + lasts.get(active.read_ahead_state, "")
 
 
 def report_text(report: MountReport) -> str:

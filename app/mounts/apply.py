@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,7 +25,7 @@ from app.mounts.change import ApplyEvent, ApplyReport, Step
 from app.mounts.effective import compare, differences
 from app.mounts.farewell import let_client_go
 from app.mounts.lacking import refusal
-from app.mounts.model import Active, Configured, Mount, MountReport
+from app.mounts.model import Active, Configured, Mount, MountReport, ReadaheadReport
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
 from app.mounts.requested_options import live_options
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 _POLL_S = 1.0
 #: A rule of udev may set the read-ahead of a new mount this long after it appeared.
 _UDEV_S = 0.3
+#: There while udev works on events (udevadm(8), settle).
+_UDEV_QUEUE = "/run/udev/queue"
+#: For a udev that is slow, or has more to do.
+_QUEUE_S = 5.0
 #: For what a helper that was killed had begun in the kernel to end: an unmount, for example.
 _SETTLE_S = 1.0
 #: The way back is not cancelled, and waits longer than the way there.
@@ -86,6 +91,7 @@ class Apply:
         self._problems: list[str] = []
         self._backup = ""
         self._written: Kept | None = None
+        self._saved: ReadaheadReport | None = None
         self._index = 0
 
     def keep(self) -> None:
@@ -141,6 +147,7 @@ class Apply:
             "write": self._write,
             "reload": self._nothing,  # the writer has systemd read it
             "tune": self._tune,
+            "save": self._save,
             "remount": self._remount,
             "unmount": self._unmount,
             "mount": self._mount,
@@ -221,6 +228,8 @@ class Apply:
         if found.old is not None and found.old.active is not None:
             let_client_go(found.old.active, self._around)
         self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
+        if found.rule.read_ahead_kb is not None:
+            self._await_udev()
         return ""
 
     def _tune(self, found: Situation) -> str:
@@ -235,13 +244,36 @@ class Apply:
                 self._hands.tune(point, kb, self._token)
         return ""
 
+    def _save(self, found: Situation) -> str:
+        point, rule, kb = self._args.mount_point, found.rule, found.save_kb or 0
+        # Until the answer comes, it is not known what is there.
+        self._saved = ReadaheadReport(
+            mount_point=point, file=rule.path, diff=found.rule_diff, sha256=rule.sha256,
+            before=rule.read_ahead_kb, after=kb,
+        )  # fmt: skip
+        self._back.append(("save", self._index, self._unsave))
+        self._saved = self._hands.save(point, kb, rule.sha256, self._token)
+        self._warnings += self._saved.warnings
+        return f"Saved in {rule.path}."
+
+    def _unsave(self) -> None:
+        if self._saved is not None:
+            self._hands.unsave(self._saved)
+
+    def _await_udev(self) -> None:
+        """Wait until udev has set what its rules say for a new mount."""
+        end = time.monotonic() + _QUEUE_S
+        self._token.wait(_UDEV_S)
+        while Path(_UDEV_QUEUE).exists() and time.monotonic() < end:
+            self._token.wait(_UDEV_S or 0.01)
+
     def _check(self, found: Situation) -> str:
         point = self._args.mount_point
         active = self._active(point)
         if found.tune_kb is not None and active.read_ahead_kb != found.tune_kb:
             raise AppError(
                 ErrorKind.IO,
-                f"The read-ahead of {point} is {active.read_ahead_kb} KiB, not {found.tune_kb} KiB: "
+                f"The readahead of {point} is {active.read_ahead_kb} KiB, not {found.tune_kb} KiB: "
                 "something else sets it.",
                 hint="Look for a rule of udev, or nfs.conf of nfs-utils, that sets read_ahead_kb.",
             )
@@ -390,7 +422,8 @@ _UNDONE = {
     "remount": "The flags are as they were.",
     "unmount": "It is mounted as it was.",
     "mount": "The new mount is gone.",
-    "tune": "The read-ahead is as it was.",
+    "tune": "The readahead is as it was.",
+    "save": "The saved readahead is as it was.",
 }
 
 

@@ -28,8 +28,8 @@ Takes = Literal["live", "remount", "mount", "host", "boot"]
 #: the mount as it is until the next start; end the programs; detach the mount from under them.
 BusyChoice = Literal["ask", "wait", "next-boot", "stop", "lazy"]
 
-StepKind = Literal["verify", "back-up", "write", "reload", "tune", "remount", "unmount", "mount", "check",
-                   "keep", "revert"]  # fmt: skip
+StepKind = Literal["verify", "back-up", "write", "reload", "tune", "save", "remount", "unmount", "mount",
+                   "check", "keep", "revert"]  # fmt: skip
 StepState = Literal["begun", "done", "failed", "skipped"]
 
 
@@ -49,6 +49,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         replaces: mount point of the kept entry to change; "" for the one at ``mount_point``, if any.
         mount: whether it is to be mounted now (or mounted again with the new options, if it is).
         read_ahead_kb: readahead of the mount, None to leave it.
+        save_read_ahead: whether the mount is to have that, or the one it has now, whenever it is mounted.
         expected_sha256: of the kept file that the plan showed; another one is refused. "" takes any.
         busy: what to do when programs use the mount.
         wait_s: with ``busy`` "wait": for how long.
@@ -66,6 +67,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     replaces: str = ""
     mount: bool = True
     read_ahead_kb: int | None = None
+    save_read_ahead: bool = False
     expected_sha256: str = ""
     busy: BusyChoice = "ask"
     wait_s: float = 60.0
@@ -102,6 +104,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         steps: in the order in which they are done; empty if there is nothing to do.
         diff: of the kept file (fstab, or the units), "" if it stays.
         sha256: of the kept file, for ``expected_sha256``.
+        rule_diff: of the udev rule that saves the readahead, "" if it stays.
+        volatile_kb: readahead that the mount would lose when it is unmounted, KiB; None for none.
         away: what cannot be used for how long meanwhile, one sentence; "" if nothing.
         sharing: mount points that share the server's connections, and so keep what belongs to them.
         holders: processes that use the mount now.
@@ -118,6 +122,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step]
     diff: str = ""
     sha256: str = ""
+    rule_diff: str = ""
+    volatile_kb: int | None = None
     away: str = ""
     sharing: list[str] = []
     holders: list[Holder] = []

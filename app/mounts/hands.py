@@ -8,6 +8,7 @@ from app.helper.places import Place, place_of
 from app.mounts.busy import as_holders
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import now_words
+from app.mounts.saved_readahead import request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from advisor.options import MountOptions
     from app.mounts.change import ApplyArgs, Holder
     from app.mounts.kept import Keeping, Kept
+    from app.mounts.model import ReadaheadReport
     from app.mounts.plan import Situation
+    from app.mounts.saved_readahead import SavedReadaheads
     from app.privileged import HelperClient
     from app.tasks import CancelToken
 
@@ -35,6 +38,7 @@ class Hands:
         mount: helper for the action "mount", where that is all the change needs.
         tune: for "tune", likewise.
         kept: writes fstab and units, by itself likewise.
+        saved: saves readaheads, by itself likewise.
         settled: waits for what this program itself still does below a mount, and says so if that is why it
             cannot be unmounted; entered before an unmount.
         note_asked: mount id and options, to remember what was asked for.
@@ -48,6 +52,7 @@ class Hands:
         mount: HelperClient,
         tune: HelperClient,
         kept: Keeping,
+        saved: SavedReadaheads,
         settled: Callable[[str, CancelToken], AbstractContextManager[None]],
         note_asked: Callable[[int, str], None],
         start: Start | None = None,
@@ -55,6 +60,7 @@ class Hands:
         self._mount = mount
         self._tune = tune
         self._kept = kept
+        self._saved = saved
         self._settled = settled
         self._note_asked = note_asked
         self._start = start
@@ -183,6 +189,24 @@ class Hands:
         wire = {"target": point, "read_ahead_kb": read_ahead_kb}
         self._call(self._helper or self._tune, "tune", wire, token, _GRACE_S)
 
+    def save(self, point: str, read_ahead_kb: int, sha256: str, token: CancelToken) -> ReadaheadReport:
+        """Save the readahead of a mount point, if the rule is still the one of that checksum.
+
+        Raises:
+            AppError: the rule is as it was then.
+        """
+        return self._saved.change(
+            point, read_ahead_kb, sha256, preview=False, token=token, helper=self._helper
+        )
+
+    def unsave(self, report: ReadaheadReport) -> None:
+        """Let be saved what was saved before.
+
+        Raises:
+            AppError: it is as the change left it then.
+        """
+        self._saved.undo(report, self._helper)
+
     def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> Kept:
         """Write what is to be kept, if the file is still the one of that checksum.
 
@@ -210,8 +234,13 @@ def _remount_wire(point: str, words: list[str], timeout_s: float) -> dict[str, A
 
 
 def _tune_requests(found: Situation) -> list[Request]:
-    """Return what sets the read-ahead, and sets it back."""
+    """Return what sets and saves the readahead, and what undoes that."""
     old = found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
     values = [found.tune_kb, old] if found.tune_kb is not None else []
     point = found.args.mount_point
-    return [("tune", {"target": point, "read_ahead_kb": kb}) for kb in values if kb is not None]
+    tunes: list[Request] = [
+        ("tune", {"target": point, "read_ahead_kb": kb}) for kb in values if kb is not None
+    ]
+    if not found.rule_diff:
+        return tunes
+    return [*tunes, request(point, found.save_kb, ""), request(point, found.rule.read_ahead_kb, "")]

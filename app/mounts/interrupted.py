@@ -201,11 +201,17 @@ def _sentences(record: ChangeRecord, rows: list[Mount]) -> list[str]:
         if same_boot:  # at a start of the computer every mount is made anew
             found += _live_sentences(point, _active(record.before, point), _active(rows, point))
         found += _kept_sentences(point, _configured(record.before, point), _configured(rows, point))
+        if _saved(record.before, point) != _saved(rows, point):
+            found.append(f"The readahead saved for {point} is not what it was before the change.")
     return found
 
 
 def _active(rows: list[Mount], point: str) -> Active | None:
     return next((row.active for row in rows if row.mount_point == point and row.active is not None), None)
+
+
+def _saved(rows: list[Mount], point: str) -> int | None:
+    return next((row.saved_read_ahead_kb for row in rows if row.mount_point == point), None)
 
 
 def _configured(rows: list[Mount], point: str) -> dict[str, Configured]:

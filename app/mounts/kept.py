@@ -134,6 +134,10 @@ class Keeping:
 
         return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
 
+    def is_kept(self, mount_point: str) -> bool:
+        """Whether fstab or units of this program keep a mount point."""
+        return bool(self._fstab.share_at(mount_point) or self._units.read(mount_point).mount)
+
     def forget_requests(self, args: ForgetArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         """Return the share that is kept there, and what taking it out would ask of the helper.
 

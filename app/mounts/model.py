@@ -60,7 +60,6 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
         nconnect: xprt lines in mountstats, 0 if unknown.
         read_ahead_kb: of its bdi, None if unknown.
         read_ahead_state: what becomes of that with the next mount; "" if it is unknown.
-        saved_read_ahead_kb: what this program saved for the mount point, None for nothing.
     """
 
     mount_id: int
@@ -72,7 +71,6 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
     nconnect: int = 0
     read_ahead_kb: int | None = None
     read_ahead_state: ReadAheadState = ""
-    saved_read_ahead_kb: int | None = None
 
 
 class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +125,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
         after_boot: what becomes of it at the next boot.
         since: of not-responding and stale, as of :class:`Trouble`.
         reason: of both, see :data:`Reason`.
+        saved_read_ahead_kb: what this program saved for the mount point, KiB, None for nothing.
     """
 
     mount_point: str
@@ -140,6 +139,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     after_boot: AfterBoot = "gone"
     since: float | None = None
     reason: Reason = ""
+    saved_read_ahead_kb: int | None = None
 
 
 class InterruptedChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from advisor.options import NO, MountOptions, Option, catalogue
 from app.mounts.change import OptionChange, Takes
 from app.mounts.effective import effective_values
 from app.mounts.requested_options import is_known
+from app.mounts.saved_readahead import same_kb
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
@@ -23,13 +24,16 @@ _NEXT_TIME = "Counts the next time it is mounted."
 AT_START = "Counts from the next start on."
 
 
-def option_changes(row: Mount | None, after: MountOptions, read_ahead_kb: int | None) -> list[OptionChange]:
+def option_changes(
+    row: Mount | None, after: MountOptions, read_ahead_kb: int | None, saved_kb: int | None = None
+) -> list[OptionChange]:
     """Return the options that change, in the catalogue's order, the read-ahead last.
 
     Args:
         row: the mount as it is; None for a new one.
         after: the options as they are to be, with the words for fstab.
         read_ahead_kb: as it is to be, None to leave it.
+        saved_kb: readahead that is saved for the mount point once the change is made, None for none.
     """
     active = row.active if row is not None else None
     before = MountOptions.parse(row.requested if row is not None else "")
@@ -59,10 +63,18 @@ def option_changes(row: Mount | None, after: MountOptions, read_ahead_kb: int | 
                 before=None if old is None else str(old),
                 after=str(read_ahead_kb),
                 takes="live",
-                note="KiB; it is back at the kernel's value after the next mount.",
+                note=_read_ahead_note(read_ahead_kb, saved_kb),
             )
         )
     return changes
+
+
+def _read_ahead_note(read_ahead_kb: int, saved_kb: int | None) -> str:
+    if saved_kb is None:
+        return "KiB, until unmounted."
+    if same_kb(saved_kb, read_ahead_kb):
+        return "KiB. It is saved: the mount has it whenever the share is mounted."
+    return f"KiB, until unmounted: then {saved_kb} KiB, which is saved."
 
 
 def remount_words(changes: list[OptionChange], *, back: bool = False) -> list[str]:

@@ -21,6 +21,7 @@ from app.mounts.change import MAX_KEEP_S, Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.foreign import refuse
 from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
+from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB, Rule, changed, read_rule, same_kb
 from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 #: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
 Way = Literal["none", "mount", "remount", "again"]
 
-#: The kernel's read-ahead of a new mount, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
-KERNEL_READ_AHEAD_KB = 128
 #: How long an unmount may take before the way back begins, seconds.
 UNMOUNT_S = 20.0
 _SYSTEMD = "/run/systemd/system"
@@ -56,6 +55,7 @@ class Surroundings:
         added: share, mount point and options to what nfsmount.conf adds to such a mount.
         approval: change and what becomes of the live mount to what an administrator has to approve by itself.
         lacking: share, mount point and options to what this computer lacks for such a mount.
+        rule: mount point to the udev rule that saves its readahead.
     """
 
     table: Callable[[], MountTable]
@@ -67,6 +67,7 @@ class Surroundings:
     added: Callable[[str, str, MountOptions], list[Added]]
     approval: Callable[[ApplyArgs, Way], Approval | None] = lambda _args, _way: None
     lacking: Callable[[str, str, str], list[Finding]] = lambda _share, _point, _options: []
+    rule: Callable[[str], Rule] = read_rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,9 @@ class Situation:
         tune_kb: the read-ahead to set afterwards, None to leave what comes.
         silent: why the server of the live mount does not answer; None if it does, or nothing asks it.
         kept: the change of what is kept.
+        rule: that saves the readahead of the mount point, as it is.
+        rule_diff: of that rule, "" if it stays.
+        save_kb: the readahead that is saved then, None for none.
         approval: what an administrator has to approve by itself, None if nothing.
         findings: what this computer lacks for the mount.
     """
@@ -96,6 +100,9 @@ class Situation:
     tune_kb: int | None
     silent: AppError | None
     kept: KeptChange
+    rule: Rule
+    rule_diff: str = ""
+    save_kb: int | None = None
     approval: Approval | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -133,7 +140,9 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         )
     rows = around.table().mounts
     old = _row_at(rows, args.replaces or args.mount_point)
-    changes = option_changes(old, options, args.read_ahead_kb)
+    rule = around.rule(args.mount_point)
+    save_kb = _save_kb(args, old, rule)
+    changes = option_changes(old, options, args.read_ahead_kb, save_kb)
     way = _way(args, old, changes)
     refuse(args, rows, mounts=way in {"mount", "again"})
     approval = around.approval(args, way)
@@ -155,6 +164,9 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         tune_kb=_tune_kb(args, old, way),
         silent=silent,
         kept=around.kept.preview(args),
+        rule=rule,
+        rule_diff=changed(rule, args.mount_point, save_kb) if args.save_read_ahead else "",
+        save_kb=save_kb,
         approval=approval,
         findings=tuple(around.lacking(args.share, args.mount_point, args.options)),
     )
@@ -179,6 +191,8 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         steps=steps(found),
         diff=found.kept.diff,
         sha256=found.kept.sha256,
+        rule_diff=found.rule_diff,
+        volatile_kb=_volatile_kb(found),
         away=_away(found),
         sharing=[row.mount_point for row in _sharing(found)],
         holders=holders,
@@ -220,6 +234,43 @@ def _tune_kb(args: ApplyArgs, old: Mount | None, way: Way) -> int | None:
     return wanted if active is not None and wanted != now else None
 
 
+def _save_kb(args: ApplyArgs, old: Mount | None, rule: Rule) -> int | None:
+    """Return the readahead that is saved once the change is made.
+
+    Raises:
+        AppError: USAGE if one is to be saved and there is none.
+    """
+    if not args.save_read_ahead:
+        return rule.read_ahead_kb
+    active = old.active if old is not None else None
+    wanted = args.read_ahead_kb if active is None or args.read_ahead_kb is not None else active.read_ahead_kb
+    if wanted is None:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"There is no readahead to save for {args.mount_point}: nothing is mounted, and none is given.",
+            hint="Give the readahead in KiB, with --read-ahead on the command line.",
+        )
+    return wanted
+
+
+def _volatile_kb(found: Situation) -> int | None:
+    """Return the readahead that an unmount would lose, None if it would lose none."""
+    args, active = found.args, found.old.active if found.old is not None else None
+    now = active.read_ahead_kb if active is not None and found.way in {"none", "remount"} else None
+    if active is None and not args.mount:
+        now = args.read_ahead_kb  # dropped, unless it is saved
+    kb = found.tune_kb if found.tune_kb is not None and found.silent is None else now
+    if kb is None or (found.save_kb is not None and same_kb(kb, found.save_kb)):
+        return None
+    if (
+        found.tune_kb is None
+        and active is not None
+        and active.read_ahead_state in {"default", "nfs.conf", "saved"}
+    ):
+        return None
+    return None if found.save_kb is None and same_kb(kb, KERNEL_READ_AHEAD_KB) else kb
+
+
 def _silence(old: Mount | None, around: Surroundings) -> AppError | None:
     if old is None or old.active is None:
         return None
@@ -242,7 +293,11 @@ def steps(found: Situation) -> list[Step]:
     result += _mount_steps(found, way)
     if found.tune_kb is not None and found.silent is None:
         result.append(_tune_step(found.args.mount_point, found.tune_kb))
-    if way != "none" or (result and result[-1].kind == "tune"):
+    is_tuned = bool(result) and result[-1].kind == "tune"
+    if found.rule_diff:
+        text = f"Save the readahead of {found.args.mount_point}: {found.save_kb} KiB whenever it is mounted."
+        result.append(Step(kind="save", text=text))
+    if way != "none" or is_tuned:
         words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", found.args.mount_point])
         result.append(
             Step(kind="check", text="Compare what is in use with what was asked for.", command=words)
@@ -366,8 +421,9 @@ def _warnings(found: Situation) -> list[str]:
     for change in found.changes:
         if change.takes in {"host", "boot"} and found.is_live and change.note and change.note != AT_START:
             result.append(f"{change.name} is not changed in the live mount. {change.note}")
-    if found.args.read_ahead_kb is not None and not found.is_live and not found.args.mount:
-        result.append("The read-ahead is a property of a live mount, and nothing is mounted.")
+    nothing = not found.is_live and not found.args.mount and not found.args.save_read_ahead
+    if found.args.read_ahead_kb is not None and nothing:
+        result.append("The readahead is a property of a live mount, and nothing is mounted.")
     if found.args.busy == "lazy" and found.way == "again":
         result.append(
             "Detached, the old mount lives on in the programs that use it, with its old settings; as long "
@@ -423,6 +479,4 @@ def _kept_warnings(found: Situation) -> list[str]:
             if configured.keeper == "autofs"
             else f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit."
         )
-    if args.read_ahead_kb is not None and args.keeper != "nowhere":
-        result.append("The read-ahead is not kept there: it is back at the kernel's value after a new mount.")
     return result

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from app.errors import AppError, ErrorKind
 from app.helper import readahead_rule
 from app.mounts.model import ReadaheadReport
@@ -22,7 +24,7 @@ from app.tasks import CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.mounts.model import ReadAheadState
+    from app.mounts.model import Mount, ReadAheadState
     from app.privileged import HelperClient
 
     Request = tuple[str, dict[str, Any]]
@@ -167,6 +169,22 @@ def state_of(now: int | None, saved: int | None, fstype: str, nfsrahead: dict[st
     if by_version is not None:
         return "nfs.conf" if same_kb(now, by_version) else "until-unmounted"
     return "default" if same_kb(now, KERNEL_READ_AHEAD_KB) else "until-unmounted"
+
+
+def with_saved(rows: list[Mount], root: str = "/") -> list[Mount]:
+    """Return the mounts with what is saved of their readahead, and what becomes of it with the next mount."""
+    if not rows:
+        return rows
+    saved, nfsrahead = read_saved(root), read_nfsrahead(root)
+    return [_with_saved(row, saved.get(row.mount_point), nfsrahead) for row in rows]
+
+
+def _with_saved(row: Mount, saved: int | None, nfsrahead: dict[str, int]) -> Mount:
+    active = row.active
+    if active is not None:
+        state = state_of(active.read_ahead_kb, saved, active.fstype, nfsrahead)
+        active = msgspec.structs.replace(active, read_ahead_state=state)
+    return msgspec.structs.replace(row, active=active, saved_read_ahead_kb=saved)
 
 
 def request(mount_point: str, read_ahead_kb: int | None, sha256: str) -> Request:

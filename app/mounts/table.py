@@ -43,7 +43,8 @@ def read_table(root: str = "/") -> MountTable:
     ]
     mounts.sort(key=lambda mount: (mount.share, mount.mount_point, mount.active is None))
     settings = tuple(read_settings(root)) if mounts else ()
-    return MountTable(mounts=[complete(mount, settings) for mount in mounts], warnings=warnings)
+    rows = [complete(mount, settings) for mount in mounts]
+    return MountTable(mounts=saved_readahead.with_saved(rows, root), warnings=warnings)
 
 
 def _configured_mounts(
@@ -109,14 +110,12 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
         return {}
     noted = utab.read(root)
     connections = _connections(root)
-    saved, nfsrahead = saved_readahead.read_saved(root), saved_readahead.read_nfsrahead(root)
     active: dict[str, Active] = {}
     for row in rows:
         if not info.is_visible(row):
             warnings.append(_covered(info, row))
             continue
         recorded = utab.recorded_options(noted, row)
-        ahead, lasting = read_ahead_kb(row.device, root), saved.get(row.mount_point)
         active[printable(row.mount_point)] = Active(
             mount_id=row.mount_id,
             device=row.device,
@@ -125,9 +124,7 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
             options=printable(row.options),
             recorded=None if recorded is None else printable(recorded),
             nconnect=connections.get(row.mount_point, 0),
-            read_ahead_kb=ahead,
-            read_ahead_state=saved_readahead.state_of(ahead, lasting, row.fstype, nfsrahead),
-            saved_read_ahead_kb=lasting,
+            read_ahead_kb=read_ahead_kb(row.device, root),
         )
     return active
 

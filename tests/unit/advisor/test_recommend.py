@@ -187,12 +187,12 @@ def test_a_file_that_makes_mounts_soft_is_told() -> None:
     assert recommend(MountOptions(), harmless).attention == ()
 
 
-def test_the_readahead_is_made_to_last_by_a_rule_of_udev_too() -> None:
+def test_how_long_the_readahead_lasts_is_said() -> None:
     facts = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e8, rtt_s=0.04))
     (item,) = recommend(MountOptions(), facts).recommendations
-    rule = next(line for line in item.how_to if "SUBSYSTEM" in line)
-    assert rule.endswith(f'ATTR{{read_ahead_kb}}="{item.proposed}"')
-    assert "$$4==bdi" in rule, "a single $ begins a substitution of udev(7)"
+    assert item.how_to[0].startswith("Until unmounted")
+    assert any(f"--read-ahead {item.proposed} --save-readahead" in line for line in item.how_to)
+    assert "  [nfsrahead]" in item.how_to
 
 
 @pytest.mark.parametrize(

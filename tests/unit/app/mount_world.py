@@ -11,7 +11,7 @@ import msgspec
 
 from app.errors import AppError, ErrorKind
 from app.facts.nfsmount_conf import added_to
-from app.helper import fstab_text, fstab_writer, unit_writer
+from app.helper import fstab_text, fstab_writer, readahead_rule, unit_writer
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 from app.helper.options import ALWAYS
@@ -26,6 +26,7 @@ from app.mounts.model import Active, Configured, Mount, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings
 from app.mounts.requested_options import complete
+from app.mounts.saved_readahead import Rule, SavedReadaheads, read_rule, read_saved, with_saved
 from app.mounts.unit_files import UnitFiles
 from app.privileged import explain_refusal
 from app.tasks import CancelToken
@@ -78,6 +79,25 @@ CLASSES: dict[str, tuple[bool, ApplyArgs, list[str]]] = {
         True,
         ask(options="vers=4.1,x-systemd.automount,x-systemd.idle-timeout=60", keeper="systemd"),
         ["try", "unit-write", "unmount", "mount", "tune"],
+    ),
+    "saved": (
+        True, ask(options="vers=4.2", read_ahead_kb=4096, save_read_ahead=True), ["tune", "readahead-save"],
+    ),
+    "saved-as-it-is": (True, ask(options="vers=4.2", save_read_ahead=True), ["readahead-save"]),
+    "saved-new": (
+        False,
+        ask(options="vers=4.2", read_ahead_kb=1024, save_read_ahead=True),
+        ["try", "mount", "tune", "readahead-save"],
+    ),
+    "saved-only": (
+        False,
+        ask(options="vers=4.1,_netdev", keeper="fstab", mount=False, read_ahead_kb=64, save_read_ahead=True),
+        ["change", "readahead-save"],
+    ),
+    "saved-again": (
+        True,
+        ask(options="vers=4.1", keeper="fstab", read_ahead_kb=64, save_read_ahead=True),
+        ["try", "change", "unmount", "mount", "tune", "readahead-save"],
     ),
     "other-share": (True, ask(share="nas:/other", options="vers=4.2"), ["try", "unmount", "mount", "tune"]),
 }  # fmt: skip
@@ -159,6 +179,8 @@ class World:
             self.tune(args["target"], args["read_ahead_kb"])
         elif verb == "remount":
             self.remount(args["target"], args["options"])
+        elif verb in {"readahead-save", "readahead-remove"}:
+            return self.save(args)
         elif verb == "holders":
             return {"holders": [HOLDER]}
         return {}
@@ -189,6 +211,17 @@ class World:
 
     def tune(self, point: str, kb: int) -> None:
         self._change(point, read_ahead_kb=kb)
+
+    def save(self, args: dict[str, Any]) -> dict[str, Any]:
+        rule = self.rule(args["target"])
+        assert rule.sha256 == args["sha256"]
+        file = self.root / rule.path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if "read_ahead_kb" in args:
+            file.write_bytes(readahead_rule.text(args["target"], args["read_ahead_kb"]))
+        else:
+            file.unlink()
+        return {"sha256": self.rule(args["target"]).sha256, "warnings": []}
 
     def remount(self, point: str, words: list[str]) -> None:
         items = self.live[point].options.split(",")
@@ -237,7 +270,7 @@ class World:
             for point, unit in by_units
             if unit is not configured[point]
         ]
-        return MountTable(mounts=[complete(row) for row in rows])
+        return MountTable(mounts=with_saved([complete(row) for row in rows], str(self.root)))
 
     def probe(self, _host: str, _port: int) -> AppError | None:
         return AppError(ErrorKind.SERVER_SILENT, "No answer.") if self.silent else None
@@ -250,12 +283,16 @@ class World:
             check_point=lambda _share, _path: None,
             has_client=lambda _address, _version: False,
             added=lambda share, point, options: added_to(share, point, options, str(self.root)),
+            rule=self.rule,
             holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
         )
 
     def kept(self) -> Keeping:
         helper: Any = self
         return Keeping(Persistence(helper, str(self.path)), UnitFiles(helper, str(self.units)))
+
+    def rule(self, point: str) -> Rule:
+        return read_rule(point, str(self.root))
 
     def unit_files(self) -> dict[str, str]:
         """Return name and text, or goal, of every unit and link."""
@@ -271,7 +308,7 @@ class World:
             point: (live.share, live.options, live.nconnect, live.read_ahead_kb)
             for point, live in self.live.items()
         }
-        return self.path.read_bytes(), self.unit_files(), mounts
+        return self.path.read_bytes(), self.unit_files(), mounts, read_saved(str(self.root))
 
     def sha256(self) -> str:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
@@ -287,6 +324,6 @@ class World:
     def hands(self) -> Hands:
         helper: Any = self
         return Hands(
-            mount=helper, tune=helper, kept=self.kept(),
+            mount=helper, tune=helper, kept=self.kept(), saved=SavedReadaheads(helper, self.rule),
             settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
         )  # fmt: skip

@@ -19,6 +19,7 @@ from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport
 from app.mounts.hands import Hands
 from app.mounts.kept import Keeping
 from app.mounts.persist import Persistence
+from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.unit_files import UnitFiles
 from app.tasks import CancelToken
 
@@ -113,7 +114,7 @@ def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name:
         return Counted(world, prompts, action)
 
     hands = Hands(
-        mount=mount, tune=tune, kept=kept, start=start,
+        mount=mount, tune=tune, kept=kept, start=start, saved=SavedReadaheads(tune, world.rule),
         settled=lambda _point, _token: contextlib.nullcontext(), note_asked=lambda _number, _options: None,
     )  # fmt: skip
     world.fail = [(verbs[-1], 1, "before")] if fails else []

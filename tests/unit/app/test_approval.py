@@ -30,6 +30,7 @@ from app.mounts.home_link import make_link
 from app.mounts.kept import Keeping
 from app.mounts.model import Approval, Holder
 from app.mounts.persist import Persistence
+from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.unit_files import UnitFiles
 from app.privileged import ApprovedPlan, _to_wire, explain_refusal
 from app.tasks import CancelToken
@@ -91,6 +92,7 @@ class ApprovedWorld(World):
         forbidden: Any = Forbidden()
         return Hands(
             mount=forbidden, tune=forbidden, kept=self.kept(), start=self._start,
+            saved=SavedReadaheads(forbidden, self.rule),
             settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]
     assert "from a model, not measured" in out
     assert "MB/s as advised" in out
     assert "[nfsrahead]" in out
-    assert 'ATTR{read_ahead_kb}="1024"' in out
+    assert "--read-ahead 1024 --save-readahead" in " ".join(out.split())
 
 
 def test_each_option_of_a_rule_has_its_own_way_back(capsys: pytest.CaptureFixture[str]) -> None:

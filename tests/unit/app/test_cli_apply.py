@@ -119,6 +119,18 @@ def test_a_preview_says_what_is_lacking() -> None:
     assert "Command: rdma link show" in text
 
 
+def test_a_readahead_that_is_saved_is_shown_and_one_that_is_not_is_said() -> None:
+    plan, host = run("--preview", "nas:/a", "/mnt/a", "--read-ahead", "512", "--save-readahead")
+    assert host.asked[-1][1].save_read_ahead
+    saved = msgspec.structs.replace(plan, rule_diff="+the rule\n")
+    assert "+the rule" in apply_text(saved)
+    assert "until unmounted" not in apply_text(saved)
+    volatile = msgspec.structs.replace(plan, volatile_kb=512)
+    for result in (volatile, msgspec.structs.replace(volatile, steps=[]), ApplyReport(plan=volatile)):
+        assert "The readahead of 512 KiB lasts until unmounted" in apply_text(result)
+        assert "--save-readahead" in apply_text(result)
+
+
 def test_a_new_mount_that_is_kept_does_not_hold_up_the_start() -> None:
     _report, host = run("nas:/b", "/mnt/b", "--keep-in", "fstab")
     assert host.asked[-1][1].options == "_netdev,nofail"

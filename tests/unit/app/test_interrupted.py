@@ -82,8 +82,8 @@ def next_start(world: World) -> list[InterruptedChange]:
 
 def kept(world: World) -> tuple[Any, ...]:
     """Return all that a change may change, except for the mount of somebody else."""
-    fstab, units, live = world.state()
-    return fstab, units, {point: row for point, row in live.items() if point != FOREIGN[1]}
+    fstab, units, live, saved = world.state()
+    return fstab, units, saved, {point: row for point, row in live.items() if point != FOREIGN[1]}
 
 
 @pytest.mark.parametrize("name", CLASSES)

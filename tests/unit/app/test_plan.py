@@ -104,10 +104,50 @@ def test_what_is_kept_elsewhere_is_said(world: World) -> None:
     assert any("is gone after the next start" in text for text in made.warnings)
     made = plan(world, options="vers=4.1", keeper="systemd")
     assert any("has an entry for nas:/a too" in text for text in made.warnings)
-    made = plan(world, options="vers=4.1", keeper="fstab", read_ahead_kb=64)
-    assert any("read-ahead is not kept" in text for text in made.warnings)
     made = plan(world, mount_point="/mnt/new", mount=False, read_ahead_kb=64, keeper="fstab")
     assert any("nothing is mounted" in text for text in made.warnings)
+
+
+def test_what_an_unmount_would_lose_is_said(world: World) -> None:
+    assert plan(world).volatile_kb == 512
+    assert plan(world, read_ahead_kb=64).volatile_kb == 64
+    assert plan(world, read_ahead_kb=128).volatile_kb is None
+    assert plan(world, mount_point="/mnt/n").volatile_kb is None
+    assert plan(world, mount_point="/mnt/n", read_ahead_kb=64).volatile_kb == 64
+    later = {"mount_point": "/mnt/n", "mount": False, "keeper": "fstab", "read_ahead_kb": 64}
+    assert plan(world, **later).volatile_kb == 64
+    assert plan(world, **later, save_read_ahead=True).volatile_kb is None
+    notes = [change.note for change in plan(world, read_ahead_kb=64).changes]
+    assert notes[-1] == "KiB, until unmounted."
+
+
+def test_a_readahead_that_is_saved_is_shown_as_it_is_written(world: World) -> None:
+    made = plan(world, options="vers=4.2", read_ahead_kb=64, save_read_ahead=True)
+    assert (made.volatile_kb, made.warnings) == (
+        None,
+        plan(world, options="vers=4.2", read_ahead_kb=64).warnings,
+    )
+    assert [step.kind for step in made.steps] == ["tune", "save", "check"]
+    assert 'ATTR{read_ahead_kb}="64"' in made.rule_diff
+    assert '# Mount point: "/mnt/a"' in made.rule_diff
+    assert "It is saved" in made.changes[-1].note
+    made = plan(world, options="vers=4.2", save_read_ahead=True)
+    assert [step.kind for step in made.steps] == ["save"]
+    assert 'ATTR{read_ahead_kb}="512"' in made.rule_diff
+
+
+def test_another_readahead_than_the_saved_one_lasts_until_unmounted(world: World) -> None:
+    world.save({"target": POINT, "sha256": "", "read_ahead_kb": 512})
+    assert plan(world).volatile_kb is None
+    made = plan(world, read_ahead_kb=64)
+    assert (made.volatile_kb, made.rule_diff) == (64, "")
+    assert "then 512 KiB, which is saved" in made.changes[-1].note
+
+
+def test_without_a_readahead_there_is_nothing_to_save(world: World) -> None:
+    with pytest.raises(AppError) as caught:
+        plan(world, mount_point="/mnt/n", save_read_ahead=True)
+    assert caught.value.kind is ErrorKind.USAGE
 
 
 def test_a_dead_server_is_told(world: World) -> None:
