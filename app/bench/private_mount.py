@@ -350,12 +350,12 @@ class PrivateMount:
 
     def _table(self) -> MountTable:
         active = self._active
-        rows = (
-            [Mount(mount_point=self.path, share=active.share, state="mounted", active=active)]
-            if active
-            else []
+        if active is None:
+            return MountTable(mounts=[])
+        row = Mount(
+            mount_point=self.path, share=active.share, state="mounted", active=active, requested=self.options
         )
-        return MountTable(mounts=rows)
+        return MountTable(mounts=[row])
 
 
 def _busy_sessions() -> set[BenchSession]:
