@@ -90,6 +90,15 @@ def _check_text(item: str, name: str) -> OptionProblem | None:
 def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | None:
     if item.startswith(("x-", "X-")):
         return None  # for mount and systemd, or for anybody: they never reach the kernel
+    if not name:
+        message = f"“{item}” has no option name."
+        return OptionProblem(
+            name=name,
+            item=item,
+            code="text",
+            message=message,
+            hint="Write options as NAME or NAME=VALUE with commas between, for example vers=4.2,ro.",
+        )
     message = f"There is no mount option “{name}”."
     if name == "nosoftreval":
         hint = "The manual names it, but the kernel refuses it; leave softreval out instead."

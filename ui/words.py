@@ -14,10 +14,33 @@ from ui.option_text import value_text
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from app.mounts.change import ApplyReport
+    from app.mounts.model import AddedOption, Mount
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("words", text)
+
+
+def boot_text(mount: Mount) -> str:
+    """Return what becomes of a mount at the next boot, in words."""
+    return {
+        "mounted": _tr("at boot"),
+        "on-demand": _tr("on demand"),
+        "by-hand": _tr("by hand"),
+        "gone": _tr("until restart"),
+    }[mount.after_boot]
+
+
+def added_lines(added: list[AddedOption]) -> list[str]:
+    """Return what nfsmount.conf adds to a mount, one line an option."""
+    place = _tr("{item}: line {line} of {file}, section {section}")
+    lines: list[str] = []
+    for one in added:
+        text = place.format(item=one.item, line=one.line, file=one.file, section=one.section)
+        if one.beats:
+            text = _tr("{text}. It overrides “{other}”.").format(text=text, other=one.beats)
+        lines.append(text)
+    return lines
 
 
 def link_line(facts: Facts | None) -> str:

@@ -205,8 +205,10 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: as in fstab; None gives a new entry its defaults and leaves those of an old one.
-        fstype: nfs or nfs4.
+        options: as in fstab; None leaves those of an old entry.
+        exact: write these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
+            those of both that it had.
+        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
         replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
         preview: only tell what would be written.
         expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
@@ -216,7 +218,8 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     share: str
     mount_point: str
     options: str | None = None
-    fstype: str = "nfs"
+    exact: bool = False
+    fstype: str = ""
     replaces: str = ""
     preview: bool = False
     expected_sha256: str = ""

@@ -60,6 +60,7 @@ from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
+from app.mounts.findings import judge
 from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
@@ -269,6 +270,13 @@ class Services:
             values=compare(options, mount.active, added_to(args.share, args.mount_point, to_mount(options))),
             command=mount_command(args.share, args.mount_point, options),
             messages=[line for line in str(answer.get("output", "")).splitlines() if line.strip()],
+            findings=judge(
+                options,
+                saved=False,
+                share=args.share,
+                mount_point=args.mount_point,
+                mounts=self._table().mounts,
+            ),
         )
 
     def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
@@ -321,7 +329,7 @@ class Services:
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
             lacking = mount_findings(args.share, args.mount_point, _options_of(report.line))
-            return msgspec.structs.replace(report, approval=needed, findings=lacking)
+            return msgspec.structs.replace(report, approval=needed, findings=[*lacking, *report.findings])
         if not args.approved:
             raise refuse_unapproved(needed)
         requests = self._fstab.requests(args)

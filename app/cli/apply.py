@@ -11,12 +11,14 @@ import msgspec
 
 from app.agent.protocol import ListArgs
 from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
-from app.cli.lacking import finding_lines, say_what_is_lacking
+from app.cli.lacking import finding_lines, say
+from app.cli.persist import add_exact
 from app.cli.text import report_text, table
 from app.errors import AppError
 from app.mounts.approval import sentences
 from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
-from app.mounts.persist import DEFAULT_OPTIONS, RESTRICTED_OPTIONS
+from app.mounts.entry_options import added_sentences, with_nofail
+from app.mounts.findings import grave
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -41,8 +43,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "apply"."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
-        help="as in fstab (default: those it has; a new one that is kept gets _netdev,nofail)",
+        help="as in fstab (default: those that the mount has). A new entry gets _netdev,nofail too, or the "
+        "question whether nofail, and an old one keeps those of both that it had",
     )  # fmt: skip
+    add_exact(command)
     command.add_argument("share", metavar="SHARE", help="server:/export")
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
     command.add_argument(
@@ -76,36 +80,30 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
         share=args.share,
         mount_point=args.mount_point,
         options=_options(host, args),
+        exact=args.exact,
         keeper=args.keep_in,
         busy=args.busy,
         keep_s=args.confirm,
         read_ahead_kb=args.read_ahead,
         save_read_ahead=args.save_readahead,
     )
+    plan: Plan = host.submit("mounts.plan", query).result()
     if args.preview:
-        plan: Plan = host.submit("mounts.plan", query).result()
         return plan
-    say_what_is_lacking(lambda verb, check: host.submit(verb, check).result(), query)
-    if args.options is None and query.options == DEFAULT_OPTIONS:
-        query = _with_nofail(host, query, yes=args.yes)
+    if not args.json:
+        # What the kernel is sure to refuse, the error of the change says.
+        say(one for one in grave(plan.findings) if one.before_mount != "refuse")
+    if plan.asks_nofail and ask_nofail(query.mount_point, yes=args.yes):
+        query = msgspec.structs.replace(query, options=with_nofail(query.options))
     try:
         return _carry_out(host, query, quiet=args.json)
     except AppError as error:
         if error.kind not in APPROVABLE or not (args.yes or can_ask()):
             raise
-        approval = host.submit("mounts.plan", query).result().approval
-        if approval is None:
+        if plan.approval is None:
             raise
-        agree_to(approval, yes=args.yes)
+        agree_to(plan.approval, yes=args.yes)
     return _carry_out(host, msgspec.structs.replace(query, approved=True), quiet=args.json)
-
-
-def _with_nofail(host: Host, query: ApplyArgs, *, yes: bool) -> ApplyArgs:
-    """Return the change with the answer whether the computer may start without the server, where one asks."""
-    plan: Plan = host.submit("mounts.plan", query).result()
-    if not plan.restricted or ask_nofail(query.mount_point, yes=yes):
-        return query
-    return msgspec.structs.replace(query, options=RESTRICTED_OPTIONS)
 
 
 def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
@@ -128,7 +126,7 @@ def _options(host: Host, args: argparse.Namespace) -> str:
     for row in rows:
         if row.mount_point == args.mount_point:
             return str(row.requested)
-    return "" if args.keep_in == "nowhere" else DEFAULT_OPTIONS
+    return ""
 
 
 class _Follower:
@@ -180,7 +178,7 @@ def apply_text(result: Plan | ApplyReport) -> str:
 
 def _plan_text(plan: Plan) -> str:
     if not plan.steps:
-        told = [*finding_lines(plan.findings), *plan.warnings, *_volatile_lines(plan)]
+        told = [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
         return "\n".join(["There is nothing to do.", *told])
     lines: list[str] = []
     if plan.changes:
@@ -193,11 +191,12 @@ def _plan_text(plan: Plan) -> str:
         lines += [f"     {step.command}"] if step.command else []
     lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
     lines += ["", plan.rule_diff.rstrip("\n")] if plan.rule_diff else []
-    told = sentences(plan.approval) if plan.approval is not None else []
+    told = added_sentences(plan.for_safety, plan.for_boot)
+    told += sentences(plan.approval) if plan.approval is not None else []
     told += [plan.away] if plan.away else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
-    told += [*finding_lines(plan.findings), *plan.warnings, *_volatile_lines(plan)]
+    told += [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
     return "\n".join([*lines, *([""] if told else []), *told])
 
 

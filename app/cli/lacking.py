@@ -35,9 +35,10 @@ def say(findings: Iterable[Finding]) -> None:
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Return what is lacking, why it matters, and the commands that mend it."""
+    """Return what is wrong or lacking, why it matters, and what mends it."""
     lines: list[str] = []
     for finding in findings:
         lines += [f"{finding.severity}: {finding.title}", f"  {finding.why}"]
+        lines += [f"  Fix: {finding.fix}"] if finding.fix is not None else []
         lines += [f"  Command: {command}" for command in finding.mend]
     return [shown(line) for line in lines]

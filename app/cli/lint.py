@@ -11,13 +11,13 @@ import msgspec
 from advisor.facts import Facts
 from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
-from advisor.share import Share, ShareError
 from app.cli.lint_files import read_places
 from app.cli.reading import read_input
 from app.cli.text import shown
 from app.errors import printable
 from app.facts.client import client_facts
 from app.facts.prerequisites import prerequisite_facts
+from app.mounts.findings import judge
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -131,40 +131,20 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
     places, warnings = read_places(name, raw)
     entries: list[LintedEntry] = []
     for place in places:
-        context = LintContext(
-            fstab=place.fstab,
+        findings = judge(
+            MountOptions.parse(place.options),
+            saved=place.fstab,
             share=place.share,
             mount_point=place.point,
             fstype=place.fstype,
-            connections=_connections(mounts, place.share, place.point),
+            mounts=mounts,
+            facts=facts,
         )
-        findings = lint(MountOptions.parse(place.options), context=context, facts=facts)
         share, point, options = place.share, place.point, place.options
         entries.append(
             LintedEntry(line=place.line, share=share, mount_point=point, options=options, findings=findings)
         )
     return LintReport(file=name, entries=entries, warnings=[printable(warning) for warning in warnings])
-
-
-def _connections(mounts: Sequence[Mount], share: str, point: str) -> dict[str, int]:
-    """Return version to the number of connections that other mounts of the share's server have fixed."""
-    host = _host(share)
-    connections: dict[str, int] = {}
-    for mount in mounts:
-        # What is mounted at the very place goes away before the entry is mounted anew.
-        if mount.active is None or mount.mount_point == point:
-            continue
-        values = MountOptions.parse(mount.active.options).values()
-        if host and host in {_host(mount.active.share), values.get("addr")} and mount.active.nconnect:
-            connections[values.get("vers", "")] = mount.active.nconnect
-    return connections
-
-
-def _host(share: str) -> str:
-    try:
-        return Share.parse(share).host
-    except ShareError:
-        return ""
 
 
 def _is_file(args: argparse.Namespace) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from advisor.options import MountOptions, check
 from app.agent.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
 from app.bench import leftovers
 from app.bench.cleanup import ANSWER_S
@@ -21,7 +22,7 @@ from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
 from app.cli.history import keep_test, run_history
-from app.cli.lacking import say_what_is_lacking
+from app.cli.lacking import say, say_what_is_lacking
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
 from app.cli.log import lines_text as log_lines
@@ -36,6 +37,7 @@ from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
 from app.errors import AppError, ErrorKind, remains_text
+from app.mounts.findings import grave, judge
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
 from app.units import format_size
@@ -191,6 +193,9 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = MountArgs(share=share, mount_point=mount_point, options=args.options)
     say_what_is_lacking(lambda verb, check: ask(host, verb, check), query)
+    options = MountOptions.parse(args.options)
+    if not args.json and not check(options):  # else the answer is an error that says so
+        say(grave(judge(options, saved=False, share=share, mount_point=mount_point)))
     result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 

@@ -11,7 +11,8 @@ from app.cli.approval import agree_to, ask_nofail
 from app.cli.consent import get_consent
 from app.cli.lacking import say
 from app.mounts.approval import sentences
-from app.mounts.persist import DEFAULT_OPTIONS
+from app.mounts.entry_options import added_sentences, with_nofail
+from app.mounts.findings import grave
 
 if TYPE_CHECKING:
     import argparse
@@ -26,9 +27,10 @@ def add_persist(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "persist"."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
-        help="as in fstab (default for a new entry: _netdev,nofail, or the question whether nofail; an old "
-        "entry keeps its own)",
+        help="as in fstab (default: those of the old entry). A new entry gets _netdev,nofail too, or the "
+        "question whether nofail, and an old one keeps those of both that it had",
     )  # fmt: skip
+    add_exact(command)
     command.add_argument("share", metavar="SHARE", help="server:/export")
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
     _add_consent(command)
@@ -38,6 +40,13 @@ def add_forget(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "forget"."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="as fstab has it")
     _add_consent(command)
+
+
+def add_exact(command: argparse.ArgumentParser) -> None:
+    """Describe the argument that keeps the program from adding options for the boot."""
+    command.add_argument(
+        "--exact", action="store_true", help="save only the options given: add neither _netdev nor nofail"
+    )
 
 
 def _add_consent(command: argparse.ArgumentParser) -> None:
@@ -50,18 +59,27 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
     query: PersistArgs | ForgetArgs
     if args.command == "persist":
         query = PersistArgs(
-            share=args.share, mount_point=args.mount_point, options=args.options, preview=True
+            share=args.share,
+            mount_point=args.mount_point,
+            options=args.options,
+            exact=args.exact,
+            preview=True,
         )
         verb = "mounts.persist"
     else:
         query = ForgetArgs(mount_point=args.mount_point, preview=True)
         verb = "mounts.forget"
     report = ask(verb, query)
-    if isinstance(query, PersistArgs):
-        say(report.findings)
-    if report.asks_nofail and not args.dry_run and ask_nofail(args.mount_point, yes=args.yes):
-        query = msgspec.structs.replace(query, options=DEFAULT_OPTIONS)
+    if (
+        isinstance(query, PersistArgs)
+        and report.asks_nofail
+        and not args.dry_run
+        and ask_nofail(args.mount_point, yes=args.yes)
+    ):
+        query = msgspec.structs.replace(query, options=with_nofail(query.options))
         report = ask(verb, query)
+    if not args.json:
+        say(grave(report.findings))
     whole = _whole_diff(report)
     if args.dry_run or not whole:
         return report
@@ -70,7 +88,7 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         agree_to(approval, yes=True)
     if not args.yes:
         get_consent(
-            "\n".join([whole, *(sentences(approval) if approval else []), ""]),
+            "\n".join([whole, *_told(report), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
@@ -81,17 +99,23 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
     return ask(verb, query)
 
 
+def _told(report: FstabReport) -> list[str]:
+    """Return what a person should know before it is written."""
+    added = added_sentences(report.for_safety, report.for_boot)
+    return [*added, *(sentences(report.approval) if report.approval is not None else [])]
+
+
 def report_text(report: FstabReport) -> str:
     """Return the report for a person."""
     whole = _whole_diff(report)
     if not whole:
         return "It says so already; nothing was written."
     if not report.written:
-        told = sentences(report.approval) if report.approval is not None else []
-        return "\n".join([whole, *told])
+        return "\n".join([whole, *_told(report)])
     told = (
         [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
     )
+    told += added_sentences(report.for_safety, report.for_boot)
     told += [f"The file as it was: {report.backup}"] if report.backup else []
     if report.readahead is not None and report.readahead.written:
         told.append(f"The saved readahead is removed: {report.readahead.file}")

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from app.bench.result import TestResult, Transfer
     from app.mounts.model import Mount, MountReport, MountTable
 
+#: What becomes of a mount at the next boot.
+_LASTING = {
+    "mounted": "at boot",
+    "on-demand": "on demand",
+    "by-hand": "by hand",
+    "gone": "until restart",
+}
+
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as aligned columns; the first row is the heading."""
@@ -33,12 +41,13 @@ def mounts_text(mounts: MountTable) -> str:
     """Return the list of mounts."""
     lines: list[str] = []
     if mounts.mounts:
-        rows = [["SHARE", "MOUNT POINT", "STATE", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
+        rows = [["SHARE", "MOUNT POINT", "STATE", "LASTS", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
         rows += [
             [
                 mount.share,
                 mount.mount_point,
                 state_words(mount, mounts.now),
+                _LASTING[mount.after_boot],
                 mount.configured.origin if mount.configured else "—",
                 _read_ahead(mount),
                 mount.active.options if mount.active else "—",

@@ -105,6 +105,7 @@ class Apply:
             AppError: it says whether everything is as it was, and if not, what is not.
         """
         found = look(self._args, self._around)
+        self._args = found.args
         plan = describe(found, [])
         _refuse(found)
         self._warnings = list(plan.warnings)

@@ -44,7 +44,9 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         share: server:/export.
         mount_point: absolute path.
         options: as in fstab, with what says when to mount (noauto, x-systemd.automount, nofail).
-        fstype: nfs or nfs4.
+        exact: save these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
+            those of both that it had.
+        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
         keeper: where the mount is to be kept.
         replaces: mount point of the kept entry to change; "" for the one at ``mount_point``, if any.
         mount: whether it is to be mounted now (or mounted again with the new options, if it is).
@@ -62,7 +64,8 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     share: str
     mount_point: str
     options: str = ""
-    fstype: str = "nfs"
+    exact: bool = False
+    fstype: str = ""
     keeper: Keeper = "nowhere"
     replaces: str = ""
     mount: bool = True
@@ -113,7 +116,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         approval: what an administrator has to approve by itself, None if nothing.
         restricted: whether the mount point is outside the directories for mounts: whether the computer may
             start without the server is a question there.
-        findings: what this computer lacks for the mount, errors first.
+        asks_nofail: whether nobody has answered that question.
+        for_safety: words of what is written and mounted that the program adds for safety.
+        for_boot: words of the entry that the program adds for the boot.
+        findings: what this computer lacks for the mount, then what lint says of the options.
     """
 
     share: str
@@ -130,6 +136,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     approval: Approval | None = None
     restricted: bool = False
+    asks_nofail: bool = False
+    for_safety: list[str] = []
+    for_boot: list[str] = []
     findings: list[Finding] = []
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.agent.protocol import PersistArgs
+from app.mounts.entry_options import words_for_safety
 from app.mounts.model import FstabReport
 from app.mounts.persist import not_there
 from app.mounts.unit_files import Pair
@@ -31,12 +32,14 @@ class KeptChange:
         sha256: of what the diff starts from, "" if there is nothing yet.
         names: of the files that are written.
         warnings: one sentence each.
+        for_safety: words of what is written that the program adds for safety.
     """
 
     diff: str = ""
     sha256: str = ""
     names: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list[str])
+    for_safety: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Keeping:
             return KeptChange()
         if args.keeper == "fstab":
             report = self._fstab.persist(_fstab_args(args, preview=True), CancelToken())
-            return KeptChange(report.diff, report.sha256, ("/etc/fstab",), report.warnings)
+            return KeptChange(report.diff, report.sha256, ("/etc/fstab",), report.warnings, report.for_safety)
         before, after = self._units.read(args.mount_point), self._units.wanted(args)
         if args.expected_sha256 and args.expected_sha256 != before.sha256:
             raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
@@ -87,7 +90,9 @@ class Keeping:
         if moved is not None:
             self._units.check_way_back(args.replaces, moved)
             diff += self._units.diff(moved, Pair("", ""), args.replaces)
-        return KeptChange(diff, before.sha256, tuple(names))
+        said = f"{args.options},{self._units.options(before)}"
+        added = words_for_safety(said, self._units.options(after))
+        return KeptChange(diff, before.sha256, tuple(names), for_safety=added if diff else [])
 
     def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
         """Return what writing it and taking that back would ask of the helper."""
@@ -190,6 +195,7 @@ def _fstab_args(args: ApplyArgs, *, preview: bool = False, sha256: str = "") -> 
         share=args.share,
         mount_point=args.mount_point,
         options=args.options,
+        exact=True,  # the plan has added what is to be added
         fstype=args.fstype,
         replaces=args.replaces,
         preview=preview,

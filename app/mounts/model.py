@@ -198,12 +198,14 @@ class MountReport(msgspec.Struct, frozen=True, kw_only=True):
         values: every option asked for and every one the kernel shows, in the catalogue's order.
         command: the command as a person would type it.
         messages: what mount.nfs printed although it succeeded.
+        findings: what lint says of the options, errors first.
     """
 
     mount: Mount
     values: list[OptionValue]
     command: str
     messages: list[str] = []
+    findings: list[Finding] = []
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,7 +286,9 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         approval: what an administrator has to approve by itself, None if nothing.
         readahead: what becomes of the readahead that is saved for the mount point, None if none is.
         asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
-        findings: of a preview: what this computer lacks for the mount, errors first.
+        for_safety: words of the entry that the program adds for safety.
+        for_boot: words of the entry that the program adds for the boot.
+        findings: of a preview what this computer lacks for the mount, then what lint says of the options.
     """
 
     diff: str
@@ -297,4 +301,6 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval | None = None
     readahead: ReadaheadReport | None = None
     asks_nofail: bool = False
+    for_safety: list[str] = []
+    for_boot: list[str] = []
     findings: list[Finding] = []

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind
 from app.helper import boot_options, fstab_text
 from app.helper.errors import Refusal
 from app.helper.options import load
-from app.helper.places import Place, place_of
 from app.helper.table import NFS_TYPES
+from app.mounts.entry_options import EntryOptions, entry_options, words_for_safety
+from app.mounts.findings import judge
 from app.mounts.model import FstabReport
 from app.privileged import HelperClient, explain_refusal
 
@@ -27,10 +29,6 @@ if TYPE_CHECKING:
     from app.helper.fstab_text import Edit, Entry
     from app.tasks import CancelToken
 
-#: An absent server must not keep the computer from starting.
-DEFAULT_OPTIONS = "_netdev,nofail"
-#: Of a place such as /home, without which a computer may not be of use, the person decides.
-RESTRICTED_OPTIONS = "_netdev"
 #: The helper's own children have 5, 5 and 15 seconds.
 _TIMEOUT_S = 60.0
 _FSTAB = "/etc/fstab"
@@ -68,7 +66,22 @@ class Persistence:
         data = self._read(args.expected_sha256)
         change = _change(args, data)
         report = self._carry_out(data, change, token, helper, preview=args.preview)
-        return msgspec.structs.replace(report, asks_nofail=change.asks_nofail)
+        said = change.said
+        if said is None or not report.diff:
+            return report
+        return msgspec.structs.replace(
+            report,
+            asks_nofail=said.asks_nofail,
+            for_boot=list(said.for_boot),
+            findings=judge(
+                MountOptions.parse(said.text),
+                saved=True,
+                share=args.share,
+                mount_point=args.mount_point,
+                fstype=str(change.wire["fstype"]),
+            ),
+            for_safety=words_for_safety(f"{said.text},{change.old}", ",".join(change.written(report.line))),
+        )
 
     def requests(self, args: PersistArgs) -> list[tuple[str, dict[str, Any]]]:
         """Return what writing it and taking that back would ask of the helper.
@@ -158,31 +171,37 @@ class _Change(NamedTuple):
         edit: of the text.
         verb: of the helper.
         wire: its arguments, without the checksum.
-        asks_nofail: whether the person has not said if the computer may start without the server.
+        said: the options of the entry; None of one that is taken out.
+        old: the options of the entry that is changed, "" for none.
     """
 
     edit: Edit
     verb: str
     wire: dict[str, Any]
-    asks_nofail: bool = False
+    said: EntryOptions | None = None
+    old: str = ""
+
+    def written(self, line: str) -> list[str]:
+        """Return the words of the entry in its line."""
+        fields = line.split()
+        return boot_options.split(fields[3]) if len(fields) > 3 else []
 
 
 def _change(args: PersistArgs, data: bytes) -> _Change:
     old = _entry_at(data, args.replaces or args.mount_point)
     if old is None and args.replaces:
         raise not_there(args.replaces)
-    options, asks = args.options, False
-    if options is None and old is None:
-        asks = place_of(args.mount_point) is Place.RESTRICTED
-        options = RESTRICTED_OPTIONS if asks else DEFAULT_OPTIONS
-    words = tuple(boot_options.split(old.options if options is None and old is not None else options or ""))
-    new = fstab_text.Wanted(args.share, args.mount_point, args.fstype, words)
-    wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": args.fstype}
+    before = old.options if old is not None else None
+    said = entry_options(args.options, before, args.mount_point, exact=args.exact)
+    words = tuple(boot_options.split(said.text))
+    fstype = args.fstype or (old.fstype if old is not None else "nfs")
+    new = fstab_text.Wanted(args.share, args.mount_point, fstype, words)
+    wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": fstype}
     wire["options"] = list(words)
     if old is None:
-        return _Change(fstab_text.Edit(None, new), "add", wire, asks)
+        return _Change(fstab_text.Edit(None, new), "add", wire, said)
     wire |= {"old_share": old.share, "old_target": old.target}
-    return _Change(fstab_text.Edit((old.share, old.target), new), "change", wire)
+    return _Change(fstab_text.Edit((old.share, old.target), new), "change", wire, said, old.options)
 
 
 def _entry_at(data: bytes, mount_point: str) -> Entry | None:

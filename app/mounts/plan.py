@@ -7,18 +7,24 @@ is looked at, so a dead server is told from the plan, not met in it.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from advisor.dialects.linux_command import mount_command
 from advisor.options import YES, MountOptions, catalogue, to_mount
 from app.errors import AppError, ErrorKind
+from app.helper.options import ALWAYS
 from app.helper.places import Place, place_of
+from app.helper.tuning import MAX_READ_AHEAD_KB
 from app.mounts.approval import refuse_move
 from app.mounts.asked import parse_options, parse_share
 from app.mounts.change import MAX_KEEP_S, Plan, Step
 from app.mounts.effective import effective_values
+from app.mounts.entry_options import EntryOptions, entry_options
+from app.mounts.findings import judge
 from app.mounts.foreign import refuse
 from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
 from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB, Rule, changed, read_rule, same_kb
@@ -75,7 +81,7 @@ class Situation:
     """A change, and what it meets.
 
     Attributes:
-        args: as asked for.
+        args: as asked for, with what the program adds to the options and with the type of the entry.
         options: of ``args``, read.
         old: the mount as it is, configured or active; None for a new one.
         others: the other mounts of this host.
@@ -89,6 +95,7 @@ class Situation:
         save_kb: the readahead that is saved then, None for none.
         approval: what an administrator has to approve by itself, None if nothing.
         findings: what this computer lacks for the mount.
+        entry: the options of what is saved; those of ``args`` are the same.
     """
 
     args: ApplyArgs
@@ -105,6 +112,7 @@ class Situation:
     save_kb: int | None = None
     approval: Approval | None = None
     findings: tuple[Finding, ...] = ()
+    entry: EntryOptions = field(default_factory=lambda: EntryOptions(""))
 
     @property
     def is_live(self) -> bool:
@@ -125,7 +133,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
             it would go against a unit that others made, or against a map of autofs.
     """
     parse_share(args.share)
-    options = parse_options(args.options)
+    parse_options(args.options)
     if args.busy == "next-boot" and args.keeper == "nowhere":
         raise AppError(
             ErrorKind.USAGE,
@@ -138,10 +146,18 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
             f"The time to say that a change is to stay is {args.keep_s:g} s, which is out of range.",
             hint=f"Choose 0 to {MAX_KEEP_S:g} seconds; with 0 nobody is asked.",
         )
+    if args.read_ahead_kb is not None and not 0 <= args.read_ahead_kb <= MAX_READ_AHEAD_KB:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The readahead is {args.read_ahead_kb} KiB, which is out of range.",
+            hint=f"Choose 0 to {MAX_READ_AHEAD_KB} KiB.",
+        )
     rows = around.table().mounts
     old = _row_at(rows, args.replaces or args.mount_point)
     rule = around.rule(args.mount_point)
     save_kb = _save_kb(args, old, rule)
+    args, entry = _with_entry_options(args, old)
+    options = parse_options(args.options)
     changes = option_changes(old, options, args.read_ahead_kb, save_kb)
     way = _way(args, old, changes)
     refuse(args, rows, mounts=way in {"mount", "again"})
@@ -169,7 +185,19 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         save_kb=save_kb,
         approval=approval,
         findings=tuple(around.lacking(args.share, args.mount_point, args.options)),
+        entry=entry,
     )
+
+
+def _with_entry_options(args: ApplyArgs, old: Mount | None) -> tuple[ApplyArgs, EntryOptions]:
+    """Return the change with the options and the type that its entry is to have."""
+    configured = old.configured if old is not None else None
+    fstype = args.fstype or (configured.fstype if configured is not None else "nfs")
+    if args.keeper == "nowhere":
+        return msgspec.structs.replace(args, fstype=fstype), EntryOptions(args.options)
+    before = configured.options if configured is not None and configured.ours else None
+    entry = entry_options(args.options, before, args.mount_point, exact=args.exact)
+    return msgspec.structs.replace(args, options=entry.text, fstype=fstype, exact=True), entry
 
 
 def make_plan(args: ApplyArgs, around: Surroundings) -> Plan:
@@ -198,9 +226,34 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         holders=holders,
         warnings=[*_warnings(found), *found.kept.warnings],
         approval=found.approval,
-        findings=list(found.findings),
         restricted=place_of(found.args.mount_point) is Place.RESTRICTED,
+        asks_nofail=found.entry.asks_nofail,
+        for_safety=_for_safety(found),
+        for_boot=list(found.entry.for_boot),
+        findings=[
+            *found.findings,
+            *judge(
+                found.options,
+                saved=found.args.keeper != "nowhere",
+                share=found.args.share,
+                mount_point=found.args.mount_point,
+                fstype=found.args.fstype,
+                mounts=found.others,
+            ),
+        ],
     )
+
+
+def _for_safety(found: Situation) -> list[str]:
+    """Return the words that the program adds and that neither the person nor the mount or the entry had."""
+    active = found.old.active if found.old is not None else None
+    live = set(MountOptions.parse(active.options)) if active is not None else set[str]()
+    mounts = found.way != "none" and found.silent is None
+    return [
+        word
+        for word in ALWAYS
+        if word in found.kept.for_safety or (mounts and word not in live and word not in set(found.options))
+    ]
 
 
 def _row_at(rows: list[Mount], point: str) -> Mount | None:

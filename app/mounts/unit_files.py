@@ -131,6 +131,10 @@ class UnitFiles:
         """Return the share that units keep."""
         return _settings(units.mount).get("What", "")
 
+    def options(self, units: Pair) -> str:
+        """Return the options that units give to mount, "" for none."""
+        return _settings(units.mount).get("Options", "")
+
     def write(
         self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
     ) -> dict[str, Any]:

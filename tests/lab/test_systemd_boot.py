@@ -13,7 +13,7 @@ from systemd_boot import SYSTEMD
 
 from advisor.dialects.entry import set_when
 from advisor.options import MountOptions
-from app.mounts.persist import DEFAULT_OPTIONS, RESTRICTED_OPTIONS
+from app.mounts.entry_options import DEFAULT_OPTIONS
 
 #: In fstab and in units of systemd.
 STEMS = ("mnt-fstab", "mnt-unit")
@@ -66,7 +66,7 @@ def test_on_demand_the_server_is_not_asked_at_all(boot: Boot) -> None:
 
 
 def test_one_that_the_computer_is_to_have_is_waited_for_as_long_as_its_timeout(boot: Boot) -> None:
-    units = boot(f"{RESTRICTED_OPTIONS},x-systemd.mount-timeout=5s", "start-up")["units"]
+    units = boot("_netdev,x-systemd.mount-timeout=5s", "start-up")["units"]
     for stem in STEMS:
         said = units[f"{stem}.mount"]
         assert said["TimeoutUSec"] == "5s"

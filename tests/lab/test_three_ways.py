@@ -12,7 +12,7 @@ from advisor.dialects import autofs
 from advisor.dialects.entry import Entry, set_when
 from advisor.options import MountOptions
 from app.lab.server import SHARE
-from app.mounts.persist import DEFAULT_OPTIONS
+from app.mounts.entry_options import DEFAULT_OPTIONS
 
 pytestmark = pytest.mark.lab
 

@@ -71,7 +71,12 @@ def mounted(share: str = "nas01:/export/home", mount_point: str = "/home", reque
 def configured(share: str = "nas01:/media", mount_point: str = "/media", options: str = "vers=4.2") -> Mount:
     entry = Configured(origin="/etc/fstab", line=3, share=share, fstype="nfs", options=options)
     return Mount(
-        mount_point=mount_point, share=share, state="not-mounted", configured=entry, requested=options
+        mount_point=mount_point,
+        share=share,
+        state="not-mounted",
+        configured=entry,
+        requested=options,
+        after_boot="mounted",
     )
 
 

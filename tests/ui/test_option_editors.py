@@ -14,9 +14,9 @@ from waiting import DEADLINE_MS
 
 from advisor.dialects.entry import When, when_of
 from advisor.options import MountOptions, catalogue
+from app.mounts.findings import connections
 from app.mounts.model import Mount
 from ui.models.option_form import with_value, with_when
-from ui.models.option_neighbours import connections
 from ui.models.option_search import find_options
 from ui.option_text import default_text, help_text, value_text
 from ui.widgets.option_editor import make_editor

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
 
 from app.mounts.model import Configured, Mount
+from app.mounts.requested_options import complete
 from ui.dialogs.copy_as import CopyAsDialog
 from ui.dialogs.paste import PasteDialog
 from ui.widgets.sentences import Sentences
@@ -159,10 +160,11 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
         origin="/etc/systemd/system/mnt-u.mount", line=0, share="nas01:/u", fstype="nfs", options="ro,nofail",
         keeper="unit", ours=False,
     )  # fmt: skip
-    driver.fake.mounts = [Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)]
+    row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
+    driver.fake.mounts = [complete(row)]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount)"
+    assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
     assert not driver.sees("forget")
     driver.click("import")
     assert driver.text_of("share") == "nas01:/u"
@@ -177,12 +179,11 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
         origin="/etc/auto.home", line=3, share="nas01:/u", fstype="nfs", options="ro,x-systemd.automount",
         keeper="autofs", automount=True, ours=False,
     )  # fmt: skip
-    driver.fake.mounts = [
-        Mount(mount_point="/home/u", share="nas01:/u", state="not-mounted", configured=entry)
-    ]
+    row = Mount(mount_point="/home/u", share="nas01:/u", state="not-mounted", configured=entry)
+    driver.fake.mounts = [complete(row)]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "Not mounted (read only: /etc/auto.home)"
+    assert told == "Not mounted (read only: /etc/auto.home) · on demand"
     assert not driver.sees("forget")
     assert not driver.sees("mount")  # autofs does it, when somebody enters the place
     driver.click("import")

@@ -10,14 +10,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QGridLayout, QHBoxLayout, QRadioButton, QWidget
 
 from advisor.options import YES, MountOptions
+from app.mounts.entry_options import BOOT_WORDS
 from ui.dialogs.buttons import show_outline
 from ui.widgets.labels import plain_label
 
 if TYPE_CHECKING:
     from app.mounts.change import ApplyArgs, Keeper
 
-#: What the program's own entries begin with (app/mounts/persist.py).
-_GENTLE = ("_netdev", "nofail")
 #: Time to say that the new settings are to stay, in seconds.
 KEEP_S = 15.0
 
@@ -63,7 +62,7 @@ class ApplyChoices(QWidget):
                                        second)  # fmt: skip
         # An absent server must not keep the computer from starting; what is set up already stays as it is.
         options = MountOptions.parse(args.options)
-        self._missing = [name for name in _GENTLE if kept == "nowhere" and options.get(name) != YES]
+        self._missing = [name for name in BOOT_WORDS if kept == "nowhere" and options.get(name) != YES]
         self._is_new = kept == "nowhere"
         self._is_question = False
         self._gentle = QCheckBox(

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.options import catalogue
 from app.mounts.approval import sentences
+from app.mounts.entry_options import added_sentences
+from app.mounts.findings import grave
 from app.mounts.lacking import finding_text
 from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
@@ -43,6 +45,8 @@ class PlanView(QWidget):
         self._warnings.setObjectName("plan-warnings")
         self._holders = Sentences(self.tr("Programs that use it now"), "warn")
         self._holders.setObjectName("plan-holders")
+        self._added = Sentences("", "info")
+        self._added.setObjectName("plan-added")
         self._changes = Sentences(self.tr("What changes"), "info")
         self._changes.setObjectName("plan-changes")
         self.steps = StepList(self.tr("What will be done"))
@@ -54,14 +58,17 @@ class PlanView(QWidget):
         layout.setContentsMargins(0, 0, 8, 0)
         layout.setSpacing(12)
         for widget in (self._problem, self._approval, self._warnings, self._holders, self._changes,
-                       self.steps, self._diff_title, self._diff):  # fmt: skip
+                       self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
+        self._all = (
+            self._problem, self._approval, self._warnings, self._holders, self._changes, self._added,
+        )  # fmt: skip
         self.clear()
 
     def clear(self) -> None:
         """Show nothing."""
-        for shown in (self._problem, self._approval, self._warnings, self._holders, self._changes):
+        for shown in self._all:
             shown.show_sentences([])
         self.steps.show_steps([])
         self._show_diff("")
@@ -76,10 +83,11 @@ class PlanView(QWidget):
                 self.tr("These mounts share the server's connections; what belongs to those stays as it is "
                         "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
             )  # fmt: skip
-        lacking = [finding_text(finding) for finding in plan.findings]
+        lacking = [finding_text(finding) for finding in grave(plan.findings)]
         self._warnings.show_sentences([*lacking, *warnings, *plan.warnings])
         self._holders.show_sentences([holder_line(holder) for holder in plan.holders])
         self._changes.show_sentences([self._change_line(change) for change in plan.changes])
+        self._added.show_sentences(added_sentences(plan.for_safety, plan.for_boot))
         self.steps.show_steps(plan.steps)
         self._show_diff(plan.diff)
 
@@ -90,7 +98,7 @@ class PlanView(QWidget):
 
     def show_progress_only(self) -> None:
         """Hide what belongs to the choice."""
-        for shown in (self._problem, self._approval, self._warnings, self._holders, self._changes):
+        for shown in self._all:
             shown.show_sentences([])
         self._show_diff("")
 

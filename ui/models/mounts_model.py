@@ -14,6 +14,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from app.mounts.state_text import state_words
 from ui.models.speeds import Speeds
 from ui.widgets.labels import plain_tip
+from ui.words import boot_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 MountRole = Qt.ItemDataRole.UserRole + 1
 StateRole = Qt.ItemDataRole.UserRole + 2
 TrendRole = Qt.ItemDataRole.UserRole + 3
+BootRole = Qt.ItemDataRole.UserRole + 4
 
 _NO_INDEX = QModelIndex()
 _TICK_MS = 1000
@@ -95,9 +97,10 @@ class MountsModel(QAbstractListModel):
             Qt.ItemDataRole.DisplayRole: lambda mount: mount.mount_point,
             Qt.ItemDataRole.ToolTipRole: _tip,
             Qt.ItemDataRole.AccessibleTextRole: lambda mount: (
-                f"{mount.mount_point}, {mount.share}, {self.state_word(mount)}"
+                f"{mount.mount_point}, {mount.share}, {self.state_word(mount)}, {boot_text(mount)}"
             ),
             StateRole: self.state_word,
+            BootRole: boot_text,
             MountRole: lambda mount: mount,
             TrendRole: self._trend,
         }

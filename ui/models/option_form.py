@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.dialects.entry import set_when
 from advisor.options import YES, MountOptions
-from app.mounts.persist import DEFAULT_OPTIONS
+from app.mounts.entry_options import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
     from advisor.dialects.entry import When

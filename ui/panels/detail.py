@@ -253,7 +253,7 @@ class DetailPanel(QWidget):
             share=wish.share,
             mount_point=wish.mount_point,
             options=wish.options,
-            fstype=configured.fstype if configured is not None else "nfs",
+            exact=True,  # the form shows every word, and the dialog asks about those of a new entry
             keeper=keeper,
             read_ahead_kb=wish.read_ahead_kb,
         )

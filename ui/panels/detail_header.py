@@ -16,6 +16,7 @@ from ui import theme
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
 from ui.widgets.space_label import SpaceLabel
+from ui.words import boot_text
 
 if TYPE_CHECKING:
     from app.mounts.change import Keeper
@@ -188,10 +189,15 @@ class DetailHeader(QWidget):
             word = self.tr("{state} (read only: {file})").format(
                 state=self.tr("Not mounted") if mount.active is None else word, file=mount.configured.origin
             )
-        if mount.active is None:
-            return word
-        version = MountOptions.parse(mount.active.options).get("vers")
-        return f"{word}, NFS {version}" if version else word
+        if mount.active is not None:
+            version = MountOptions.parse(mount.active.options).get("vers")
+            word = f"{word}, NFS {version}" if version else word
+        return f"{word} · {self._lasting(mount)}"
+
+    def _lasting(self, mount: Mount) -> str:
+        """Return what becomes of a mount at the next boot, and that it is not saved if so."""
+        text = boot_text(mount)
+        return self.tr("{text}, not saved").format(text=text) if mount.configured is None else text
 
     def _colour(self) -> None:
         colours = theme.colours()

@@ -8,12 +8,12 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from advisor.dialects.linux_command import mount_command
-from advisor.lint import LintContext, apply_fix, lint
+from advisor.lint import apply_fix
 from advisor.options import MountOptions, to_mount
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import compare, not_taken
+from app.mounts.findings import judge
 from ui.models.option_form import DEFAULT_OPTIONS, FormState, with_value, with_when
-from ui.models.option_neighbours import connections
 from ui.models.option_search import find_options
 from ui.mounting import Wish
 from ui.panels.server_probe import ServerProbe
@@ -318,6 +318,7 @@ class SettingsPanel(QWidget):
                 field.setText(text)
         options, original = MountOptions.parse(state.options), MountOptions.parse(self._original)
         self._grid.show_place(visible=self._mount is None)
+        self._grid.show_when(visible=self._mount is None or self._mount.configured is not None)
         self._grid.show_options(options, original, fresh=fresh)
         self._foot.show_raw(state.options)
         changes = len(original.diff(options)) or int(state.options != self._original)
@@ -334,6 +335,7 @@ class SettingsPanel(QWidget):
         values = []
         if mount is not None and active is not None:
             values = compare(MountOptions.parse(mount.requested), active, mount.added)
+        self._foot.show_added(mount.added if mount is not None else [])
         self._grid.show_used(values, [value.name for value in not_taken(values)], active=active is not None)
 
     def _judge(self) -> None:
@@ -343,15 +345,16 @@ class SettingsPanel(QWidget):
     def _show_findings(self) -> None:
         mount = self._mount
         configured = mount.configured if mount is not None else None
-        context = LintContext(
+        found = judge(
+            MountOptions.parse(self._state.options),
             # A new mount is most likely meant to last, and its form says when it is to be mounted.
-            fstab=mount is None or configured is not None,
+            saved=mount is None or configured is not None,
             share=self._state.share.strip(),
             mount_point=self._state.mount_point.strip(),
             fstype=configured.fstype if configured is not None else "nfs",
-            connections=connections(self._mounts, self._state.share.strip(), self._state.mount_point.strip()),
+            mounts=self._mounts,
+            facts=self._facts,
         )
-        found = lint(MountOptions.parse(self._state.options), context=context, facts=self._facts)
         self._foot.show_findings(found)
         self._grid.show_findings(found)
 

@@ -12,11 +12,13 @@ from ui.widgets.command_view import CommandView
 from ui.widgets.copy_as_button import CopyAsButton
 from ui.widgets.findings import FindingsPanel
 from ui.widgets.labels import MutedLabel, plain_tip
+from ui.words import added_lines
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
     from advisor.lint import Finding
+    from app.mounts.model import AddedOption
 
 
 #: Help that needs more is in the tool tip: the rows need the room.
@@ -55,6 +57,12 @@ class SettingsFoot(QWidget):
                     "Nothing that is written here is lost or changed, also what has no row above.")
         )  # fmt: skip
         self.raw.textEdited.connect(self.raw_edited)
+        self._added = MutedLabel(wrap=True)
+        self._added.setObjectName("added-options")
+        self._added.setToolTip(
+            self.tr("mount.nfs reads these options from nfsmount.conf and adds them to this mount.")
+        )
+        self._added_title = MutedLabel(self.tr("Added"))
         self._command = CommandView()
         self._command.setObjectName("command")
         self._command.setFont(fixed)
@@ -81,10 +89,13 @@ class SettingsFoot(QWidget):
         grid.setHorizontalSpacing(12)
         grid.addWidget(label, 0, 0)
         grid.addWidget(self.raw, 0, 1, 1, 3)
-        grid.addWidget(MutedLabel(self.tr("Command")), 1, 0)
-        grid.addWidget(self._command, 1, 1)
-        grid.addWidget(copy_button, 1, 2)
-        grid.addWidget(copy_as, 1, 3)
+        grid.addWidget(self._added_title, 1, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self._added, 1, 1, 1, 3)
+        grid.addWidget(MutedLabel(self.tr("Command")), 2, 0)
+        grid.addWidget(self._command, 2, 1)
+        grid.addWidget(copy_button, 2, 2)
+        grid.addWidget(copy_as, 2, 3)
+        self.show_added([])
         grid.setColumnStretch(1, 1)
         return box
 
@@ -92,6 +103,12 @@ class SettingsFoot(QWidget):
         """Show the option string; the caret stays where it is if it is the one shown."""
         if self.raw.text() != text:
             self.raw.setText(text)
+
+    def show_added(self, added: list[AddedOption]) -> None:
+        """Show what nfsmount.conf adds to the mount."""
+        self._added.setText("\n".join(added_lines(added)))
+        self._added.setVisible(bool(added))
+        self._added_title.setVisible(bool(added))
 
     def show_command(self, text: str) -> None:
         """Show the command."""

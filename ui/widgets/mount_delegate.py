@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from ui import theme
-from ui.models.mounts_model import MountRole, StateRole, TrendRole, export_of
+from ui.models.mounts_model import BootRole, MountRole, StateRole, TrendRole, export_of
 from ui.speed_units import speed_text
 from ui.widgets.labels import draw_dot
 from ui.widgets.sparkline import draw_sparkline
@@ -44,7 +44,8 @@ class MountDelegate(QStyledItemDelegate):
         if mount is None:
             _paint_server(painter, option, str(index.data()), str(index.data(StateRole)))
         else:
-            _paint_mount(painter, option, mount, str(index.data(StateRole)), index.data(TrendRole))
+            words = str(index.data(StateRole)), str(index.data(BootRole))
+            _paint_mount(painter, option, mount, words, index.data(TrendRole))
         painter.restore()
 
 
@@ -91,7 +92,7 @@ def _paint_trend(
 
 
 def _paint_mount(
-    painter: QPainter, option: QStyleOptionViewItem, mount: Mount, word: str, trend: Trend | None
+    painter: QPainter, option: QStyleOptionViewItem, mount: Mount, words: tuple[str, str], trend: Trend | None
 ) -> None:
     rect: QRect = option.rect
     font: QFont = option.font
@@ -127,10 +128,12 @@ def _paint_mount(
     painter.drawText(QPoint(left, top + metrics.ascent()), name)
     painter.setFont(font)
     painter.setPen(QColor(colour))
+    word, lasting = words
     painter.drawText(QPoint(left, top + line + metrics.ascent()), word)
-    used = metrics.horizontalAdvance(word + "  ")
+    used = metrics.horizontalAdvance(word + " ")
     painter.setPen(QColor(colours.muted))
-    export = metrics.elidedText(export_of(mount.share), Qt.TextElideMode.ElideMiddle, width - used)
+    text = f"· {lasting}  {export_of(mount.share)}"
+    export = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width - used)
     painter.drawText(QPoint(left + used, top + line + metrics.ascent()), export)
     if focused:
         pen = painter.pen()

@@ -66,6 +66,7 @@ class OptionGrid(QWidget):
         self.rows: dict[str, OptionRow] = {}
         self._place_rows: list[QWidget] = []
         self._place_shown = True
+        self._when_shown = True
         self._values: dict[str, str] = {}
         self._was: dict[str, str] = {}
         self._used: dict[str, OptionValue] = {}
@@ -197,6 +198,11 @@ class OptionGrid(QWidget):
         self._place_shown = visible
         self._show_rows()
 
+    def show_when(self, *, visible: bool) -> None:
+        """Show when it is mounted, or not: a mount that is saved nowhere is mounted at no boot."""
+        self._when_shown = visible
+        self._show_rows()
+
     def show_options(self, options: MountOptions, was: MountOptions, *, fresh: bool) -> None:
         """Show what is asked for.
 
@@ -254,8 +260,8 @@ class OptionGrid(QWidget):
         self._hits = names
         self._show_rows()
         if names is None:
-            return len(self._lines) + 1
-        return len(names & self._lines.keys()) + bool(names & WHEN_OPTIONS)
+            return len(self._lines) + self._when_shown
+        return len(names & self._lines.keys()) + (self._when_shown and bool(names & WHEN_OPTIONS))
 
     def focus_first(self) -> None:
         """Go to the first row that is shown."""
@@ -289,7 +295,8 @@ class OptionGrid(QWidget):
         self.setUpdatesEnabled(False)  # else each of hundreds of widgets reckons what it uncovers
         for widget in self._place_rows:
             widget.setVisible(self._place_shown and self._hits is None)
-        self.when.cells.set_visible(visible=self._hits is None or bool(self._hits & WHEN_OPTIONS))
+        hit = self._hits is None or bool(self._hits & WHEN_OPTIONS)
+        self.when.cells.set_visible(visible=self._when_shown and hit)
         for section in self._sections:
             hits = self._hits
             if section.label is not None:
@@ -306,7 +313,8 @@ class OptionGrid(QWidget):
             self._order_tabs()
 
     def _when_hit(self, section: OptionSection) -> bool:
-        return section is self._sections[0] and bool((self._hits or frozenset()) & WHEN_OPTIONS)
+        first = section is self._sections[0] and self._when_shown
+        return first and bool((self._hits or frozenset()) & WHEN_OPTIONS)
 
     def _is_shown(self, option: Option) -> bool:
         if option.name != _IDLE:

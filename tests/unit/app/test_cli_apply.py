@@ -10,7 +10,6 @@ from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from advisor.lint import Finding, LintContext, prerequisites
 from advisor.options import MountOptions
 from app.agent.client import Call
-from app.agent.protocol import CheckArgs, CheckResult
 from app.cli import apply as module
 from app.cli.apply import apply_text, run_apply
 from app.cli.parser import parse_args
@@ -59,9 +58,7 @@ class Host:
         call = Call(5, verb, on_event)
         call.bind(lambda: call.future.set_exception(AppError(ErrorKind.CANCELLED, "Cancelled.")))
         if verb == "mounts.plan":
-            call.future.set_result(PLAN)
-        elif verb == "mounts.check":
-            call.future.set_result(CheckResult(findings=self.lacking))
+            call.future.set_result(msgspec.structs.replace(PLAN, findings=self.lacking))
         elif verb == "mounts.list":
             call.future.set_result(MountTable(mounts=[LIVE]))
         elif verb == "mounts.keep":
@@ -103,9 +100,7 @@ def test_what_is_lacking_is_said_before_the_change(capsys: pytest.CaptureFixture
     host = Host([])
     host.lacking = lacking("sec=krb5,rdma", keytab=False, rdma_device=False)
     run_apply(host, parse_args(["apply", "-o", "sec=krb5", "nas:/b", "/mnt/b"]))
-    checked = CheckArgs(share="nas:/b", mount_point="/mnt/b", options="sec=krb5")
-    assert [verb for verb, _ in host.asked] == ["mounts.check", "mounts.apply"]
-    assert host.asked[0][1] == checked
+    assert [verb for verb, _ in host.asked] == ["mounts.plan", "mounts.apply"]
     said = capsys.readouterr().err
     assert said.startswith("warning: This computer has no keytab")
     assert "  Command: realm join DOMAIN" in said
@@ -133,8 +128,10 @@ def test_a_readahead_that_is_saved_is_shown_and_one_that_is_not_is_said() -> Non
 
 def test_a_new_mount_that_is_kept_does_not_hold_up_the_start() -> None:
     _report, host = run("nas:/b", "/mnt/b", "--keep-in", "fstab")
-    assert host.asked[-1][1].options == "_netdev,nofail"
+    # The agent adds what a new entry gets.
+    assert (host.asked[-1][1].options, host.asked[-1][1].exact) == ("", False)
     assert host.asked[-1][1].keeper == "fstab"
+    assert run("nas:/b", "/mnt/b", "--keep-in", "fstab", "--exact")[1].asked[-1][1].exact
     assert run("nas:/b", "/mnt/b")[1].asked[-1][1].options == ""
     assert run("nas:/b", "/mnt/b", "-o", "ro")[1].asked[-1][1].options == "ro"
 
@@ -166,7 +163,7 @@ def test_it_asks_whether_to_keep_it(
     events = [ApplyEvent(step=1, kind="keep", state="begun", keep_s=seconds) for seconds in (9.6, 8.6)]
     if kept:
         _report, host = run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)
-        assert [verb for verb, _args in host.asked] == ["mounts.check", "mounts.apply", "mounts.keep"]
+        assert [verb for verb, _args in host.asked] == ["mounts.plan", "mounts.apply", "mounts.keep"]
     else:
         with pytest.raises(AppError) as caught:
             run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)

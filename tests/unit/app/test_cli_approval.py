@@ -188,7 +188,7 @@ class Host:
     def __init__(self, *, restricted: bool = False) -> None:
         self.asked: list[Any] = []
         self.plan = Plan(share="nas:/x", mount_point="/data", changes=[], steps=[STEP], diff="+nas:/x\n",
-                         approval=NEEDED, restricted=restricted)  # fmt: skip
+                         approval=NEEDED, asks_nofail=restricted)  # fmt: skip
 
     def submit(self, verb: str, args: Any = None, on_event: Any = None) -> Call:
         self.asked.append((verb, args))
@@ -214,12 +214,7 @@ def test_a_change_is_told_and_made_after_a_yes(answers: Any) -> None:
     host = Host()
     run_apply(host, parse_args(["apply", "-o", "ro", "nas:/x", "/data"]))
     assert "Ask an administrator? [y/N]" in shown.getvalue()
-    assert [verb for verb, _args in host.asked] == [
-        "mounts.check",
-        "mounts.apply",
-        "mounts.plan",
-        "mounts.apply",
-    ]
+    assert [verb for verb, _args in host.asked] == ["mounts.plan", "mounts.apply", "mounts.apply"]
     assert host.asked[-1][1].approved
 
 
@@ -229,7 +224,7 @@ def test_a_preview_tells_it() -> None:
 
 
 def test_a_change_that_is_kept_asks_about_nofail(answers: Any) -> None:
-    for answer, options in (("n\ny\n", "_netdev"), ("y\ny\n", "_netdev,nofail")):
+    for answer, options in (("n\ny\n", ""), ("y\ny\n", "_netdev,nofail")):
         shown = answers(answer)
         host = Host(restricted=True)
         run_apply(host, parse_args(["apply", "--keep-in", "fstab", "nas:/x", "/data"]))

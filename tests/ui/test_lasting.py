@@ -1,0 +1,69 @@
+"""How long a mount lasts, and what nfsmount.conf adds to it, is told by list, header and form."""
+
+import msgspec
+import pytest
+from driver import Driver
+from fake_host import FakeHost, configured, mounted
+
+from app.mounts.model import AddedOption, AfterBoot, Mount, MountTable
+from ui.models.mounts_model import BootRole, MountsModel
+
+ADDED = AddedOption(
+    item="soft",
+    name="hard",
+    file="/etc/nfsmount.conf",
+    section="NFSMount_Global_Options",
+    line=2,
+    beats="hard",
+)
+
+
+def saved(after_boot: AfterBoot = "mounted") -> Mount:
+    """Return a live mount with an entry."""
+    row = mounted(requested="vers=4.2,nofail")
+    entry = configured(row.share, row.mount_point, "vers=4.2,nofail").configured
+    return msgspec.structs.replace(row, configured=entry, after_boot=after_boot)
+
+
+@pytest.mark.parametrize(
+    ("mount", "in_list", "in_header"),
+    [
+        (mounted(), "until restart", "Mounted, NFS 4.2 · until restart, not saved"),
+        (saved(), "at boot", "Mounted, NFS 4.2 · at boot"),
+        (saved("on-demand"), "on demand", "Mounted, NFS 4.2 · on demand"),
+        (saved("by-hand"), "by hand", "Mounted, NFS 4.2 · by hand"),
+    ],
+)
+def test_list_and_header_tell_how_long_it_lasts(
+    driver: Driver, fake: FakeHost, mount: Mount, in_list: str, in_header: str
+) -> None:
+    fake.mounts = [mount]
+    driver.open()
+    model = MountsModel()
+    model.apply(MountTable(mounts=[mount]))
+    index = model.find(mount.share, mount.mount_point)
+    assert index.data(BootRole) == in_list
+    assert driver.window._detail._header.state_text(mount) == in_header
+
+
+def test_when_to_mount_is_asked_only_where_it_is_saved(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(requested="vers=4.2")]
+    driver.open()
+    settings = driver.window._detail.settings
+    assert settings.wish().options == "vers=4.2"
+    assert settings._grid.when.combo.isHidden()
+    settings.show_mount(saved(), keep_edits=False)
+    assert not settings._grid.when.combo.isHidden()
+    settings.show_draft("", "")
+    assert not settings._grid.when.combo.isHidden()
+
+
+def test_what_nfsmount_conf_adds_is_shown(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [msgspec.structs.replace(mounted(requested="vers=4.2,hard"), added=[ADDED])]
+    driver.open()
+    text = "soft: line 2 of /etc/nfsmount.conf, section NFSMount_Global_Options. It overrides “hard”."
+    assert driver.text_of("added-options") == text
+    assert driver.sees("added-options")
+    fake.mounts = [mounted()]
+    driver.window._detail.settings.show_mount(mounted(), keep_edits=False)
+    assert not driver.sees("added-options")
