@@ -19,6 +19,7 @@ from app.mounts.approval import sentences
 from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import grave
+from app.mounts.interruption import interruption_text
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _plan_text(plan: Plan) -> str:
     if not plan.steps:
         told = [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
         return "\n".join(["There is nothing to do.", *told])
-    lines: list[str] = []
+    lines = [interruption_text(plan.interruption), ""]
     if plan.changes:
         rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
         again = any(step.kind == "unmount" for step in plan.steps)
@@ -193,7 +194,6 @@ def _plan_text(plan: Plan) -> str:
     lines += ["", plan.rule_diff.rstrip("\n")] if plan.rule_diff else []
     told = added_sentences(plan.for_safety, plan.for_boot)
     told += sentences(plan.approval) if plan.approval is not None else []
-    told += [plan.away] if plan.away else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
     told += [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]

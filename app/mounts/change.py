@@ -97,6 +97,23 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
+class Interruption(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a live mount a change interrupts.
+
+    Attributes:
+        effect: of the change: it does nothing, changes a live mount that stays, counts from the next mount
+            on, is a first mount, or unmounts and mounts.
+        mount_point: that cannot be used meanwhile, "" if none.
+        typical_s: for how long as a rule, seconds.
+        most_s: until the change is given up and goes back.
+    """
+
+    effect: Literal["nothing", "at-once", "next-mount", "first-mount", "interrupts"] = "nothing"
+    mount_point: str = ""
+    typical_s: float = 0.0
+    most_s: float = 0.0
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change would do; nothing is touched by it.
 
@@ -109,7 +126,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         sha256: of the kept file, for ``expected_sha256``.
         rule_diff: of the udev rule that saves the readahead, "" if it stays.
         volatile_kb: readahead that the mount would lose when it is unmounted, KiB; None for none.
-        away: what cannot be used for how long meanwhile, one sentence; "" if nothing.
+        interruption: of the live mount.
+        can_wait: whether mounting now and mounting later are two things.
         sharing: mount points that share the server's connections, and so keep what belongs to them.
         holders: processes that use the mount now.
         warnings: what a person should know, one sentence each.
@@ -130,7 +148,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = ""
     rule_diff: str = ""
     volatile_kb: int | None = None
-    away: str = ""
+    interruption: Interruption = Interruption()
+    can_wait: bool = False
     sharing: list[str] = []
     holders: list[Holder] = []
     warnings: list[str] = []

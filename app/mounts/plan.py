@@ -21,7 +21,7 @@ from app.helper.places import Place, place_of
 from app.helper.tuning import MAX_READ_AHEAD_KB
 from app.mounts.approval import refuse_move
 from app.mounts.asked import parse_options, parse_share
-from app.mounts.change import MAX_KEEP_S, Plan, Step
+from app.mounts.change import MAX_KEEP_S, Interruption, Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.entry_options import EntryOptions, entry_options
 from app.mounts.findings import judge
@@ -44,6 +44,8 @@ Way = Literal["none", "mount", "remount", "again"]
 
 #: How long an unmount may take before the way back begins, seconds.
 UNMOUNT_S = 20.0
+#: Between unmounting and mounting, as a rule: two round trips to the server and two processes, seconds.
+_TYPICAL_AWAY_S = 1.0
 _SYSTEMD = "/run/systemd/system"
 
 
@@ -212,16 +214,18 @@ def make_plan(args: ApplyArgs, around: Surroundings) -> Plan:
 
 def describe(found: Situation, holders: list[Holder]) -> Plan:
     """Return the plan of a situation."""
+    done = steps(found)
     return Plan(
         share=found.args.share,
         mount_point=found.args.mount_point,
-        changes=found.changes,
-        steps=steps(found),
+        changes=[change for change in found.changes if _acts(change, found)],
+        steps=done,
         diff=found.kept.diff,
         sha256=found.kept.sha256,
         rule_diff=found.rule_diff,
         volatile_kb=_volatile_kb(found),
-        away=_away(found),
+        interruption=_interruption(found, done),
+        can_wait=_can_wait(found),
         sharing=[row.mount_point for row in _sharing(found)],
         holders=holders,
         warnings=[*_warnings(found), *found.kept.warnings],
@@ -431,14 +435,30 @@ def _tune_step(point: str, kb: int) -> Step:
 # What a person should know.
 
 
-def _away(found: Situation) -> str:
-    if found.way != "again" or found.silent is not None:
-        return ""
-    most = UNMOUNT_S + found.args.timeout_s
-    return (
-        f"{found.old_point} cannot be used between unmounting and mounting: as a rule for a moment, "
-        f"for {most:g} seconds at most."
-    )
+def _interruption(found: Situation, done: list[Step]) -> Interruption:
+    way = "none" if found.silent is not None else found.way
+    if way == "again":
+        most_s = UNMOUNT_S + found.args.timeout_s
+        return Interruption(
+            effect="interrupts", mount_point=found.old_point, typical_s=_TYPICAL_AWAY_S, most_s=most_s
+        )
+    if not done:
+        return Interruption()
+    if way == "mount":
+        return Interruption(effect="first-mount")
+    live = way == "remount" or any(step.kind == "tune" for step in done)
+    return Interruption(effect="at-once" if live else "next-mount")
+
+
+def _can_wait(found: Situation) -> bool:
+    """Whether there is something to mount, or to mount again, now or later."""
+    now = msgspec.structs.replace(found.args, mount=True)
+    return found.silent is None and _way(now, found.old, found.changes) != "none"
+
+
+def _acts(change: OptionChange, found: Situation) -> bool:
+    """Whether an option has any effect: what counts from the next start has none where nothing is kept."""
+    return change.takes != "boot" or found.args.keeper != "nowhere"
 
 
 def _sharing(found: Situation) -> list[Mount]:

@@ -112,7 +112,9 @@ def test_every_class_of_change(lab: "LabGuest", kept: str) -> None:
     values = {value.name: value for value in report.report.values}
     assert (values["nconnect"].effective, values["rsize"].effective) == ("2", "12288")
     assert report.report.mount.active.read_ahead_kb == 1024
-    assert (report.plan.away.startswith(POINT), report.backup != "") == (True, True)
+    interruption = report.plan.interruption
+    assert (interruption.effect, interruption.mount_point) == ("interrupts", POINT)
+    assert report.backup != ""
     # To another place.
     apply(lab, mount_point="/mnt/elsewhere", replaces=POINT, keeper="fstab")
     assert (row(lab), row(lab, "/mnt/elsewhere").state) == (None, "mounted")  # type: ignore[union-attr]

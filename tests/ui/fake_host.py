@@ -29,7 +29,16 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.mounts.approval import sentences
-from app.mounts.change import ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step, StepState
+from app.mounts.change import (
+    ApplyEvent,
+    ApplyReport,
+    Holder,
+    Interruption,
+    OptionChange,
+    Plan,
+    Step,
+    StepState,
+)
 from app.mounts.model import (
     Active,
     Approval,
@@ -135,6 +144,8 @@ class FakeHost(FakeExperiments):
         self.plan_error: Exception | None = None
         self.approval: Approval | None = None
         self.restricted = False
+        #: Whether a plan finds something to mount now or later.
+        self.can_wait = True
         self.instead = ""
         self.link_error: Exception | None = None
         self.test_plan_error: Exception | None = None
@@ -309,7 +320,10 @@ class FakeHost(FakeExperiments):
         return Plan(
             share=args.share, mount_point=args.mount_point, changes=[change], steps=steps, sha256="f00d",
             diff=DIFF if args.keeper != "nowhere" else "", holders=self.holders if mounted_now else [],
-            away=f"{args.mount_point} cannot be used for about a second." if mounted_now else "",
+            interruption=Interruption(
+                effect="interrupts", mount_point=args.mount_point, typical_s=1.0, most_s=35.0
+            ) if mounted_now and args.mount else Interruption(effect="next-mount"),
+            can_wait=self.can_wait,
             sharing=["/media"] if mounted_now else [],
             approval=self.approval, restricted=self.restricted,
         )  # fmt: skip

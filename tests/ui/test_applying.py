@@ -42,8 +42,10 @@ def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost
     diff = part(dialog, QPlainTextEdit, "plan-diff")
     assert not diff.isVisible()
     warnings = part(dialog, Sentences, "plan-warnings").sentences()
-    assert warnings[0] == "/home cannot be used for about a second."
-    assert "/media" in warnings[1]
+    assert "/media" in warnings[0]
+    told = part(dialog, QLabel, "plan-interruption")
+    assert told.isVisible()
+    assert told.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
     (change,) = part(dialog, Sentences, "plan-changes").sentences()
     assert "(timeo): not given → 10.0 s" in change
     choose(driver, dialog, "keeper-fstab")
@@ -56,10 +58,27 @@ def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost
     assert action(dialog) == "Write units"
     choose(driver, dialog, "keeper-nowhere")
     assert action(dialog) == "Apply"
-    assert not part(dialog, QRadioButton, "mount-later").isEnabled()
+    assert not part(dialog, QRadioButton, "mount-later").isVisible()
     dialog.reject()
     gone(driver, ApplyDialog)
     assert changes(fake) == []
+
+
+def test_what_needs_no_mount_has_no_moment_for_it(driver: Driver, fake: FakeHost) -> None:
+    fake.can_wait = False
+    dialog = open_apply(driver)
+    choose(driver, dialog, "keeper-fstab")
+    for name in ("mount-now", "mount-later"):
+        assert not part(dialog, QRadioButton, name).isVisible()
+    fake.can_wait = True
+    choose(driver, dialog, "keeper-systemd")
+    choose(driver, dialog, "mount-later")
+    fake.can_wait = False
+    choose(driver, dialog, "keeper-fstab")
+    driver.wait(lambda: fake.asked("mounts.plan")[-1].mount)
+    assert not part(dialog, QRadioButton, "mount-later").isVisible()
+    dialog.reject()
+    gone(driver, ApplyDialog)
 
 
 def test_a_plan_that_cannot_be_made_says_why(driver: Driver, fake: FakeHost) -> None:

@@ -102,6 +102,8 @@ class ApplyDialog(QDialog):
             return
         if plan.restricted and self.choices.ask_nofail():
             return  # its answer is another one now, and has a plan of its own
+        if self.choices.set_can_wait(can_wait=plan.can_wait):
+            return
         self._plan = plan
         self.view.show_plan(plan)
         self._say("" if plan.steps else self.tr("There is nothing to do: it is so already."))

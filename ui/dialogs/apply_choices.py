@@ -82,7 +82,9 @@ class ApplyChoices(QWidget):
         grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
         grid.addLayout(first, 0, 1)
         grid.addWidget(self._gentle, 1, 1)
-        grid.addWidget(plain_label(self.tr("Mount it")), 2, 0)
+        self._can_wait: bool | None = None
+        self._when = plain_label(self.tr("Mount it"))
+        grid.addWidget(self._when, 2, 0)
         grid.addLayout(second, 2, 1)
         for row in (first, second):
             row.setSpacing(18)
@@ -124,12 +126,24 @@ class ApplyChoices(QWidget):
         self.changed.emit()
         return True
 
+    def set_can_wait(self, *, can_wait: bool) -> bool:
+        """Offer to mount later where that is another thing; return whether the answer is another now."""
+        before = self.args()
+        self._can_wait = can_wait
+        self._settle()
+        if self.args() == before:
+            return False
+        self.changed.emit()
+        return True
+
     def _settle(self) -> None:
-        """What is kept nowhere can only be mounted now."""
+        """What is kept nowhere can only be mounted now, and what needs no mount has no moment for it."""
         nowhere = self._keepers["nowhere"].isChecked()
-        if nowhere:
+        if nowhere or self._can_wait is False:
             self._times[True].setChecked(True)
         self._times[False].setEnabled(not nowhere)
+        for shown in (self._when, *self._times.values()):
+            shown.setVisible(bool(self._can_wait) and not nowhere)
         self._gentle.setVisible(bool(self._missing) and not nowhere)
 
     def _on_clicked(self, *_button: object) -> None:

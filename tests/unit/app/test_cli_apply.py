@@ -14,7 +14,16 @@ from app.cli import apply as module
 from app.cli.apply import apply_text, run_apply
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder, OptionChange, Plan, Step
+from app.mounts.change import (
+    ApplyArgs,
+    ApplyEvent,
+    ApplyReport,
+    Holder,
+    Interruption,
+    OptionChange,
+    Plan,
+    Step,
+)
 from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
 from app.mounts.requested_options import complete
 
@@ -25,7 +34,7 @@ PLAN = Plan(
     changes=[OptionChange(name="nconnect", before=None, after="4", takes="mount")],
     steps=[Step(kind="unmount", text="Unmount /mnt/a.", command="umount /mnt/a")],
     diff="+nas:/a\n",
-    away="Gone for a moment.",
+    interruption=Interruption(effect="interrupts", mount_point="/mnt/home", typical_s=1.0, most_s=35.0),
     sharing=["/mnt/b"],
     holders=[HOLDER],
     warnings=["W."],
@@ -87,7 +96,7 @@ def test_a_preview_shows_everything_and_does_nothing() -> None:
     assert host.asked[-1] == ("mounts.plan", args)
     text = apply_text(plan)
     for part in ("nconnect  —       4      unmount and mount", "     umount /mnt/a", "+nas:/a", "/mnt/b.",
-                 "sh (process 7, me): open file", "Gone for a moment.", "W."):  # fmt: skip
+                 "sh (process 7, me): open file", "Interrupts /mnt/home for about 1 s.", "W."):  # fmt: skip
         assert part in text
 
 

@@ -8,7 +8,8 @@ import pytest
 from mount_world import FSTAB, LIVE, POINT, SHARE, World
 
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs, Plan
+from app.mounts.change import ApplyArgs, Interruption, Plan
+from app.mounts.interruption import interruption_text
 from app.mounts.model import Configured, MountTable
 from app.mounts.plan import make_plan
 
@@ -32,7 +33,7 @@ def takes(made: Plan) -> dict[str, str]:
 def test_each_option_takes_what_it_takes(world: World) -> None:
     made = plan(
         world, options="vers=4.2,timeo=100,ro,noexec,hard,bg,retry=2,nofail,x-systemd.mount-timeout=9",
-        read_ahead_kb=2048,
+        read_ahead_kb=2048, keeper="fstab",
     )  # fmt: skip
     assert takes(made) == {
         "timeo": "mount", "ro": "remount", "noexec": "remount", "hard": "live", "bg": "boot", "retry": "boot",
@@ -63,7 +64,10 @@ def test_every_step_has_its_command(world: World) -> None:
         "keep": "",
     }
     assert [holder.pid for holder in made.holders] == [7]
-    assert "for 35 seconds at most" in made.away
+    assert made.interruption == Interruption(
+        effect="interrupts", mount_point=POINT, typical_s=1.0, most_s=35.0
+    )
+    assert made.can_wait
 
 
 def test_a_remount_is_of_one_mount_point_where_it_can_be(world: World) -> None:
@@ -155,7 +159,8 @@ def test_a_dead_server_is_told(world: World) -> None:
     made = plan(world, options="vers=4.1", keeper="fstab")
     assert [step.kind for step in made.steps] == ["back-up", "write"]
     assert any("does not answer, so the mount is left alone" in text for text in made.warnings)
-    assert (made.away, made.sharing) == ("", [])
+    assert (made.interruption.effect, made.sharing) == ("next-mount", [])
+    assert not made.can_wait
 
 
 @pytest.mark.parametrize(
@@ -239,3 +244,32 @@ def test_what_others_keep_is_imported_into_fstab(
     made = plan(world, options="vers=4.1", keeper="fstab", mount=False)
     assert [step.kind for step in made.steps if step.kind != "reload"] == ["back-up", "write"]
     assert any(warning in text and FOREIGN[keeper] in text for text in made.warnings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "effect", "can_wait"),
+    [
+        ({"options": LIVE, "read_ahead_kb": 2048}, "at-once", False),
+        ({"options": "vers=4.2,ro"}, "at-once", True),
+        ({"options": "vers=4.2,timeo=100"}, "interrupts", True),
+        ({"options": "vers=4.2,timeo=100", "keeper": "fstab", "mount": False}, "next-mount", True),
+        ({"options": "vers=4.2,timeo=100", "keeper": "fstab", "busy": "next-boot"}, "next-mount", False),
+    ],
+)
+def test_what_is_interrupted_is_told(
+    world: World, changes: dict[str, Any], effect: str, *, can_wait: bool
+) -> None:
+    made = plan(world, **changes)
+    assert (made.interruption.effect, made.can_wait) == (effect, can_wait)
+    assert bool(interruption_text(made.interruption)) == bool(made.steps)
+
+
+def test_a_first_mount_interrupts_nothing(tmp_path: Path) -> None:
+    made = plan(World(tmp_path, mounted=False), options="vers=4.2", keeper="fstab")
+    assert (made.interruption.effect, made.can_wait) == ("first-mount", True)
+
+
+def test_what_cannot_act_is_not_listed(world: World) -> None:
+    words = "vers=4.2,timeo=100,nofail,x-systemd.mount-timeout=9"
+    assert {"nofail", "x-systemd.mount-timeout"}.isdisjoint(takes(plan(world, options=words)))
+    assert {"nofail", "x-systemd.mount-timeout"} <= takes(plan(world, options=words, keeper="fstab")).keys()
