@@ -15,6 +15,7 @@ from app.errors import AppError, ErrorKind
 from ui.actions import Command, make_actions, make_menu
 from ui.bridge import Bridge
 from ui.dialogs.copy_as import CopyAsDialog
+from ui.drafts import Drafts
 from ui.facts_asking import FactsAsking
 from ui.interrupted import InterruptedChanges
 from ui.panels.detail import DetailPanel
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
         self.session = HostSession(self.bridge, opener, self)
         self._table: MountTable | None = None
         self._drafting = False
+        self._drafts = Drafts()
         self._wanted: tuple[str, str] | None = None
         self._closed = False
         self._actions = make_actions(self, {
@@ -135,6 +137,9 @@ class MainWindow(QMainWindow):
         self._mounts.chosen.connect(self._on_chosen)
         self._mounts.changed.connect(self._on_changed)
         self._mounts.vanished.connect(self._on_vanished)
+        self._mounts.draft_chosen.connect(self._on_new)
+        self._detail.settings.edited.connect(self._on_edited)
+        self._detail.discarded.connect(self._on_discarded)
         self._detail.failed.connect(self.show_error)
         self._detail.began.connect(self._banner.dismiss)
         self._detail.imported.connect(self._on_imported)
@@ -259,7 +264,10 @@ class MainWindow(QMainWindow):
 
     def _on_chosen(self, mount: Mount) -> None:
         self._drafting = False
+        before = self._drafts.get(self.session.key, (mount.share, mount.mount_point))
         self._detail.show_mount(mount)
+        if before is not None and self._detail.settings.unfinished is None:
+            self._detail.settings.restore(before)
         self._show_page(self._detail)
         self._ask_facts()
 
@@ -273,7 +281,7 @@ class MainWindow(QMainWindow):
             self._on_no_mounts(first=False)
 
     def _on_mounted(self, report: MountReport) -> None:
-        self._drafting = False
+        self._made()
         if report.messages:
             self._banner.show_information(
                 self.tr("The share is mounted, and mount.nfs had something to say."),
@@ -299,7 +307,7 @@ class MainWindow(QMainWindow):
         self.session.refresh()
 
     def _on_applied(self, report: ApplyReport) -> None:
-        self._drafting = False
+        self._made()
         message, warning, details = applied_text(report)
         if warning:
             self._banner.show_warning(message, warning, details)
@@ -339,11 +347,52 @@ class MainWindow(QMainWindow):
         self._banner.show_error(error, text, partial(ask, mount_point))
 
     def _draft(self, share: str, mount_point: str) -> None:
+        """Show the form of a new mount, with what was typed into it before."""
         self._drafting = True
         self._mounts.clear_choice()
         self._facts.forget()
+        before = self._drafts.get(self.session.key, None)
         self._detail.show_draft(share, mount_point)
+        if before is not None:
+            self._detail.settings.restore(before)
         self._show_page(self._detail)
+
+    def _leave_draft(self) -> None:
+        """Show what there is beside the draft."""
+        self._drafting = False
+        if self._table is not None and self._table.mounts:
+            self._mounts.choose_first()
+        elif self.session.key == LOCAL:
+            self._show_page(self._empty)
+        else:
+            self._on_no_mounts(first=True)
+
+    def _on_edited(self) -> None:
+        """Keep what is typed: it stays until it is applied or discarded."""
+        place = None if self._drafting else self._detail.place
+        self._drafts.keep(self.session.key, place, self._detail.settings.unfinished)
+        self._show_draft_row()
+
+    def _on_discarded(self) -> None:
+        self._drafts.keep(self.session.key, None, None)
+        self._leave_draft()
+        self._show_draft_row()
+
+    def _made(self) -> None:
+        """What the form asked for is there now."""
+        place = None if self._drafting else self._detail.place
+        self._drafts.keep(self.session.key, place, None)
+        self._drafting = False
+
+    def _show_draft_row(self) -> None:
+        state = self._drafts.get(self.session.key, None)
+        name = None if state is None else (state.share.strip() or state.mount_point.strip())
+        self._mounts.show_draft(name, chosen=self._drafting)
+        self._mounts.setVisible(self._has_rows() and self._pages.currentWidget() is not self._starting)
+
+    def _has_rows(self) -> bool:
+        mounts = self._table is not None and bool(self._table.mounts)
+        return mounts or self._drafts.get(self.session.key, None) is not None
 
     def _ask_facts(self) -> None:
         mount = self._mounts.current()
@@ -395,19 +444,18 @@ class MainWindow(QMainWindow):
     def _on_dismiss(self) -> None:
         if not self._banner.isHidden():
             self._banner.dismiss()
-        elif self._drafting and self._table is not None and self._table.mounts:
-            self._drafting = False
-            self._mounts.choose_first()
-        elif self._drafting and self.session.key == LOCAL:
-            self._drafting = False
-            self._show_page(self._empty)
+        elif self._drafting and self._detail.settings.unfinished is None:
+            # A form with something in it stays: Esc comes by mistake, too.
+            has_mounts = self._table is not None and bool(self._table.mounts)
+            if has_mounts or self.session.key == LOCAL:
+                self._leave_draft()
 
     def _on_quit(self) -> None:
         self.close()
 
     def _show_page(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
-        self._mounts.setVisible(bool(self._table and self._table.mounts) and page is not self._starting)
+        self._show_draft_row()
         self._actions[Command.NEW].setEnabled(page is not self._starting)
         self._actions[Command.PASTE].setEnabled(page is not self._starting)
         self._actions[Command.REFRESH].setEnabled(page is not self._starting)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fake_host import configured, mounted
-from PySide6.QtWidgets import QTabWidget
+from PySide6.QtWidgets import QLabel, QTabWidget
 from waiting import DEADLINE_S
 
 import ui.panels.live
@@ -83,6 +83,27 @@ def test_what_is_not_mounted_has_no_live_tab(driver: Driver, fake: FakeHost) -> 
     assert isinstance(tabs, QTabWidget)
     seen = [tabs.tabText(index) for index in range(tabs.count()) if tabs.isTabVisible(index)]
     assert "Live" not in seen
+
+
+def test_it_says_why_it_is_still_while_something_private_is_measured(
+    driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.open()
+    driver.tab("Live")
+    note = driver.find(QLabel, "live-elsewhere")
+    assert not note.isVisible()
+    detail = driver.window._detail
+    monkeypatch.setattr(type(detail.experiment), "running", property(lambda _self: True))
+    detail._on_running(True)
+    assert note.isVisible()
+    assert driver.text_of("live-elsewhere").startswith("An experiment uses private mounts.")
+    monkeypatch.undo()
+    monkeypatch.setattr(type(detail.quick_test), "runs_privately", property(lambda _self: True))
+    detail._on_running(True)
+    assert driver.text_of("live-elsewhere").startswith("A test uses a private mount.")
+    monkeypatch.undo()
+    detail._on_running(False)
+    assert not note.isVisible()
 
 
 def test_the_window_of_time_moves() -> None:

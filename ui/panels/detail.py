@@ -50,6 +50,7 @@ class DetailPanel(QWidget):
         reverted: the AppError of a change that was made and taken back, and whether the person said so.
         settled: no change is under way any more, whatever came of it.
         forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
+        discarded: the person gives up what was typed of a new mount.
         imported: a Mount that a foreign unit or an autofs map keeps and that is to be drafted for fstab.
         began: something was started; what was said of the last thing is over.
     """
@@ -64,6 +65,7 @@ class DetailPanel(QWidget):
     settled = Signal()
     forgotten = Signal(str, object)
     imported = Signal(object)
+    discarded = Signal()
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
@@ -87,12 +89,7 @@ class DetailPanel(QWidget):
         self._forgetting.failed.connect(self.failed)
         self._forgetting.forgotten.connect(self.forgotten)
         self._header = DetailHeader()
-        self._header.mount_clicked.connect(self._on_mount_clicked)
-        self._header.apply_clicked.connect(self._ask_apply)
-        self._header.forget_clicked.connect(self._on_forget_clicked)
-        self._header.import_clicked.connect(self._on_import_clicked)
-        self._header.unmount_clicked.connect(self.ask_unmount)
-        self._header.cancel_clicked.connect(self._mounting.cancel)
+        self._connect_header()
         self._space = SpaceAsking(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
@@ -118,6 +115,16 @@ class DetailPanel(QWidget):
         self._lay_out()
         self._on_busy("")
 
+    def _connect_header(self) -> None:
+        self._header.mount_clicked.connect(self._on_mount_clicked)
+        self._header.apply_clicked.connect(self._ask_apply)
+        self._header.forget_clicked.connect(self._on_forget_clicked)
+        self._header.import_clicked.connect(self._on_import_clicked)
+        self._header.discard_clicked.connect(self.discarded)
+        self._header.unmount_clicked.connect(self.ask_unmount)
+        self._header.cancel_clicked.connect(self._mounting.cancel)
+        self._header.log_clicked.connect(self._on_log_clicked)
+
     def _fill_tabs(self) -> None:
         self._tabs.setObjectName("tabs")
         self._tabs.setAccessibleName(self.tr("Pages of the mount"))
@@ -137,7 +144,6 @@ class DetailPanel(QWidget):
         layout.addWidget(self._header)
         layout.addWidget(self._tabs, 1)
         self._space.known.connect(self._header.show_space)
-        self._header.log_clicked.connect(self._on_log_clicked)
 
     # What the window tells
 
@@ -363,11 +369,22 @@ class DetailPanel(QWidget):
         self.quick_test.set_wish(wish)
         self.experiment.set_share(self._mount.share if self._mount is not None else wish.share, wish.options)
         self._let_one_begin()
+        self._say_what_is_private()
         settings = self.settings
         self._header.show_buttons(
-            self._mount, busy=self.busy, complete=settings.complete, dirty=settings.dirty
-        )
+            self._mount, busy=self.busy, complete=settings.complete, dirty=settings.dirty,
+            typed=settings.unfinished is not None,
+        )  # fmt: skip
         settings.set_busy(busy=self.busy)
+
+    def _say_what_is_private(self) -> None:
+        """An experiment, and a test of a share that is not mounted, leave this mount still."""
+        text = ""
+        if self.experiment.running:
+            text = self.tr("An experiment uses private mounts. Their traffic is not counted here.")
+        elif self.quick_test.runs_privately:
+            text = self.tr("A test uses a private mount. Its traffic is not counted here.")
+        self.live.show_elsewhere(text)
 
     def _let_one_begin(self) -> None:
         """What is measured while something else is measured or changed would be wrong."""

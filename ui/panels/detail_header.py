@@ -38,6 +38,7 @@ class DetailHeader(QWidget):
         unmount_clicked: unmount it.
         cancel_clicked: end what is under way.
         log_clicked: show what the system's log says of it.
+        discard_clicked: give up what was typed of a new mount.
     """
 
     mount_clicked = Signal()
@@ -47,6 +48,7 @@ class DetailHeader(QWidget):
     unmount_clicked = Signal()
     cancel_clicked = Signal()
     log_clicked = Signal()
+    discard_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,6 +66,8 @@ class DetailHeader(QWidget):
         self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
         self._forget_button = _button(self.tr("&Forget…"), "forget", self.forget_clicked)
         self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
+        self._discard_button = _button(self.tr("Discard Draf&t"), "discard", self.discard_clicked)
+        self._discard_button.hide()
         self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
         self._unmount_button = _button(self.tr("Unm&ount…"), "unmount", self.unmount_clicked)
         self._log_button = _button(self.tr("Lo&g"), "log", self.log_clicked)
@@ -92,6 +96,7 @@ class DetailHeader(QWidget):
         top.addLayout(texts, 1)
         for button in (
             self._log_button,
+            self._discard_button,
             self._import_button,
             self._forget_button,
             self._unmount_button,
@@ -154,7 +159,9 @@ class DetailHeader(QWidget):
         self._busy_bar.setAccessibleName(text)
         self._busy_text.setText(text)
 
-    def show_buttons(self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool) -> None:
+    def show_buttons(
+        self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool, typed: bool = False
+    ) -> None:
         """Offer what can be done now.
 
         Args:
@@ -162,6 +169,7 @@ class DetailHeader(QWidget):
             busy: something is under way.
             complete: the form says what to mount, and where.
             dirty: it says something else than what is.
+            typed: something was typed into it.
         """
         active = mount is not None and mount.active is not None
         configured = mount.configured if mount is not None else None
@@ -175,6 +183,8 @@ class DetailHeader(QWidget):
         self._apply_button.setEnabled(not busy and complete)
         self._forget_button.setVisible(keeper_of(configured) != "nowhere")
         self._forget_button.setEnabled(not busy)
+        self._discard_button.setVisible(mount is None and typed)
+        self._discard_button.setEnabled(not busy)
         self._import_button.setVisible(configured is not None and not configured.ours)
         self._import_button.setEnabled(not busy)
         self._loud = {self._mount_button: not active, self._apply_button: active and dirty}

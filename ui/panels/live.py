@@ -55,6 +55,9 @@ class LivePanel(QWidget):
         self._values: dict[str, QLabel] = {}
         self._said = plain_label(wrap=True)
         self._said.setObjectName("live-said")
+        self._elsewhere = MutedLabel(wrap=True)
+        self._elsewhere.setObjectName("live-elsewhere")
+        self._elsewhere.hide()
         self._legend = Legend()
         self._plot_box = QFrame()
         self._plot_box.setFrameShape(QFrame.Shape.StyledPanel)
@@ -76,6 +79,7 @@ class LivePanel(QWidget):
         top.addWidget(self._said, 1)
         top.addWidget(UnitChoice())
         layout.addLayout(top)
+        layout.addWidget(self._elsewhere)
         layout.addWidget(self._legend)
         layout.addWidget(self._plot_box, 1)
         layout.addLayout(self._figures())
@@ -151,6 +155,11 @@ class LivePanel(QWidget):
         self._show_nothing()
         if self.isVisible():
             self._start()
+
+    def show_elsewhere(self, text: str) -> None:
+        """Say why what is being measured does not show here; "" for nothing."""
+        self._elsewhere.setText(text)
+        self._elsewhere.setVisible(bool(text))
 
     def forget(self) -> None:
         """Another host is shown now."""

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QListView, Q
 from app.mounts.model import MountTable
 from app.mounts.utab import plain_share
 from ui.models.mounts_model import MountRole, MountsModel
+from ui.widgets.draft_row import DraftRow
 from ui.widgets.labels import MutedLabel
 from ui.widgets.mount_delegate import MountDelegate
 
@@ -25,11 +26,13 @@ class MountsPanel(QWidget):
         chosen: the Mount that the person, or the program for them, selected.
         changed: the chosen Mount, after a snapshot changed it.
         vanished: the chosen mount is gone.
+        draft_chosen: the draft of a new mount is wanted.
     """
 
     chosen = Signal(object)
     changed = Signal(object)
     vanished = Signal()
+    draft_chosen = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,6 +63,8 @@ class MountsPanel(QWidget):
         self._count.setObjectName("filter-count")
         self._count.setContentsMargins(8, 4, 8, 4)
         self._count.hide()
+        self._draft = DraftRow()
+        self._draft.clicked.connect(self.draft_chosen)
         self._current: Mount | None = None
         self._applying = False
         self._table = MountTable(mounts=[])
@@ -70,6 +75,7 @@ class MountsPanel(QWidget):
         top.addWidget(self._filter)
         layout.addLayout(top)
         layout.addWidget(self._count)
+        layout.addWidget(self._draft)
         layout.addWidget(self._view, 1)
         layout.addWidget(self._warnings)
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 26)
@@ -83,6 +89,15 @@ class MountsPanel(QWidget):
     def current(self) -> Mount | None:
         """Return the chosen mount."""
         return self._current
+
+    def show_draft(self, name: str | None, *, chosen: bool) -> None:
+        """Show the row of a draft above the mounts.
+
+        Args:
+            name: of its share, None for no draft.
+            chosen: it is the one that is shown.
+        """
+        self._draft.show_draft(name, chosen=chosen)
 
     def apply(self, table: MountTable) -> None:
         """Show a snapshot and keep the choice where it was."""

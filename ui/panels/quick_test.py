@@ -169,6 +169,11 @@ class QuickTestPanel(QWidget):
         return self._active is not None
 
     @property
+    def runs_privately(self) -> bool:
+        """Whether a test runs on a mount that is made for it alone."""
+        return self._active is not None and bool(self._active[1].spec.share)
+
+    @property
     def busy(self) -> bool:
         """Whether a test runs, or begins once it is planned."""
         return self.running or self._waiting

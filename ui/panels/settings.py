@@ -62,7 +62,7 @@ class SettingsPanel(QWidget):
         super().__init__()
         self._submit = submit
         self._probe: ServerProbe | None = None
-        self._state = FormState("", "", "")
+        self._state = self._start = FormState("", "", "")
         self._original = ""
         self._mount: Mount | None = None
         self._facts: Facts | None = None
@@ -136,7 +136,12 @@ class SettingsPanel(QWidget):
         self._mount = None
         self._original = DEFAULT_OPTIONS
         self._show_used()
-        self._load(FormState(share, mount_point, DEFAULT_OPTIONS))
+        self._start = FormState(share, mount_point, DEFAULT_OPTIONS)
+        self._load(self._start)
+
+    def restore(self, state: FormState) -> None:
+        """Show what was typed before, as one step."""
+        self._record(state)
 
     def show_mount(self, mount: Mount, *, keep_edits: bool) -> None:
         """Show a mount; the person's unfinished edits of the same mount, and their steps, may be kept."""
@@ -206,6 +211,13 @@ class SettingsPanel(QWidget):
         self._probe = None
 
     # What the window asks
+
+    @property
+    def unfinished(self) -> FormState | None:
+        """What the person has put into the form and not applied, None if nothing."""
+        if self._mount is not None:
+            return self._state if self.dirty else None
+        return self._state if self._state != self._start else None
 
     @property
     def dirty(self) -> bool:

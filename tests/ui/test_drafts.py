@@ -1,0 +1,134 @@
+"""Drafts: what was typed survives Esc, other rows and hosts, and goes when it is made or discarded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_host import FakeHost, mounted
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QPushButton
+
+if TYPE_CHECKING:
+    from driver import Driver
+
+
+def type_share(driver: Driver, share: str = "nosuchserver:/a") -> None:
+    field = driver.find(QLineEdit, "share")
+    assert isinstance(field, QLineEdit)
+    field.setFocus()
+    field.selectAll()
+    driver.qtbot.keyClicks(field, share)
+
+
+def row(driver: Driver) -> QPushButton:
+    found = driver.find(QPushButton, "draft")
+    assert isinstance(found, QPushButton)
+    return found
+
+
+@pytest.fixture
+def draft(driver: Driver) -> Driver:
+    driver.open()
+    driver.window._on_new()
+    type_share(driver)
+    return driver
+
+
+def test_esc_discards_no_input(draft: Driver) -> None:
+    for _ in range(3):
+        draft.qtbot.keyClick(draft.window, Qt.Key.Key_Escape)
+    assert draft.text_of("share") == "nosuchserver:/a"
+    assert row(draft).isVisible()
+    assert row(draft).accessibleName() == "Draft: nosuchserver:/a"
+    assert row(draft).isChecked()
+
+
+def test_an_untouched_form_is_no_draft_and_esc_leaves_it(driver: Driver) -> None:
+    driver.open()
+    driver.window._on_new()
+    assert not row(driver).isVisible()
+    assert not driver.find(QPushButton, "discard").isVisible()
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_Escape)
+    driver.wait(lambda: driver.window._mounts.current() is not None)
+
+
+def test_a_draft_survives_another_row(draft: Driver) -> None:
+    draft.window._detail.settings._rows["rsize"].editor.set_value("65536")
+    draft.window._mounts.choose_first()
+    assert not row(draft).isChecked()
+    row(draft).click()
+    assert draft.text_of("share") == "nosuchserver:/a"
+    assert "rsize=65536" in draft.window._detail.settings.wish().options
+    draft.window._mounts.choose_first()
+    draft.window._on_new()  # Ctrl+N goes there, too
+    assert draft.text_of("share") == "nosuchserver:/a"
+
+
+def test_a_draft_survives_another_host(draft: Driver, fake: FakeHost) -> None:
+    draft.window._on_host_chosen("gigabit")
+    draft.wait(lambda: draft.window.session.key == "gigabit" and draft.window._table is not None)
+    assert not row(draft).isVisible()
+    draft.window._on_host_chosen("")
+    draft.wait(lambda: draft.window.session.key == "" and draft.window._table is not None)
+    draft.wait(row(draft).isVisible)
+    row(draft).click()
+    assert draft.text_of("share") == "nosuchserver:/a"
+
+
+def test_edits_of_a_mount_survive_another_row(driver: Driver) -> None:
+    driver.open()
+    settings = driver.window._detail.settings
+    first, second = (row.mount_point for row in driver.window._table.mounts)  # type: ignore[union-attr]
+    shares = {row.mount_point: row.share for row in driver.window._table.mounts}  # type: ignore[union-attr]
+    driver.window._mounts.choose(shares[first], first)
+    settings._rows["wsize"].editor.set_value("65536")
+    driver.window._mounts.choose(shares[second], second)
+    assert not settings.dirty
+    driver.window._mounts.choose(shares[first], first)
+    assert settings.dirty
+    assert "wsize=65536" in settings.wish().options
+
+
+def test_discard_is_a_button(draft: Driver) -> None:
+    button = draft.find(QPushButton, "discard")
+    assert isinstance(button, QPushButton)
+    assert button.isVisible()
+    button.click()
+    assert not row(draft).isVisible()
+    assert draft.window._mounts.current() is not None
+    draft.window._on_new()
+    assert draft.text_of("share") == ""
+
+
+def test_a_draft_that_is_mounted_is_none_any_more(draft: Driver, fake: FakeHost) -> None:
+    draft.window._detail.settings.load_entry("nas01:/export/home", "/new", "vers=4.2")
+    draft.click("mount")
+    draft.wait(lambda: fake.asked("mounts.mount") != [])
+    draft.wait(lambda: not row(draft).isVisible())
+
+
+def test_the_draft_alone_stands_in_the_list_without_mounts(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = []
+    driver.open()
+    driver.click("empty-mount")
+    type_share(driver)
+    assert row(driver).isVisible()
+    driver.find(QPushButton, "discard").click()  # type: ignore[attr-defined]
+    driver.wait(lambda: driver.sees("empty-mount"))
+    assert not row(driver).isVisible()
+
+
+def test_a_paste_over_a_draft_can_be_undone(draft: Driver) -> None:
+    draft.window._draft("other:/b", "/mnt/b")
+    draft.window._detail.settings.load_entry("other:/b", "/mnt/b", "vers=3")
+    assert draft.text_of("share") == "other:/b"
+    draft.window._detail.settings._history.undo()
+    assert draft.text_of("share") == "nosuchserver:/a"
+
+
+def test_a_new_snapshot_leaves_the_draft(draft: Driver, fake: FakeHost) -> None:
+    fake.set_mounts([mounted()])
+    draft.wait(lambda: len(draft.window._table.mounts) == 1)  # type: ignore[union-attr]
+    assert draft.text_of("share") == "nosuchserver:/a"
+    assert row(draft).isChecked()
