@@ -19,6 +19,7 @@ class ErrorKind(StrEnum):
     INTERNAL = "internal"  # a bug
     SHARE_INVALID = "share-invalid"  # does not parse as server:/export
     OPTION_INVALID = "option-invalid"
+    OPTION_RESERVED = "option-reserved"  # only root may set or write it, or an administrator approves it
     MOUNT_POINT_INVALID = "mount-point-invalid"  # not absolute, has .. or odd bytes
     MOUNT_POINT_MISSING = "mount-point-missing"
     MOUNT_POINT_IS_FILE = "mount-point-is-file"

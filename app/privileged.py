@@ -18,6 +18,7 @@ import msgspec
 from app import process
 from app.errors import AppError, ErrorKind
 from app.helper.approved import digest
+from app.helper.options import split
 from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
 from app.mounts.change import MOUNT_TIMEOUT_S
@@ -405,7 +406,7 @@ def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any
         limit_s = float(wire.pop("timeout_s", min(MOUNT_TIMEOUT_S, timeout_s)))
         wire["timeout_ms"] = min(150_000, max(500, int(limit_s * 1000)))
     if isinstance(wire.get("options"), str):
-        wire["options"] = [word for word in wire["options"].split(",") if word]
+        wire["options"] = split(wire["options"])
     return wire
 
 

@@ -45,17 +45,16 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
         Refusal: with a code that begins with mount-point.
     """
     prepared = Prepared()
-    fd = -1
     try:
         fd = walk.to(caller, path, partial(_make, prepared, caller) if create else None)
-        if not hide:
-            _check_empty(fd, path)
+        try:
+            if not hide:
+                _check_empty(fd, path)
+        finally:
+            os.close(fd)
     except BaseException:
         prepared.undo()
         raise
-    finally:
-        if fd >= 0:
-            os.close(fd)
     return prepared
 
 

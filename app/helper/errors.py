@@ -6,7 +6,7 @@ from __future__ import annotations
 CODES = frozenset({
     "busy-helper",  # a second request while one is under way
     "protocol", "usage", "unavailable", "cancelled", "internal", "not-authorized",
-    "share-invalid", "option-invalid",
+    "share-invalid", "option-invalid", "option-reserved",
     "mount-point-invalid", "mount-point-missing", "mount-point-is-file", "mount-point-not-empty",
     "mount-point-system", "mount-point-restricted", "mount-point-unreachable", "mount-point-busy",
     "not-mounted", "mount-not-yours", "busy", "not-responding",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from app.helper import boot_options, places, table, validate
 from app.helper.errors import Refusal
-from app.helper.options import ALWAYS
+from app.helper.options import ALWAYS, split
 
 if TYPE_CHECKING:
     from app.helper.options import Catalogue
@@ -102,14 +102,20 @@ def escaped(text: str) -> bytes:
     return b"\\043" + raw[1:] if raw.startswith(b"#") else raw
 
 
-def apply(data: bytes, edit: Edit, catalogue: Catalogue) -> Edited:
+def apply(data: bytes, edit: Edit, catalogue: Catalogue, *, free: bool = False) -> Edited:
     """Return the file with the edit made, checked by reading it again.
+
+    Args:
+        data: the file.
+        edit: what to change.
+        catalogue: of the options.
+        free: whether the new entry may have words that only root may write.
 
     Raises:
         Refusal: if the entry is not there (or twice), the new one is not allowed, or its place is taken.
     """
     old = _find(data, edit.old) if edit.old is not None else None
-    fields = _fields(edit.new, old, catalogue) if edit.new is not None else None
+    fields = _fields(edit.new, old, catalogue, free=free) if edit.new is not None else None
     if edit.new is not None:
         _check_free(data, edit.new.target, old)
     raw = [escaped(field) for field in fields or ()]
@@ -164,18 +170,18 @@ def _check_free(data: bytes, target: str, old: Entry | None) -> None:
             )
 
 
-def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue) -> tuple[str, str, str, str]:
+def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool) -> tuple[str, str, str, str]:
     if new.fstype not in table.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
     same = old is not None and (old.share, old.target) == (new.share, new.target)
-    kept = boot_options.split(old.options) if old is not None and same else []
+    kept = split(old.options) if old is not None and same else []
     if not same:
         validate.share(new.share)
         validate.target(new.target)
         places.permit_entry(new.target)
     words = [word for word in new.words if word]
-    boot_options.check([word for word in words if word not in kept], words, catalogue)
+    boot_options.check([word for word in words if word not in kept], words, catalogue, words if free else ())
     for word in ALWAYS:
         if not boot_options.sets(words, word) and (not same or boot_options.sets(kept, word)):
             words = [*(other for other in words if other != word), word]

@@ -38,7 +38,7 @@ class FstabVerbs:
 
     def __init__(self, caller: Caller, writer: FstabWriter | None = None) -> None:
         self._caller = caller
-        self._fstab = writer or FstabWriter()
+        self._fstab = writer or FstabWriter(free=caller.administers)
 
     def add(self, args: Args, waiter: Waiter) -> Answer:
         """Write a new entry to fstab: ``share`` at ``target``.

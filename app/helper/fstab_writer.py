@@ -46,12 +46,14 @@ class FstabWriter:
         backups: where the old contents are kept, the newest KEEP; the lock is in the directory above.
         system: the calls that are used.
         catalogue: of the options; None loads it.
+        free: whether words may be written that only root may write.
     """
 
     def __init__(
         self, folder: str = FOLDER, backups: str = BACKUPS, system: System | None = None,
-        catalogue: Catalogue | None = None,
+        catalogue: Catalogue | None = None, *, free: bool = False,
     ) -> None:  # fmt: skip
+        self._free = free
         self._folder = folder
         self._backups = backups
         self._sys = system or System()
@@ -111,7 +113,7 @@ class FstabWriter:
     def _edited(self, before: bytes, edit: fstab_text.Edit | str) -> fstab_text.Edited:
         """Return the file after an edit, or as the backup of that path has it."""
         if not isinstance(edit, str):
-            return fstab_text.apply(before, edit, self._catalogue or load())
+            return fstab_text.apply(before, edit, self._catalogue or load(), free=self._free)
         try:
             folder = self._sys.open(self._backups, files.FOLDER)
         except FileNotFoundError:

@@ -10,7 +10,7 @@ from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from app.helper.children import Waiter
     from app.helper.options import Catalogue
@@ -21,18 +21,25 @@ MOUNT_NFS = ("/usr/sbin/mount.nfs", "/sbin/mount.nfs")
 MIN_DEADLINE_MS, MAX_DEADLINE_MS = 500, 150_000
 
 
-def words_for(catalogue: Catalogue, asked: list[str]) -> tuple[tuple[str, ...], list[str]]:
+def words_for(
+    catalogue: Catalogue, asked: list[str], free: Collection[str] = ()
+) -> tuple[tuple[str, ...], list[str]]:
     """Return all the words for mount.nfs, and notes on what became of those asked for.
 
+    Args:
+        catalogue: of the options.
+        asked: the words.
+        free: those that pass as they are where the catalogue does not have them.
+
     Raises:
-        Refusal: with code option-invalid.
+        Refusal: with code option-invalid or option-reserved.
     """
     notes: list[str] = []
     if "bg" in asked:
         # A mount.nfs in the background would outlive its deadline and mount at any later time.
         asked = [word for word in asked if word != "bg"]
         notes.append("foreground")
-    built = catalogue.build(asked)
+    built = catalogue.build(asked, free)
     if not any(word.startswith("retry=") for word in built):
         # By default mount.nfs tries for two minutes and says why only at their end.
         built = (*built, "retry=0")

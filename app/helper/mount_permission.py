@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.helper import declarations, places, table
 from app.helper.errors import Refusal
+from app.helper.options import split
 
 if TYPE_CHECKING:
     from app.helper.targets import Caller
@@ -24,17 +25,42 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
     if caller.administers:
         places.permit_place(caller, path)
         return
-    declared = {entry for entry in places.read_fstab() if entry[1] == path}
-    same = {entry for entry in declared if table.plain_share(entry[0]) == table.plain_share(share)}
-    if any(not declarations.has(*entry) for entry in same):
+    if root_s_options(share, path):
         return
     places.permit_place(caller, path)
-    if declared and not same:
+    declared = sorted(entry[0] for entry in places.read_fstab() if entry[1] == path)
+    if declared and table.plain_share(share) not in map(table.plain_share, declared):
         raise Refusal(
             "mount-point-restricted",
-            f"fstab keeps “{path}” for “{min(declared)[0]}”, so no other share is mounted there.",
+            f"fstab keeps “{path}” for “{declared[0]}”, so no other share is mounted there.",
             data={"home": ""},
         )
+
+
+def root_s_options(share: str, path: str = "") -> list[str]:
+    """Return the options of each entry of fstab that root wrote for a share at a path, "" for any path."""
+    return [
+        options
+        for source, target, options in places.fstab_entries()
+        if path in {"", target}
+        and table.plain_share(source) == table.plain_share(share)
+        and not declarations.has(source, target)
+    ]
+
+
+def free_words(caller: Caller, words: list[str], share: str, path: str = "") -> list[str]:
+    """Return words that mount.nfs may get though the catalogue does not have them.
+
+    For who administers these are all that are asked for; for others, those of the entry that root wrote.
+
+    Args:
+        caller: who asks.
+        words: asked for.
+        share: server:/export.
+        path: mount point; "" for a test mount, where any entry of the share counts.
+    """
+    found = [words] if caller.administers else map(split, root_s_options(share, path))
+    return [word for some in found for word in some]
 
 
 def check_table(rows: list[table.Row], path: str) -> None:

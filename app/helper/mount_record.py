@@ -14,7 +14,7 @@ import os
 import pwd
 from typing import TYPE_CHECKING, Any, cast
 
-from app.helper import declarations, directories, mount_nfs, places, table, targets, utab
+from app.helper import directories, mount_nfs, mount_permission, table, targets, utab
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -84,12 +84,10 @@ def permit_change(caller: targets.Caller, row: table.Row, *, to_unmount: bool) -
 
 def _is_for_users(caller: targets.Caller, row: table.Row) -> bool:
     """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
-    for share, path, options in places.fstab_entries():
+    for options in mount_permission.root_s_options(row.source, row.mount_point):
         words = options.split(",")
-        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
-        if not same or declarations.has(share, path) or "nouser" in words:
-            continue
-        if "users" in words or ("user" in words and utab.mounted_by(row) == _user(caller.uid)):
+        by_user = "user" in words and utab.mounted_by(row) == _user(caller.uid)
+        if ("users" in words or by_user) and "nouser" not in words:
             return True
     return False
 

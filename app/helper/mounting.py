@@ -7,6 +7,7 @@ fstab lets users unmount (mount(8), ``user`` and ``users``) they may unmount her
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, cast
 
 from app.helper import (
@@ -64,7 +65,8 @@ class Mounting:
         share = validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
         words = list(cast("list[str]", args["options"]))
-        options, notes = mount_nfs.words_for(self._catalogue or load(), words)
+        free = mount_permission.free_words(self._caller, words, share, path)
+        options, notes = mount_nfs.words_for(self._catalogue or load(), words, free)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         argv = mount_nfs.command(share, path, options)
         mount_permission.permit_mount(self._caller, share, path)
@@ -116,8 +118,8 @@ class Mounting:
             self._permit_others_of(row)
         path = row.mount_point
         owner = mount_record.owner(row)
-        flags = (unmounting.MNT_FORCE if args["force"] is True else 0) | (
-            unmounting.MNT_DETACH if args["lazy"] is True else 0
+        flags = unmounting.MNT_FORCE * (args["force"] is True) | unmounting.MNT_DETACH * (
+            args["lazy"] is True
         )
         unmounting.remove(row, flags, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         if self._caller.system:
@@ -125,7 +127,10 @@ class Mounting:
         rows = table.read()
         if table.at(rows, path) is None:
             utab.forget(path)
-        removed = _is_free(rows, path) and mount_record.remove_made(path)
+        removed = False
+        with contextlib.suppress(Refusal):
+            mount_permission.check_table(rows, path)
+            removed = mount_record.remove_made(path)
         mount_record.forget(path, table.at(rows, path))
         return {"removed_directory": removed, "still_mounted": table.at(rows, path) is not None}
 
@@ -151,11 +156,3 @@ class Mounting:
             raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
         mount_record.permit_change(self._caller, row, to_unmount=to_unmount)
         return row
-
-
-def _is_free(rows: list[table.Row], path: str) -> bool:
-    try:
-        mount_permission.check_table(rows, path)
-    except Refusal:
-        return False
-    return True

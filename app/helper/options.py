@@ -1,7 +1,8 @@
 """The helper's own reading of the option catalogue. A client's words are looked up, never passed on.
 
 Each option arrives as one word (``rsize=65536``, ``noac``). It must be a spelling that the catalogue has,
-of an option marked ``helper = true``, with a value in its range; what mount.nfs gets is written here.
+of an option marked ``helper = true``, with a value in its range; what mount.nfs gets is written here. Any
+other word is the administrator's: it passes only if root's own entry has it, or root or a system action asks.
 """
 
 from __future__ import annotations
@@ -11,22 +12,29 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from app.helper import validate
 from app.helper.errors import Refusal
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 #: Added to every mount, last, so that nothing before it can win: the server's files are strangers.
 ALWAYS = ("nosuid", "nodev")
-#: Never passed on, whatever the catalogue says.
+#: Names of options that nobody is given, whatever the catalogue says: what undoes ALWAYS, makes another kind
+#: of mount, lets users mount, names a program that umount(8) runs, or makes a file system (systemd.mount(5)).
 _NEVER = frozenset({
-    "suid", "dev", "remount", "bind", "rbind", "move", "loop", "user", "users", "owner", "group",
-    "sloppy", "addr=", "bg",
+    *ALWAYS, "suid", "dev", "remount", "bind", "rbind", "move", "loop", "offset", "sizelimit", "encryption",
+    "user", "users", "nouser", "owner", "group", "helper", "uhelper", "source", "sloppy", "addr", "bg",
+    "defaults", "x-systemd.makefs", "x-systemd.growfs", "x-systemd.pcrfs",
 })  # fmt: skip
 MAX_OPTIONS = 64
 MAX_STRING = 1024
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 _STRING = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
+#: A word that is not looked up. Between double quotes a comma does not divide (libmount, mount.nfs).
+_PLAIN = re.compile(r'[A-Za-z_][\w.:-]{0,63}(=([!#-+\--\[\]-~]{0,255}|"[!#-\[\]-~]{0,255}"))?\Z', re.ASCII)
 _NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 _U32 = 2**32 - 1
 
@@ -58,11 +66,19 @@ class Catalogue:
     elsewhere: set[str] = field(default_factory=set[str])
     remount: set[str] = field(default_factory=set[str])
 
-    def build(self, words: list[str]) -> tuple[str, ...]:
+    def has(self, name: str) -> bool:
+        """Whether the option is one that every user may set."""
+        return name in self.bare or f"{name}=" in self.keyed
+
+    def build(self, words: list[str], free: Collection[str] = ()) -> tuple[str, ...]:
         """Return the words for mount.nfs, each option at most once, without those always added.
 
+        Args:
+            words: asked for.
+            free: those that pass as they are where the catalogue does not have them.
+
         Raises:
-            Refusal: with code option-invalid.
+            Refusal: with code option-invalid; option-reserved for a word that is not free.
         """
         if len(words) > MAX_OPTIONS:
             raise Refusal("option-invalid", "There are too many options.")
@@ -71,29 +87,45 @@ class Catalogue:
             key, equals, _value = word.partition("=")
             if word in ALWAYS or key + equals in self.elsewhere:
                 continue
-            entry, rendered = self._render(word)
-            if entry.name in built:
-                raise Refusal("option-invalid", f"The option “{entry.name}” is given twice.")
-            built[entry.name] = rendered
+            name = self._check(word) if self.has(key) else check_unknown(word)
+            if not self.has(key) and word not in free:
+                raise Refusal("option-reserved", f"Only root may set the option “{key}”.")
+            if name in built:
+                raise Refusal("option-invalid", f"The option “{name}” is given twice.")
+            built[name] = word
         if sum(map(len, built.values())) + len(built) > MAX_STRING:
             raise Refusal("option-invalid", "The options are too long.")
         return tuple(built.values())
 
-    def _render(self, word: str) -> tuple[Entry, str]:
+    def _check(self, word: str) -> str:
+        """Return the name of the option that a word sets."""
         key, equals, value = word.partition("=")
-        known = self.keyed.get(key + "=") if equals else self.bare.get(word)
-        if known is None and equals:
-            known = self.bare.get(word)  # a spelling with its value fixed: rdirplus=force
-            if known is not None:
-                return known, word
-        if known is None:
-            raise Refusal("option-invalid", f"The option “{_shown(key)}” cannot be used here.")
-        if not equals:
-            return known, word
-        return known, key + "=" + _value(known, value)
+        # A spelling may have its value fixed: rdirplus=force.
+        entry = (self.keyed.get(key + "=") if equals else None) or self.bare.get(word)
+        if entry is None:
+            raise Refusal("option-invalid", f"The option “{shown(word)}” cannot be used in this form.")
+        if equals and word not in self.bare:
+            _check_value(entry, value)
+        return entry.name
 
 
-def _value(entry: Entry, text: str) -> str:
+def split(options: str) -> list[str]:
+    """Return the words of an option string; a comma between double quotes does not divide."""
+    return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
+
+
+def check_unknown(word: str) -> str:
+    """Check a word that the catalogue does not have, whoever asks; return the name of its option.
+
+    Raises:
+        Refusal: with code option-invalid.
+    """
+    if (name := word.partition("=")[0]) in _NEVER or not _PLAIN.match(word):
+        raise Refusal("option-invalid", f"The option “{shown(word)}” cannot be used here.")
+    return name
+
+
+def _check_value(entry: Entry, text: str) -> None:
     good: bool
     if entry.kind in _NUMBER_KINDS:
         # mount.nfs and the kernel read 010 as eight: only plain decimals pass.
@@ -109,11 +141,11 @@ def _value(entry: Entry, text: str) -> str:
         good = text in entry.values
     if not good:
         raise Refusal("option-invalid", f"The value of the option “{entry.name}” is not allowed.")
-    return text
 
 
-def _shown(word: str) -> str:
-    return word if re.fullmatch(r"[A-Za-z0-9_.=+-]{1,40}", word) else "?"
+def shown(word: str) -> str:
+    """Return the name of an option, as far as a message can show it."""
+    return name if re.fullmatch(r"[A-Za-z0-9_.+-]{1,40}", name := word.partition("=")[0]) else "?"
 
 
 def catalogue_path() -> Path:
@@ -134,7 +166,7 @@ def load(path: Path | None = None) -> Catalogue:
     with (path or catalogue_path()).open("rb") as file:
         document = tomllib.load(file)
     catalogue = Catalogue()
-    for name, table in _tables(document):
+    for name, table in cast("dict[str, dict[str, Any]]", document.get("option", {})).items():
         if table.get("helper") is True:
             _add(catalogue, name, table)
         elif table.get("scope") == "fstab":
@@ -144,26 +176,13 @@ def load(path: Path | None = None) -> Catalogue:
     return catalogue
 
 
-def _tables(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return every table that describes an option, in whatever group it stands."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for key, value in document.items():
-        if isinstance(value, dict):
-            table = cast("dict[str, Any]", value)
-            if isinstance(table.get("kind"), str):
-                found.append((key, table))
-            else:
-                found += _tables(table)
-    return found
-
-
 def _add(catalogue: Catalogue, name: str, table: dict[str, Any]) -> None:
     entry = Entry(
         name=name, kind=str(table["kind"]), values=tuple(str(value) for value in table.get("values", ())),
         minimum=int(table.get("min", 0)), maximum=min(int(table.get("max", _U32)), _U32),
     )  # fmt: skip
     for spelling in _spellings(table):
-        if spelling in _NEVER or not re.fullmatch(r"[A-Za-z0-9_.=:-]{1,40}", spelling):
+        if spelling.rstrip("=") in _NEVER or not re.fullmatch(r"[A-Za-z0-9_.=:-]{1,40}", spelling):
             continue
         (catalogue.keyed if spelling.endswith("=") else catalogue.bare)[spelling] = entry
         if table.get("change") == "remount":

@@ -53,14 +53,8 @@ def parse(raw: bytes) -> list[Row]:
 
 def read() -> list[Row]:
     """Return the mounts of this process's namespace."""
-    chunks: list[bytes] = []
-    fd = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        while chunk := os.read(fd, 1 << 16):
-            chunks.append(chunk)
-    finally:
-        os.close(fd)
-    return parse(b"".join(chunks))
+    with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
+        return parse(file.read())
 
 
 def unescaped(field: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from app.helper import mount_nfs, private, table, targets, unmounting, validate
+from app.helper import mount_nfs, mount_permission, private, table, targets, unmounting, validate
 from app.helper.errors import Refusal, body, printable
 from app.helper.options import load
 
@@ -41,7 +41,9 @@ class TryMount:
             Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
         """
         share = validate.share(str(args["share"]))
-        options, notes = mount_nfs.words_for(self._catalogue, list(cast("list[str]", args["options"])))
+        words = list(cast("list[str]", args["options"]))
+        free = mount_permission.free_words(self._caller, words, share)
+        options, notes = mount_nfs.words_for(self._catalogue, words, free)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, targets.OWN_ROOT, options), "-n"]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.helper import boot_options, validate
 from app.helper.errors import Refusal
-from app.helper.options import ALWAYS
+from app.helper.options import ALWAYS, split
 from app.helper.places import permit_entry
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from app.helper.options import Catalogue
 
 #: The first line of a unit that this program may change and remove.
@@ -67,13 +69,18 @@ def name(target: str, suffix: str = "mount") -> str:
     return f"{text}.{suffix}"
 
 
-def build(wanted: Wanted, catalogue: Catalogue) -> Units:
+def build(wanted: Wanted, catalogue: Catalogue, free: Collection[str] = ()) -> Units:
     """Return the units of a mount.
+
+    Args:
+        wanted: what they are to say.
+        catalogue: of the options.
+        free: the words that may be written although only root may write them.
 
     Raises:
         Refusal: if a field is not allowed.
     """
-    _check(wanted, catalogue)
+    _check(wanted, catalogue, free)
     unit, automount = name(wanted.target), name(wanted.target, "automount")
     span = next((w.partition("=")[2] for w in wanted.words if w.startswith("x-systemd.mount-timeout=")), "")
     words = [w for w in wanted.words if w and w != "noauto" and not w.startswith("x-systemd.mount-timeout=")]
@@ -103,6 +110,13 @@ def places(target: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def read(text: str) -> tuple[str, list[str]]:
+    """Return the share and the options in a mount unit of this program, "" and none for any other text."""
+    pairs = (line.partition("=") for line in text.replace("%%", "%").splitlines())
+    said = {key: value for key, _equals, value in pairs} if text.partition("\n")[0] == MARKER else {}
+    return said.get("What", ""), split(said.get("Options", ""))
+
+
 def pair_sha256(mount: bytes | None, automount: bytes | None) -> str:
     """Return the checksum of the two files as they are, None for one that is not there; "" for neither."""
     if mount is None and automount is None:
@@ -114,7 +128,7 @@ def _is_by_hand(wanted: Wanted) -> bool:
     return wanted.automount or "noauto" in wanted.words
 
 
-def _check(wanted: Wanted, catalogue: Catalogue) -> None:
+def _check(wanted: Wanted, catalogue: Catalogue, free: Collection[str]) -> None:
     validate.share(wanted.share)
     validate.target(wanted.target)
     permit_entry(wanted.target)
@@ -127,11 +141,13 @@ def _check(wanted: Wanted, catalogue: Catalogue) -> None:
         raise Refusal("option-invalid", "The time without use is out of range, or there is no automount.")
     words = [word for word in wanted.words if word]
     for word in words:
-        if word in {"bg", "auto", "x-systemd.automount"} or word.startswith("x-systemd.idle-timeout"):
+        # What fstab says so is a setting of a unit; in its options nobody reads it.
+        is_setting = word.startswith("x-systemd.") and not word.startswith("x-systemd.mount-timeout=")
+        if word in {"bg", "auto"} or is_setting:
             raise Refusal(
                 "option-invalid", f"A unit says the option “{word.partition('=')[0]}” in another way."
             )
-    boot_options.check(words, words, catalogue)
+    boot_options.check(words, words, catalogue, free)
 
 
 def _escape(character: str) -> str:

@@ -33,7 +33,7 @@ class UnitVerbs:
 
     def __init__(self, caller: Caller, writer: UnitWriter | None = None) -> None:
         self._caller = caller
-        self._units = writer or UnitWriter()
+        self._units = writer or UnitWriter(free=caller.administers)
 
     def write(self, args: Args, waiter: Waiter) -> Answer:
         """Write the units of ``target``.

@@ -12,7 +12,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, cast
 
-from app.helper import files, places, unit_text, validate
+from app.helper import files, places, targets, unit_text, validate
 from app.helper.errors import Refusal
 from app.helper.options import load
 
@@ -39,12 +39,16 @@ class UnitWriter:
         backups: where the old contents are kept; the lock is in the directory above.
         system: the calls that are used.
         catalogue: of the options; None loads it.
+        free: whether words may be written that only root may write.
     """
 
     def __init__(
         self, folder: str = FOLDER, backups: str = BACKUPS, system: files.System | None = None,
-        catalogue: Catalogue | None = None,
+        catalogue: Catalogue | None = None, *, free: bool = False,
     ) -> None:  # fmt: skip
+        self._free = free
+        #: Words of units that this process found, by share and mount point: they may stay, and come back.
+        self._found: dict[tuple[str, str], set[str]] = {}
         self._folder = folder
         self._backups = backups
         self._state = os.path.dirname(backups)  # noqa: PTH120
@@ -63,7 +67,9 @@ class UnitWriter:
         wanted = unit_text.Wanted(
             share, target, words, args["automount"] is True, cast("int", args["idle_s"])
         )
-        units = unit_text.build(wanted, self._catalogue or load())
+        self._look(target)
+        free = words if self._free else self._found.get((share, target), set())
+        units = unit_text.build(wanted, self._catalogue or load(), free)
         new: State = dict.fromkeys(unit_text.places(target))
         new[unit_text.name(target)] = units.mount.encode()
         new[unit_text.name(target, "automount")] = units.automount.encode() or None
@@ -83,9 +89,17 @@ class UnitWriter:
             Refusal: the units are as they were then, unless the message says otherwise.
         """
         target = validate.target(str(args["target"]))
+        self._look(target)
         gone: State = dict.fromkeys(unit_text.places(target))
         with files.locked(self._state):
             return self._carry_out(target, gone, str(args["sha256"]), waiter)
+
+    def _look(self, target: str) -> None:
+        """Note which words the unit of a mount point has now."""
+        path = f"{self._folder}/{unit_text.name(target)}"
+        text = targets.read_small(path) if os.path.isfile(path) else b""  # noqa: PTH113
+        share, words = unit_text.read(os.fsdecode(text))
+        self._found.setdefault((share, target), set()).update(words)
 
     def _carry_out(self, target: str, new: State, sha256: str, waiter: Waiter) -> dict[str, object]:
         try:

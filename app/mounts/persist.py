@@ -15,9 +15,9 @@ import msgspec
 
 from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind
-from app.helper import boot_options, fstab_text
+from app.helper import fstab_text
 from app.helper.errors import Refusal
-from app.helper.options import load
+from app.helper.options import load, split
 from app.helper.table import NFS_TYPES
 from app.mounts.entry_options import EntryOptions, entry_options, words_for_safety
 from app.mounts.findings import judge
@@ -184,7 +184,7 @@ class _Change(NamedTuple):
     def written(self, line: str) -> list[str]:
         """Return the words of the entry in its line."""
         fields = line.split()
-        return boot_options.split(fields[3]) if len(fields) > 3 else []
+        return split(fields[3]) if len(fields) > 3 else []
 
 
 def _change(args: PersistArgs, data: bytes) -> _Change:
@@ -193,7 +193,7 @@ def _change(args: PersistArgs, data: bytes) -> _Change:
         raise not_there(args.replaces)
     before = old.options if old is not None else None
     said = entry_options(args.options, before, args.mount_point, exact=args.exact)
-    words = tuple(boot_options.split(said.text))
+    words = tuple(split(said.text))
     fstype = args.fstype or (old.fstype if old is not None else "nfs")
     new = fstab_text.Wanted(args.share, args.mount_point, fstype, words)
     wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": fstype}

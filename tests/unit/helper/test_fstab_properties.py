@@ -28,7 +28,7 @@ TARGETS = ["/mnt/a", "/mnt/b", "/mnt/some where", "/srv/x/y", "/mnt/back\\slash"
 WORDS = [
     "ro", "hard", "vers=4.2", "rsize=65536", "timeo=600", "nofail", "_netdev", "noauto", "nconnect=4", "bg",
     "x-systemd.automount", "x-systemd.idle-timeout=600", "x-systemd.mount-timeout=30s", "sec=krb5p",
-    "nosuid", "nodev", "noexec",
+    "nosuid", "nodev", "noexec", "comment=x", "x-gvfs-show",
 ]  # fmt: skip
 BAD_SHARES = [
     "nas", "-o:/a", "nas:a", "nas:/a,b:/c", "nas:/a\nx", "nas:/\x9b", "nas:/\u202e", "", "/dev/sda1",
@@ -38,8 +38,8 @@ BAD_TARGETS = [
 ]  # fmt: skip
 BAD_WORDS = [
     "suid", "dev", "user", "users", "owner", "group", "x-systemd.requires=a.service", "context=a", "bind",
-    "addr=1.2.3.4", "comment=x", "X-mount.mkdir", "bogus", "ro,suid", "a b", "ro\n", "rsize=x", "defaults",
-    "nofail\x9b", "NOSUID", "nosuid=1", "remount", "x-systemd.mount-timeout=1;2",
+    "addr=1.2.3.4", "comment=systemd.automount", "X-mount.mkdir", "bogus", "ro,suid", "a b", "ro\n",
+    "rsize=x", "defaults", "nofail\x9b", "NOSUID", "nosuid=1", "remount", "x-systemd.mount-timeout=1;2",
 ]  # fmt: skip
 #: What root may have in an entry.
 OLD_WORDS = [

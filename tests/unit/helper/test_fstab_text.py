@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.helper import boot_options, fstab_text
+from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.fstab_text import Edit, Wanted, apply, entries
-from app.helper.options import load
+from app.helper.options import load, split
 
 ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
 CATALOGUE = load()
@@ -79,18 +79,52 @@ def test_crlf_is_kept_for_a_new_line():
 
 @pytest.mark.parametrize(
     "word",
-    ["suid", "dev", "user", "x-systemd.requires=a.service", "context=a", "bogus", "rsize=x", "a b", "bind",
-     "x-systemd.idle-timeout=-1", "x-systemd.mount-timeout=1;2", "comment=x", "X-mount.mkdir", "ro,suid",
-     "addr=1.2.3.4", "nofail\n/dev/sda"],
+    ["suid", "dev", "user", "rsize=x", "a b", "bind", "x-systemd.idle-timeout=-1", "nosuid=1", "helper=a",
+     "x-systemd.mount-timeout=1;2", "ro,suid", "addr=1.2.3.4", "nofail\n/dev/sda", "x-systemd.makefs",
+     "comment=a,b", "defaults", "user=ann"],
 )  # fmt: skip
-def test_a_word_that_is_not_allowed_is_refused(word):
-    assert code(b"", None, NEW._replace(words=(word,))) == "option-invalid"
+def test_a_word_that_nobody_writes_is_refused(word):
+    for free in (False, True):
+        with pytest.raises(Refusal) as caught:
+            fstab_text.apply(b"", Edit(None, NEW._replace(words=(word,))), CATALOGUE, free=free)
+        assert caught.value.code == "option-invalid"
+
+
+#: Words that root alone may write, and a part of the reason that a person is told.
+RESERVED = {
+    "x-systemd.requires=a.service": "starts or orders", "x-systemd.wanted-by=multi-user.target": "starts or",
+    "X-SYSTEMD.after=a": "starts or orders", "X-mount.mkdir": "directory", "x-initrd.mount": "directory",
+    "context=a": "labels", 'fscontext="a:c1,c2"': "labels", "futureopt=7": "every user",
+    "bogus": "every user",
+    "comment=systemd.automount": "every user", 'comment="a,x-systemd.requires=b"': "every user",
+    'x-gvfs-name="a,x-systemd.requires=b"': "every user", "contextual": "every user",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", RESERVED)
+def test_a_word_of_root_s_is_written_for_root_alone(word):
+    new = NEW._replace(words=("ro", word))
+    with pytest.raises(Refusal, match=RESERVED[word]) as caught:
+        fstab_text.apply(b"", Edit(None, new), CATALOGUE)
+    assert caught.value.code == "option-reserved"
+    assert f"“{word.partition('=')[0]}”" in caught.value.message
+    written = fstab_text.apply(b"", Edit(None, new), CATALOGUE, free=True).data
+    assert entries(written)[0].options == f"ro,{word},nosuid,nodev"
+
+
+def test_every_word_of_root_s_is_named():
+    with pytest.raises(Refusal) as caught:
+        fstab_text.apply(
+            b"", Edit(None, NEW._replace(words=("future=1", "context=a", "rsize=4096"))), CATALOGUE
+        )
+    assert "“future”" in caught.value.message
+    assert "“context”" in caught.value.message
 
 
 @pytest.mark.parametrize(
     "word",
     ["bg", "noauto", "x-systemd.automount", "x-systemd.idle-timeout=600", "x-systemd.mount-timeout=30s",
-     "rsize=65536", "vers=4.2", "soft"],
+     "rsize=65536", "vers=4.2", "soft", "comment=hi", "x-gvfs-show", "x-gvfs-name=Data"],
 )  # fmt: skip
 def test_a_word_of_fstab_is_allowed(word):
     assert word in entries(edit(b"", None, NEW._replace(words=(word,))))[0].options.split(",")
@@ -102,7 +136,20 @@ def test_what_root_wrote_may_stay_at_its_place_and_goes_nowhere_else():
     kept = edit(data, ("nas:/a", "/mnt/a"), Wanted("nas:/a", "/mnt/a", "nfs", words))
     assert entries(kept)[0].options == ",".join(words)
     moved = Wanted("evil:/a", "/mnt/a", "nfs", words)
-    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"
+    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"  # suid, which nobody writes
+    moved = moved._replace(words=words[1:])
+    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-reserved"
+
+
+def test_what_nobody_knows_stays_word_by_word():
+    data = b"nas:/a /mnt/a nfs4 futureopt=7,vers=4.1,comment=hi 1 2 # tail\n"
+    new = Wanted("nas:/a", "/mnt/a", "nfs4", ("futureopt=7", "vers=4.1", "comment=hi", "rsize=65536"))
+    changed = edit(data, ("nas:/a", "/mnt/a"), new)
+    assert changed == data.replace(b"comment=hi", b"comment=hi,rsize=65536")
+    assert code(data, ("nas:/a", "/mnt/a"), new._replace(words=("futureopt=8",))) == "option-reserved"
+    assert code(data, ("nas:/a", "/mnt/a"), new._replace(share="other:/a")) == "option-reserved"
+    # What only people read goes along.
+    edit(data, ("nas:/a", "/mnt/a"), new._replace(share="other:/a", words=("comment=hi", "vers=4.1")))
 
 
 def test_what_is_not_clear_is_refused():
@@ -285,15 +332,15 @@ def test_a_changed_line_keeps_what_was_not_asked_for(line, after):
 
 
 def test_words_are_divided_as_mount_divides_them():
-    assert boot_options.split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
-    assert boot_options.split("") == []
-    assert boot_options.split('a="b,c') == ['a="b,c']
+    assert split('ro,context="a,b",,x="",hard') == ["ro", 'context="a,b"', 'x=""', "hard"]
+    assert split("") == []
+    assert split('a="b,c') == ['a="b,c']
     for words in (("hard", "hard"), ("hard", "soft"), ("ro", "", "ro"), ("nofail", "ro", "nofail")):
         with pytest.raises(Refusal, match="twice"):
             change_of("rw", *words)
     assert change_of("rw", "", "ro", "") == "ro"
     assert change_of("rw") == "defaults"
-    for word in ("defaults", "user", "x-systemd.requires=a", "group"):
+    for word in ("defaults", "user", "group"):
         assert code(b"", None, NEW._replace(words=(word,))) == "option-invalid"
 
 
@@ -310,11 +357,13 @@ def test_both_types_are_written(fstype):
 
 
 @pytest.mark.parametrize(
-    "word", ["ro,suid", "fsc=a\x9b", "\u202ero", "x-systemd.mount-timeout=1,2", "nofail\n"]
+    "word", ["ro,suid", "a=b,suid", "fsc=a\x9b", "\u202ero", "x-systemd.mount-timeout=1,2", "nofail\n"]
 )
-def test_a_sign_that_cannot_be_written_is_told(word):
-    with pytest.raises(Refusal, match="cannot be written"):
+def test_a_sign_that_cannot_be_written_is_refused(word):
+    with pytest.raises(Refusal) as caught:
         change_of("rw", word)
+    assert caught.value.code == "option-invalid"
+    assert caught.value.message.isprintable()
     # What root wrote may stay.
     data = "nas:/a /mnt/a nfs rw,x-note=a\x9bb 0 0\n".encode()
     assert edit(data, SAME, Wanted(*SAME, "nfs", ("ro", "x-note=a\x9bb"))) == data.replace(b"rw", b"ro")

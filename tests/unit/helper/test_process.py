@@ -205,6 +205,7 @@ def test_bad_mounts_are_refused_and_leave_nothing(change, code):
         ("mount", "remount", {"target": "proc"}, "mount-point-invalid"),
         ("units", "unit-write", {"target": "/etc"}, "mount-point-system"),
         ("units", "unit-write", {"options": ["x-systemd.requires=evil.service"]}, "option-invalid"),
+        ("units", "unit-write", {"options": ["helper=evil"]}, "option-invalid"),
         ("units", "unit-write", {"share": "nas:/x\nExecStart=/bin/sh"}, "share-invalid"),
         ("units", "unit-write", {"idle_s": True}, "usage"),
         ("units", "unit-remove", {"target": "/mnt/../etc"}, "mount-point-invalid"),

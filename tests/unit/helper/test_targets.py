@@ -189,11 +189,31 @@ def test_what_this_program_declared_for_a_user_opens_no_place(tmp_path, monkeypa
     fstab = tmp_path / "fstab"
     fstab.write_text("nas:/h /home nfs4\n")
     monkeypatch.setattr(places.read_fstab, "__defaults__", (str(fstab),))
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
     declarations.note("nas:/h", "/home", 1000)
     assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
     declarations.forget("nas:/h", "/home")
     declarations.forget("nas:/h", "/home")
     assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == ""
+
+
+@as_root
+def test_words_of_root_s_entry_are_for_its_own_share(tmp_path, monkeypatch):
+    fstab = tmp_path / "fstab"
+    fstab.write_text('nas:/a /mnt/a nfs4 futureopt=7,context="a,b"\nnas:/a /mnt/b nfs other=1\n')
+    monkeypatch.setattr(places.fstab_entries, "__defaults__", (str(fstab),))
+    free = mount_permission.free_words
+    assert free(USER, ["x=1"], "nas://a/", "/mnt/a") == ["futureopt=7", 'context="a,b"']
+    assert free(USER, ["x=1"], "nas:/a") == ["futureopt=7", 'context="a,b"', "other=1"]
+    assert free(USER, ["x=1"], "nas:/a", "/mnt/c") == []
+    assert free(USER, ["x=1"], "evil:/a", "/mnt/a") == []
+    for caller in (USER._replace(system=True), Caller(0, 0)):
+        assert free(caller, ["x=1"], "evil:/a", "/mnt/a") == ["x=1"]
+    declarations.note("nas:/a", "/mnt/a", 1000)
+    try:
+        assert free(USER, ["x=1"], "nas:/a", "/mnt/a") == []
+    finally:
+        declarations.forget("nas:/a", "/mnt/a")
 
 
 @as_root

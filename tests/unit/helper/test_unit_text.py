@@ -212,7 +212,35 @@ def test_everything_else_is_refused(changes):
         "mount-point-invalid",
         "mount-point-system",
         "option-invalid",
+        "option-reserved",
     }
+
+
+@pytest.mark.parametrize("word", ["futureopt=7", "context=a", "x-mount.mkdir"])
+def test_words_of_root_s_are_in_units_that_root_asks_for(word):
+    wanted = unit_text.Wanted("nas:/a", "/mnt/a", ("ro", word), automount=False)
+    with pytest.raises(Refusal) as caught:
+        unit_text.build(wanted, CATALOGUE, ["ro"])
+    assert caught.value.code == "option-reserved"
+    units = unit_text.build(wanted, CATALOGUE, [word])
+    assert f"Options=ro,{word},nosuid,nodev\n" in units.mount
+    assert unit_text.read(units.mount) == ("nas:/a", ["ro", word, "nosuid", "nodev"])
+
+
+@pytest.mark.parametrize(
+    "word", ["suid", "dev", "user", "helper=x", "x-systemd.requires=a", "x-systemd.makefs"]
+)
+def test_no_word_is_in_units_that_nobody_writes(word):
+    with pytest.raises(Refusal) as caught:
+        unit_text.build(unit_text.Wanted("nas:/a", "/mnt/a", (word,), automount=False), CATALOGUE, [word])
+    assert caught.value.code == "option-invalid"
+
+
+def test_what_others_wrote_has_no_words_that_may_stay():
+    text = build(words=["hard"]).mount
+    assert unit_text.read(text) == ("nas:/a", ["hard", "nosuid", "nodev"])
+    assert unit_text.read(text.partition("\n")[2]) == ("", [])
+    assert unit_text.read("") == ("", [])
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.lists(st.text(max_size=12), max_size=3), st.booleans())

@@ -283,3 +283,26 @@ def test_cancelled_nothing_is_written(tmp_path):
         make(tmp_path).write(request(), waiter)
     assert caught.value.code == "cancelled"
     assert state(tmp_path) == {}
+
+
+def test_words_of_root_s_stay_and_come_back(tmp_path):
+    (tmp_path / "units").mkdir()
+    root_s = UnitWriter(str(tmp_path / "units"), str(tmp_path / "state"), None, CATALOGUE, free=True)
+    root_s.write(request(options=["futureopt=7", "hard"]), Quiet())
+    known = {"options": ["futureopt=7", "soft"]}
+    with pytest.raises(Refusal, match="futureopt") as caught:
+        make(tmp_path).write(request(sha(tmp_path), share="evil:/a", **known), Quiet())
+    assert caught.value.code == "option-reserved"
+    with pytest.raises(Refusal, match="context"):
+        make(tmp_path).write(request(sha(tmp_path), options=["context=a"]), Quiet())
+    writer = make(tmp_path)
+    writer.write(request(sha(tmp_path), **known), Quiet())
+    assert b"Options=futureopt=7,soft,nosuid,nodev\n" in state(tmp_path)["mnt-a.mount"]
+    # What this process has taken out it may bring back; another one may not.
+    writer.write(request(sha(tmp_path), options=["soft"]), Quiet())
+    writer.write(request(sha(tmp_path), **known), Quiet())
+    writer.remove({"target": "/mnt/a", "sha256": sha(tmp_path)}, Quiet())
+    with pytest.raises(Refusal, match="futureopt"):
+        make(tmp_path).write(request(**known), Quiet())
+    writer.write(request(**known), Quiet())
+    assert b"futureopt=7" in state(tmp_path)["mnt-a.mount"]
