@@ -64,8 +64,7 @@ def unescaped(field: bytes) -> str:
 
 def at(rows: list[Row], path: str) -> Row | None:
     """Return the topmost mount at exactly this path."""
-    found = [row for row in rows if row.mount_point == path]
-    return found[-1] if found else None
+    return next((row for row in reversed(rows) if row.mount_point == path), None)
 
 
 def is_within(path: str, folder: str) -> bool:

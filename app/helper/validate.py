@@ -84,9 +84,7 @@ def _escaped_length(text: str) -> int:
 
 
 def _is_export(text: str) -> bool:
-    if not text.startswith("/") or len(text.encode()) > MAX_EXPORT:
-        return False
-    if "," in text or ":" in text:
+    if not text.startswith("/") or len(text.encode()) > MAX_EXPORT or {",", ":"} & set(text):
         return False
     body = text[1:].removesuffix("/")
     if not body:
