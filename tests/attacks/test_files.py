@@ -256,3 +256,77 @@ def charmap(charset):
     head = [f"<code_set_name> {charset}", "<comment_char> %", "<escape_char> /", "<mb_cur_min> 1",
             f"<mb_cur_max> {longest}", "CHARMAP"]  # fmt: skip
     return "\n".join([*head, *lines, "END CHARMAP", ""])
+
+
+#: What a user would like to be written, or handed to mount.nfs, without root: each starts or orders units,
+#: prepares directories, sets labels, names programs, undoes nosuid, or is known to nobody yet.
+WISHES = [
+    "x-systemd.wanted-by=multi-user.target", "x-systemd.required-by=sysinit.target", "x-systemd.makefs",
+    "x-systemd.requires=evil.service", "x-systemd.before=polkit.service", "x-systemd.after=evil.service",
+    "X-SYSTEMD.requires=evil.service", "x-systemd.device-timeout=0", "x-initrd.mount", "X-mount.mode=4777",
+    "x-mount.owner=nobody", "X-mount.subdir=a", "context=system_u:object_r:shadow_t:s0", "futureopt=7",
+    'fscontext="system_u:object_r:etc_t:s0:c1,c2"', "helper=evil", "uhelper=evil", "source=prod:/d", "suid",
+    "nosuid=0", "user", "users", "comment=systemd.requires=evil.service", "x-gvfs-name=a,suid",
+    'comment="a,x-systemd.requires=evil.service"', 'comment="', 'x-gvfs-name="', "comment=a\\",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", WISHES)
+def test_words_of_root_s_are_written_for_no_user(rig, wish):
+    """Neither new, nor beside words that root wrote, nor for another share."""
+    persist, mount = rig.session("persist").hello(), rig.session("mount").hello()
+    persist.add(EVIL, "/mnt/x", "rw", wish)
+    persist.write_unit(EVIL, "/mnt/y", "rw", wish, automount=False)
+    answer = mount.mount(EVIL, "/mnt/z", "rw", wish)
+    assert wish not in answer.get("command", [""])[-1].split(",")
+    assert wish not in rig.read("/etc/fstab") + "".join(rig.units().values())
+    before = "prod:/d /mnt/d nfs ro,nosuid,nodev,rootopt=1 0 0\n"
+    rig.write("/etc/fstab", before)
+    persist.change(("prod:/d", "/mnt/d"), "prod:/d", "/mnt/d", "ro", "rootopt=1", wish)
+    persist.change(("prod:/d", "/mnt/d"), EVIL, "/mnt/d", "ro", wish)
+    assert rig.read("/etc/fstab") == before
+
+
+def test_what_root_wrote_for_one_share_goes_to_no_other(rig):
+    words = ("ro", "futureopt=7", "context=a:b:c", "x-systemd.requires=a.service")
+    line = f"prod:/d /mnt/d nfs {','.join(words)} 0 0\n"
+    rig.write("/etc/fstab", line)
+    persist = rig.session("persist").hello()
+    for share, target in ((EVIL, "/mnt/d"), ("prod:/d", "/mnt/e"), ("prod:/other", "/mnt/d")):
+        persist.change(("prod:/d", "/mnt/d"), share, target, *words)
+        assert rig.read("/etc/fstab") == line
+    persist.add("prod:/d", "/mnt/e", *words)
+    assert rig.read("/etc/fstab") == line
+    # There they stay, word by word: so that the above shows refusals, not a broken verb.
+    persist.change(("prod:/d", "/mnt/d"), "prod:/d", "/mnt/d", *words, "hard")
+    assert rig.read("/etc/fstab").split()[3].split(",")[: len(words)] == list(words)
+
+
+def test_an_entry_of_a_user_s_frees_no_word(open_rig):
+    """What an administrator approved outside the roots is written, and opens nothing for later."""
+    rig = open_rig
+    rig.write("/etc/fstab", "prod:/d /srv/d nfs ro,futureopt=7,context=a 0 0\n")
+    session = rig.session("mount").hello()
+    for share, target in ((EVIL, "/srv/x"), ("prod:/d", "/srv/x"), ("prod:/e", "/srv/d")):
+        answer = session.mount(share, target, "ro", "futureopt=7")
+        assert answer["code"] == "option-reserved"
+    assert rig.mounts() == []
+    assert "mount_id" in session.mount("prod:/d", "/srv/d", "ro", "futureopt=7")
+
+
+def test_words_of_a_unit_go_to_no_other_share(rig):
+    session = rig.session("persist").hello()
+    session.write_unit("prod:/d", "/mnt/d", "hard", automount=False)
+    text = rig.units()["mnt-d.mount"].replace("Options=", "Options=futureopt=7,suid,x-systemd.requires=a,")
+    rig.write("/etc/systemd/system/mnt-d.mount", text)
+    sha256 = hashlib.sha256(text.encode() + b"\0").hexdigest()
+    for share, words in (
+        (EVIL, ("futureopt=7",)),
+        ("prod:/d", ("suid",)),
+        ("prod:/d", ("x-systemd.requires=a",)),
+        ("prod:/d", ("futureopt=8",)),
+    ):
+        session.write_unit(share, "/mnt/d", "hard", *words, automount=False, sha256=sha256)
+        assert rig.units()["mnt-d.mount"] == text
+    session.write_unit("prod:/d", "/mnt/d", "futureopt=7", automount=False, sha256=sha256)
+    assert "Options=futureopt=7,nosuid,nodev\n" in rig.units()["mnt-d.mount"]

@@ -294,3 +294,47 @@ def test_what_polkit_refuses_is_not_done(rig):
         assert session.end()[0] == 127
     assert rig.mounts() == []
     assert rig.read("/etc/fstab") == ""
+
+
+#: What no approval gives either.
+NEVER = [
+    "suid", "dev", "nosuid=0", "user", "users", "owner", "helper=evil", "uhelper=evil", "source=prod:/d",
+    "x-systemd.makefs", "a=b,suid", 'a="b', "remount", "bind", "loop", "addr=10.0.0.1",
+]  # fmt: skip
+
+
+def test_an_approval_writes_words_of_root_s(open_rig):
+    """So that the tests below show refusals. The plan has the words, and its digest is in the prompt."""
+    rig = open_rig
+    words = ("ro", "futureopt=7", "x-systemd.requires=a.service", "context=a:b:c")
+    carry_out(rig, "persist-system", "nas:/x", "/mnt/x", add_of(rig, "nas:/x", "/mnt/x", *words))
+    assert words_of(rig, "/mnt/x") == [{*words, *ALWAYS}]
+    unit = {**unit_of("nas:/u", "/mnt/u", "futureopt=7")}
+    carry_out(rig, "persist-system", "nas:/u", "/mnt/u", unit)
+    assert any("futureopt=7" in text for text in rig.units().values())
+    carry_out(rig, "mount-system", "nas:/m", "/mnt/m", mount_of("nas:/m", "/mnt/m", "futureopt=7"))
+    assert rig.mounts_at("/mnt/m")
+
+
+@pytest.mark.parametrize("word", NEVER)
+def test_no_approval_gives_what_nobody_is_given(open_rig, word):
+    rig = open_rig
+    carry_out(rig, "persist-system", EVIL, "/mnt/x", add_of(rig, EVIL, "/mnt/x", "ro", word))
+    carry_out(rig, "persist-system", EVIL, "/mnt/x", unit_of(EVIL, "/mnt/x", "ro", word))
+    carry_out(rig, "mount-system", EVIL, "/mnt/x", mount_of(EVIL, "/mnt/x", "ro", word))
+    assert rig.read("/etc/fstab") == ""
+    assert rig.units() == {}
+    # What mount(8) and systemd alone read is left out of a mount.
+    assert not rig.mounts() or word in {"user", "users", "owner", "x-systemd.makefs"}
+    assert all(mounted.options >= ALWAYS for mounted in rig.mounts())
+
+
+def test_no_other_word_than_the_approved_one_is_written(open_rig):
+    rig = open_rig
+    plan = [add_of(rig, "nas:/x", "/mnt/x", "ro", "futureopt=7")]
+    for word in ("context=a", "futureopt=8", "x-systemd.requires=evil.service"):
+        session = approve(rig, "persist-system", "nas:/x", "/mnt/x", plan)
+        other = add_of(rig, "nas:/x", "/mnt/x", "ro", word)
+        assert session.try_asking("add", **other["args"])["code"] == "not-authorized"
+        session.end()
+    assert rig.read("/etc/fstab") == ""
