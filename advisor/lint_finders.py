@@ -74,11 +74,18 @@ def _ineffective(situation: Situation, rule: Rule) -> Iterator[Match]:
 
 
 def _unknown(situation: Situation, rule: Rule) -> Iterator[Match]:
-    """Options that do not exist."""
+    """Options that the catalogue does not have."""
     for problem in _first(situation, {"unknown"}):
         if problem.name not in rule.ignore:
             fix = _respelled(situation, problem)
             yield Match((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
+
+
+def _foreign(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Options of other systems, and what the kernel refuses although a manual names it."""
+    for problem in _first(situation, {"foreign"}):
+        fix = _respelled(situation, problem)
+        yield Match((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
 
 
 def _bad_value(situation: Situation, rule: Rule) -> Iterator[Match]:
@@ -251,6 +258,7 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "rounded": _rounded,
     "ineffective": _ineffective,
     "unknown": _unknown,
+    "foreign": _foreign,
     "bad-value": _bad_value,
     "octal": _octal,
     "different": _different,

@@ -45,14 +45,15 @@ class OptionProblem:
     Attributes:
         name: canonical name of the option, or the item's own name if it is unknown.
         item: the item as written.
-        code: unknown, missing (a value), value (of the wrong kind), range, or text (quotes, odd characters).
+        code: unknown (to this program, not to every kernel), foreign (of another system, or refused by every
+            kernel), missing (a value), value (of the wrong kind), range, or text (quotes, odd characters).
         message: what is wrong, one sentence.
         hint: the likely cause if it is not clear, and what to do or write instead.
     """
 
     name: str
     item: str
-    code: Literal["unknown", "missing", "value", "range", "text"]
+    code: Literal["unknown", "foreign", "missing", "value", "range", "text"]
     message: str
     hint: str
 
@@ -99,15 +100,18 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
             message=message,
             hint="Write options as NAME or NAME=VALUE with commas between, for example vers=4.2,ro.",
         )
-    message = f"There is no mount option “{name}”."
+    foreign = ""
     if name == "nosoftreval":
-        hint = "The manual names it, but the kernel refuses it; leave softreval out instead."
+        foreign = "The manual names it, but the kernel refuses it; leave softreval out instead."
     elif name in _ELSEWHERE:
-        hint = f"{_ELSEWHERE[name]} Leave it out, or paste the whole line to have it translated."
-    else:
-        close = close_spelling(name, options)
-        cause = "It may be an option of another system or another file system. Leave it out, or see nfs(5)."
-        hint = f"Did you mean “{close}”?" if close else cause
+        foreign = f"{_ELSEWHERE[name]} Leave it out, or paste the whole line to have it translated."
+    if foreign:
+        message = f"There is no mount option “{name}”."
+        return OptionProblem(name=name, item=item, code="foreign", message=message, hint=foreign)
+    message = f"The option “{name}” is not known to this program."
+    close = close_spelling(name, options)
+    cause = "It may be newer than this program, or belong to another file system. Look it up in nfs(5)."
+    hint = f"Did you mean “{close}”?" if close else cause
     return OptionProblem(name=name, item=item, code="unknown", message=message, hint=hint)
 
 

@@ -73,6 +73,7 @@ _EXIT_CODES = {
     ErrorKind.LINK_INVALID: 2,
     ErrorKind.INTERNAL: 70,
     ErrorKind.NOT_AUTHORIZED: 77,
+    ErrorKind.OPTION_RESERVED: 77,
     ErrorKind.HELPER_MISSING: 77,
     ErrorKind.HELPER_UNTRUSTED: 77,
     ErrorKind.PKEXEC_MISSING: 77,

@@ -51,6 +51,7 @@ _HINTS = {
     ErrorKind.SHARE_INVALID: "Write it as server:/export, for example nas01:/export/home "
     "or [2001:db8::7]:/data.",
     ErrorKind.OPTION_INVALID: "Correct or remove this option.",
+    ErrorKind.OPTION_RESERVED: "Leave it out, or have an administrator approve it.",
     ErrorKind.MOUNT_POINT_INVALID: "Name a local directory by its plain absolute path, for example /mnt/nas.",
     ErrorKind.MOUNT_POINT_MISSING: "Make the directory first, or choose another one.",
     ErrorKind.MOUNT_POINT_IS_FILE: "Choose a directory, or a name that does not exist yet.",

@@ -40,7 +40,7 @@ class ApprovalAsking(QObject):
         mounting.unmount_restricted.connect(self._ask_unmount)
 
     def _ask_mount(self, wish: Wish, error: AppError) -> None:
-        args = ApprovalArgs(share=wish.share, mount_point=wish.mount_point)
+        args = ApprovalArgs(share=wish.share, mount_point=wish.mount_point, options=wish.options)
         self._look(args, partial(self._on_mount_found, wish, error))
 
     def _ask_unmount(self, args: UnmountArgs, error: AppError) -> None:

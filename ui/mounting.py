@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 #: Failures of an unmount that the person may overrule.
 _STUCK = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
 #: Refusals that an administrator may overcome.
-_APPROVABLE = frozenset({ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS})
+_APPROVABLE = frozenset(
+    {ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,10 +152,12 @@ class ApprovalArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         mount_point: absolute path.
         share: server:/export; "" to unmount.
+        options: of the mount.
     """
 
     mount_point: str
     share: str = ""
+    options: str = ""
 
 
 class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):

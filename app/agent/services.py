@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -231,14 +232,14 @@ class Services:
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
         share = parse_share(args.share)
-        needed = approval(args.share, args.mount_point, mounts=True)
+        options = parse_options(args.options)
+        needed = approval(args.share, args.mount_point, mounts=True, options=to_mount(options))
         if needed is None:
             problem = check_mount_point(args.share, args.mount_point, create=args.create)
             if problem is not None:
                 raise problem
         elif not args.approved:
             raise refuse_unapproved(needed)
-        options = parse_options(args.options)
         if find_program("mount.nfs") is None:
             raise AppError(
                 ErrorKind.MOUNT_NFS_MISSING,
@@ -312,7 +313,10 @@ class Services:
             text = f"It can be mounted at {place}, with a link to that at {link}."
             return ApprovalResult(instead=place, text=["No share is mounted in a home directory.", text])
         change: Change = "none" if args.share else "unmount"
-        needed = approval(args.share, args.mount_point, mounts=bool(args.share), change=change)
+        options = to_mount(parse_options(args.options))
+        needed = approval(
+            args.share, args.mount_point, mounts=bool(args.share), change=change, options=options
+        )
         return ApprovalResult(approval=needed, text=sentences(needed) if needed is not None else [])
 
     def link(self, args: LinkHomeArgs, _context: Context) -> Empty:
@@ -322,7 +326,8 @@ class Services:
 
     def persist(self, args: PersistArgs, context: Context) -> FstabReport:
         """Write an entry to fstab, or show what would be written."""
-        needed = approval(args.share, args.mount_point, keeps=True)
+        written = self._fstab.reserved(args)
+        needed = approval(args.share, args.mount_point, keeps=True, written=written)
         moved = args.replaces not in {"", args.mount_point}
         if moved and (needed is not None or approval("", args.replaces, keeps=True) is not None):
             raise refuse_move(args.replaces, args.mount_point)
@@ -493,7 +498,7 @@ class Services:
             holders=find_holders,
             has_client=has_client,
             added=added_to,
-            approval=approval_of,
+            approval=partial(approval_of, kept=self._kept),
             lacking=mount_findings,
         )
 

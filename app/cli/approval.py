@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 Query = TypeVar("Query", MountArgs, UnmountArgs)
 #: The refusals that an approval overcomes.
-APPROVABLE = frozenset({ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS})
+APPROVABLE = frozenset({
+    ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED,
+})  # fmt: skip
 _HINT = "Read what it concerns, then give --yes."
 _REFUSED = "Nothing was changed."
 
@@ -71,9 +73,9 @@ def carry_out(ask: Ask, verb: str, query: Query, *, yes: bool) -> Any:
     except AppError as error:
         if error.kind not in APPROVABLE or query.approved or not (yes or can_ask()):
             raise
-        share = query.share if isinstance(query, MountArgs) else ""
+        share, options = (query.share, query.options) if isinstance(query, MountArgs) else ("", "")
         found: ApprovalResult = ask(
-            "mounts.approval", ApprovalArgs(share=share, mount_point=query.mount_point)
+            "mounts.approval", ApprovalArgs(share=share, mount_point=query.mount_point, options=options)
         )
         if isinstance(query, MountArgs) and found.instead:
             agree(found.text, "Mount it there and make the link?", yes=yes)

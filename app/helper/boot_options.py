@@ -22,7 +22,7 @@ _RESERVED = {
     r"x-systemd\.": "starts or orders other units of systemd",
     r"x-(mount|initrd)\.": "changes how and when the directory is prepared",
     r"(fs|def|root)?context\Z": "sets security labels",
-    "": "is none of the options that every user may set",
+    "": "is none of the options that every user may give",
 }
 #: Words that set nosuid and nodev too (mount(8)); they may have a value, as in user=ann.
 _IMPLY = frozenset({"user", "users", "owner", "group"})
@@ -50,7 +50,7 @@ def reserved(word: str, catalogue: Catalogue) -> str:
     if for_people and '"' not in value:
         return ""
     why = next(why for pattern, why in _RESERVED.items() if re.match(pattern, key, re.IGNORECASE))
-    return f"“{key}” {why}, so only root may write it."
+    return f"“{key}” {why}, so only root may give it."
 
 
 def check(fresh: list[str], all_words: list[str], catalogue: Catalogue, free: Collection[str] = ()) -> None:

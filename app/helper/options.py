@@ -89,7 +89,7 @@ class Catalogue:
                 continue
             name = self._check(word) if self.has(key) else check_unknown(word)
             if not self.has(key) and word not in free:
-                raise Refusal("option-reserved", f"Only root may set the option “{key}”.")
+                raise Refusal("option-reserved", f"“{key}” is none of the options that every user may give.")
             if name in built:
                 raise Refusal("option-invalid", f"The option “{name}” is given twice.")
             built[name] = word

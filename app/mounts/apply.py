@@ -18,6 +18,7 @@ from advisor.dialects.linux_command import mount_command
 from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind, internal_error
 from app.helper.errors import Refusal
+from app.helper.mount_permission import free_words
 from app.helper.options import load
 from app.mounts.approval import refuse_unapproved
 from app.mounts.busy import stop_own
@@ -28,6 +29,7 @@ from app.mounts.lacking import refusal
 from app.mounts.model import Active, Configured, Mount, MountReport, ReadaheadReport
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
+from app.mounts.point import this_caller
 from app.mounts.requested_options import live_options
 from app.tasks import CancelledError, CancelToken
 
@@ -459,7 +461,9 @@ def _refuse(found: Situation) -> None:
         )
     if found.way == "again":
         try:
-            load().build([word for word in _before(found) if word])
+            words = [word for word in _before(found) if word]
+            caller = this_caller()._replace(system=found.approval is not None)
+            load().build(words, free_words(caller, words, _share_before(found), found.old_point))
         except Refusal as refused:
             raise AppError(
                 ErrorKind.OPTION_REJECTED,
@@ -467,6 +471,10 @@ def _refuse(found: Situation) -> None:
                 f"failed: {refused.message} Nothing was changed.",
                 hint="Keep the change for the next start, or unmount it by hand first.",
             ) from refused
+
+
+def _share_before(found: Situation) -> str:
+    return found.old.share if found.old is not None else found.args.share
 
 
 def _before(found: Situation) -> MountOptions:

@@ -9,10 +9,12 @@ import posixpath
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from advisor.options import MountOptions, to_mount
 from app import process
 from app.errors import AppError, ErrorKind, printable
-from app.helper import mount_permission, mount_record, places, table, targets, validate
+from app.helper import boot_options, mount_permission, mount_record, places, table, targets, validate
 from app.helper.errors import Refusal
+from app.helper.options import load
 from app.mounts import point as points
 from app.mounts.busy import find_holders
 from app.mounts.model import Approval
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.mounts.change import ApplyArgs
+    from app.mounts.kept import Keeping
     from app.mounts.plan import Way
 
 #: What is done to the mount that is there: nothing, new flags, or it is unmounted.
@@ -42,7 +45,14 @@ print(json.dumps([len(names), names[: int(sys.argv[2])]]))
 
 
 def approval(
-    share: str, point: str, *, mounts: bool = False, change: Change = "none", keeps: bool = False
+    share: str,
+    point: str,
+    *,
+    mounts: bool = False,
+    change: Change = "none",
+    keeps: bool = False,
+    options: MountOptions | None = None,
+    written: str = "",
 ) -> Approval | None:
     """Return what has to be approved, None if the ordinary roles will do, or this user is root.
 
@@ -52,6 +62,8 @@ def approval(
         mounts: whether the share is to be mounted there.
         change: of the mount that is there.
         keeps: whether fstab or units are to change what they say of the mount point.
+        options: of the mount, with ``mounts``.
+        written: which of the words that fstab or units are to say only root may write, and why.
 
     Raises:
         AppError: if no approval helps.
@@ -70,9 +82,10 @@ def approval(
             mount_role = True
     refused = _refusal(lambda: mount_permission.permit_mount(caller, share, point)) if mounts else None
     kept = _refusal(lambda: places.permit_place(caller, point)) if keeps else None
-    for found in (refused, kept):
-        if found is not None and found.message not in reasons:
-            reasons.append(found.message)
+    given = _reserved(share, point, options) if mounts and options is not None else []
+    for reason in (*(found.message for found in (refused, kept) if found is not None), *given, written):
+        if reason and not any(reason in other for other in reasons):
+            reasons.append(reason)
     if not reasons:
         return None
     # An entry that stands in a home already may be changed and removed.
@@ -93,20 +106,22 @@ def approval(
         hides = _entries(point)
     return Approval(
         reasons=reasons,
-        mounts=mount_role or refused is not None,
-        keeps=kept is not None,
+        mounts=mount_role or refused is not None or bool(given),
+        keeps=kept is not None or bool(written),
+        words=bool(given or written),
         hides=hides[0],
         hidden=hides[1],
         holders=find_holders(point) if hides[1] else [],
     )
 
 
-def approval_of(args: ApplyArgs, way: Way) -> Approval | None:
+def approval_of(args: ApplyArgs, way: Way, kept: Keeping | None = None) -> Approval | None:
     """Return what has to be approved of a change.
 
     Args:
         args: of the change.
         way: what becomes of the live mount.
+        kept: says what fstab and units may say; None where nothing is written.
 
     Raises:
         AppError: if no approval helps.
@@ -118,6 +133,8 @@ def approval_of(args: ApplyArgs, way: Way) -> Approval | None:
         mounts=way in {"mount", "again"},
         change=changes.get(way, "none"),
         keeps=args.keeper != "nowhere",
+        options=to_mount(MountOptions.parse(args.options)),
+        written=kept.reserved(args) if kept is not None else "",
     )
 
 
@@ -142,6 +159,7 @@ def home_offer(share: str, point: str) -> tuple[str, str] | None:
 def refuse_unapproved(found: Approval) -> AppError:
     """Return the error of a request that needs an approval and does not say that the person wants one."""
     kind = ErrorKind.MOUNT_POINT_RESTRICTED if found.hidden or found.keeps else ErrorKind.MOUNT_NOT_YOURS
+    kind = ErrorKind.OPTION_RESERVED if found.words else kind
     hint = "Agree to ask an administrator (--yes on the command line), or leave it as it is."
     return AppError(kind, " ".join(sentences(found)), hint=hint)
 
@@ -195,6 +213,22 @@ def _refusal(check: Callable[[], None]) -> Refusal | None:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         return refusal
     return None
+
+
+def _reserved(share: str, point: str, options: MountOptions) -> list[str]:
+    """Return which options of a mount only root may give, and why, a sentence each.
+
+    Raises:
+        AppError: for one that nobody may.
+    """
+    words = [word for word in options if word]
+    free = mount_permission.free_words(points.this_caller(), words, share, point)
+    try:
+        catalogue = load()
+        catalogue.build(words, words)
+        return [why for word in words if word not in free and (why := boot_options.reserved(word, catalogue))]
+    except Refusal as refusal:
+        raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
 
 def _check_home(caller: targets.Caller, point: str, refused: Refusal | None) -> None:

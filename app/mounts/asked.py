@@ -20,9 +20,12 @@ def parse_share(text: str) -> Share:
 
 
 def parse_options(text: str) -> MountOptions:
-    """Return the options, or raise OPTION_INVALID naming the first bad one."""
+    """Return the options, or raise OPTION_INVALID naming the first bad one.
+
+    An option that this program does not know is no bad one: who may give it is decided elsewhere.
+    """
     options = MountOptions.parse(text)
-    problems = check(options)
+    problems = [problem for problem in check(options) if problem.code != "unknown"]
     if problems:
         raise AppError(
             ErrorKind.OPTION_INVALID,

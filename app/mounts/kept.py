@@ -94,6 +94,18 @@ class Keeping:
         added = words_for_safety(said, self._units.options(after))
         return KeptChange(diff, before.sha256, tuple(names), for_safety=added if diff else [])
 
+    def reserved(self, args: ApplyArgs) -> str:
+        """Return which of the words to write only root may write, and why; "" if there is none.
+
+        Raises:
+            AppError: as :meth:`preview`.
+        """
+        if args.keeper == "nowhere":
+            return ""
+        if args.keeper == "fstab":
+            return self._fstab.reserved(_fstab_args(args, preview=True))
+        return self._units.reserved(args)
+
     def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
         """Return what writing it and taking that back would ask of the helper."""
         if args.keeper == "fstab":

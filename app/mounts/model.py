@@ -233,6 +233,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
         reasons: one sentence each.
         mounts: whether it concerns mounting, unmounting or new flags.
         keeps: whether it concerns what fstab or units say.
+        words: whether it concerns options that only root may give.
         hides: the first names of what the mount hides.
         hidden: how many entries that are, -1 if the user may not know.
         holders: processes that use the directory that the mount hides.
@@ -241,6 +242,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[str]
     mounts: bool = False
     keeps: bool = False
+    words: bool = False
     hides: list[str] = []
     hidden: int = 0
     holders: list[Holder] = []

@@ -83,6 +83,19 @@ class Persistence:
             for_safety=words_for_safety(f"{said.text},{change.old}", ",".join(change.written(report.line))),
         )
 
+    def reserved(self, args: PersistArgs) -> str:
+        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+
+        Raises:
+            AppError: as :meth:`persist`.
+        """
+        data = self._read(args.expected_sha256)
+        try:
+            fstab_text.apply(data, _change(args, data).edit, load())
+        except Refusal as refusal:
+            return refusal.message if refusal.code == "option-reserved" else ""
+        return ""
+
     def requests(self, args: PersistArgs) -> list[tuple[str, dict[str, Any]]]:
         """Return what writing it and taking that back would ask of the helper.
 
@@ -144,7 +157,8 @@ class Persistence:
         preview: bool,
     ) -> FstabReport:
         try:
-            edited = fstab_text.apply(data, change.edit, load())
+            # Whether root's words need an approval is told beside it; the helper decides.
+            edited = fstab_text.apply(data, change.edit, load(), free=True)
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         sha256 = hashlib.sha256(data).hexdigest()

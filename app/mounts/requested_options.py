@@ -162,8 +162,11 @@ def _from_use(in_use: str, connections: int) -> MountOptions:
     kept: list[str] = []
     for item in MountOptions.parse(in_use):
         option, name, value = catalogue().read_item(item)
-        # What the helper does not pass on cannot be made again, and is not of NFS (relatime, seclabel).
-        if option is not None and option.helper and name not in NEGOTIATED and value != option.default:
+        # What the helper does not pass on cannot be made again, and is not of NFS (relatime). What nobody
+        # here knows, root gave; seclabel is the kernel's own note (security/selinux/hooks.c).
+        unknown = option is None and item != "seclabel"
+        passed = option is not None and option.helper and name not in NEGOTIATED and value != option.default
+        if unknown or passed:
             kept.append(item)
     options = MountOptions(kept)
     if connections > 1 and "nconnect" not in options:

@@ -97,6 +97,21 @@ class UnitFiles:
         wire = _wire(args)
         return self._build(wire)
 
+    def reserved(self, args: ApplyArgs) -> str:
+        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+
+        Raises:
+            AppError: if no unit can say this.
+        """
+        share, words = unit_text.read(self.read(args.mount_point).mount)
+        try:
+            unit_text.build(_wanted(_wire(args)), load(), words if share == args.share else ())
+        except Refusal as refusal:
+            if refusal.code == "option-reserved":
+                return refusal.message
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        return ""
+
     def diff(self, before: Pair, after: Pair, point: str) -> str:
         """Return a unified diff of both units."""
         result = ""
@@ -161,13 +176,18 @@ class UnitFiles:
         return (helper or self._helper).call("unit-remove", wire, token, _TIMEOUT_S)
 
     def _build(self, wire: dict[str, Any]) -> Pair:
-        words = tuple(wire["options"])
-        wanted = unit_text.Wanted(wire["share"], wire["target"], words, wire["automount"], wire["idle_s"])
+        wanted = _wanted(wire)
         try:
-            units = unit_text.build(wanted, load())
+            # Whether root's words need an approval is told beside it; the helper decides.
+            units = unit_text.build(wanted, load(), wanted.words)
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         return Pair(units.mount, units.automount)
+
+
+def _wanted(wire: dict[str, Any]) -> unit_text.Wanted:
+    words = tuple(wire["options"])
+    return unit_text.Wanted(wire["share"], wire["target"], words, wire["automount"], wire["idle_s"])
 
 
 def _wire(args: ApplyArgs) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def server(**known: Any) -> Facts:
 #: rule, options that it fires on, where, facts, the same without the mistake
 CASES = [
     ("unknown-option", "ro,nconect=4", MADE_NOW, None, "ro,nconnect=4"),
+    ("foreign-option", "ro,uid=5", MADE_NOW, None, None),
     ("bad-value", "rsize=64k", MADE_NOW, None, "rsize=65536"),
     ("version-2", "nfsvers=2", MADE_NOW, None, "nfsvers=3"),
     ("version-twice", "vers=3,nfsvers=4.2", MADE_NOW, None, "nfsvers=4.2"),
@@ -164,7 +165,9 @@ def test_a_rule_fires_on_its_case_and_its_fix_takes_it_away(
     for sentence in (finding.title, finding.why):
         assert sentence.endswith((".", "?", "”."))
         assert "{" not in sentence
-    assert all(catalogue().find(name) or rule == "unknown-option" for name in finding.options)
+    assert all(
+        catalogue().find(name) or rule in {"unknown-option", "foreign-option"} for name in finding.options
+    )
     if fixed is None:
         assert finding.fix is None
         return

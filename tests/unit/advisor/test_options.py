@@ -255,7 +255,9 @@ def test_what_is_right_has_no_problem(text: str) -> None:
     ("text", "name", "code", "words"),
     [
         ("vres=3", "vres", "unknown", "vers"),
-        ("nosoftreval", "nosoftreval", "unknown", "softreval"),
+        ("nosoftreval", "nosoftreval", "foreign", "softreval"),
+        ("uid=5", "uid", "foreign", "server"),
+        ("futureopt=7", "futureopt", "unknown", "not known to this program"),
         ("timeo", "timeo", "missing", "timeo=600"),
         ("timeo=0", "timeo", "range", "1 to 2147483647"),
         ("timeo=0600", "timeo", "value", "octal"),
