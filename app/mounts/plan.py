@@ -267,14 +267,12 @@ def _row_at(rows: list[Mount], point: str) -> Mount | None:
 
 def _way(args: ApplyArgs, old: Mount | None, changes: list[OptionChange]) -> Way:
     active = old.active if old is not None else None
-    if not args.mount:
+    if not args.mount or args.busy == "next-boot":
         return "none"
     if old is None or active is None:
         return "mount"
     moved = old.mount_point != args.mount_point or plain_share(active.share) != plain_share(args.share)
     takes = {change.takes for change in changes}
-    if args.busy == "next-boot":
-        return "none"
     if moved or "mount" in takes:
         return "again"
     return "remount" if "remount" in takes else "none"
