@@ -8,8 +8,8 @@ import pytest
 pytestmark = pytest.mark.lab
 
 ENTRY = "server:/export /mnt/f nfs4 futureopt=7,vers=4.1,comment=hi 1 2 # tail"
-#: Each by itself, in this order. The helper does not pass ``posix`` on for every user, and so it stands for an
-#: option of a kernel that is newer than the catalogue.
+#: Each by itself. ``posix`` is not given to every user, and stands for an option of a kernel that is newer
+#: than the catalogue.
 COMMANDS = {
     "write": f"mkdir -p /mnt/f && echo '{ENTRY}' >> /etc/fstab",
     "lint": "mw lint --no-facts /etc/fstab",
