@@ -194,7 +194,9 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     query = MountArgs(share=share, mount_point=mount_point, options=args.options)
     say_what_is_lacking(lambda verb, check: ask(host, verb, check), query)
     options = MountOptions.parse(args.options)
-    if not args.json and not check(options):  # else the answer is an error that says so
+    if not args.json and all(
+        problem.code == "unknown" for problem in check(options)
+    ):  # else the answer is an error that says so
         say(grave(judge(options, saved=False, share=share, mount_point=mount_point)))
     result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
