@@ -1,4 +1,4 @@
-"""Writes a file that a person named: in a child, because the folder may be on a dead mount."""
+"""Writes and reads a file that a person named: in a child, because the folder may be on a dead mount."""
 
 from __future__ import annotations
 
@@ -52,3 +52,38 @@ def save_file(path: str, data: bytes) -> None:
             hint="A file of that name is not replaced, and the folder must be there and be yours.",
             detail=outcome.stderr.strip(),
         )
+
+
+def read_file(path: str, most: int) -> bytes:
+    """Return what is in a file.
+
+    Args:
+        path: of the file.
+        most: bytes that it may have.
+
+    Raises:
+        AppError: if it cannot be read, or is longer, or its folder does not answer.
+    """
+    if not path.startswith("/"):
+        raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")
+    head = find_program("head")
+    if head is None:
+        raise AppError(ErrorKind.UNAVAILABLE, "The program head, which reads the file, is not installed.")
+    outcome = run([head, "-c", str(most + 1), "--", path], timeout=_TIMEOUT_S, cwd="/")
+    if outcome.timed_out:
+        raise AppError(
+            ErrorKind.NOT_RESPONDING,
+            f"The folder of {path} did not answer in time.",
+            hint="It may be on a server that does not respond. Choose a file of this computer.",
+        )
+    if not outcome.ok:
+        raise AppError(
+            ErrorKind.IO,
+            f"{path} could not be read.",
+            hint="The file must be there, and you must be allowed to read it.",
+            detail=outcome.stderr.strip(),
+        )
+    data = outcome.stdout.encode(errors="surrogateescape")
+    if len(data) > most:
+        raise AppError(ErrorKind.USAGE, f"{path} is longer than {most} bytes.")
+    return data

@@ -21,6 +21,8 @@ class Command(StrEnum):
 
     NEW = "new"
     PASTE = "paste"
+    EXPORT = "export"
+    IMPORT = "import"
     REFRESH = "refresh"
     UNMOUNT = "unmount"
     DISMISS = "dismiss"
@@ -41,6 +43,8 @@ def _mark(source: str) -> str:
 _SPECS = {
     Command.NEW: _Spec(_mark("&New mount"), ("Ctrl+N",)),
     Command.PASTE: _Spec(_mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
+    Command.EXPORT: _Spec(_mark("&Export Mounts…"), ()),
+    Command.IMPORT: _Spec(_mark("&Import Mounts…"), ()),
     Command.REFRESH: _Spec(_mark("&Refresh"), ("F5",)),
     Command.UNMOUNT: _Spec(_mark("Unm&ount…"), ()),
     Command.DISMISS: _Spec(_mark("&Close the message"), ("Esc",)),
@@ -81,6 +85,10 @@ def make_menu(
     menu = QMenu(window)
     for command in (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT):
         menu.addAction(actions[command])
+    menu.addSeparator()
+    for command in (Command.EXPORT, Command.IMPORT):
+        menu.addAction(actions[command])
+    menu.addSeparator()
     appearance_menu = menu.addMenu(_text("&Appearance"))
     group = QActionGroup(window)
     for appearance, source in _APPEARANCES.items():

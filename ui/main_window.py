@@ -16,6 +16,7 @@ from ui.actions import Command, make_actions, make_menu
 from ui.bridge import Bridge
 from ui.dialogs.copy_as import CopyAsDialog
 from ui.drafts import Drafts
+from ui.exchanging import Exchanging
 from ui.facts_asking import FactsAsking
 from ui.interrupted import InterruptedChanges
 from ui.panels.detail import DetailPanel
@@ -75,6 +76,7 @@ class MainWindow(QMainWindow):
         self._actions = make_actions(self, {
             Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
             Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
+            Command.EXPORT: self._on_export, Command.IMPORT: self._on_import,
         })  # fmt: skip
         menu = make_menu(self, self._actions, appearance, choose_appearance)
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
@@ -84,6 +86,7 @@ class MainWindow(QMainWindow):
         self._facts = FactsAsking(self.session.submit, self)
         self._pasting = Pasting(self)
         self._pasting.chosen.connect(self._on_pasted)
+        self._exchanging = Exchanging(self, self.session.submit, self.bridge.run)
         share_field = self._detail.settings.findChild(QLineEdit, "share")
         if share_field is not None:
             self._pasting.watch(share_field)
@@ -210,6 +213,7 @@ class MainWindow(QMainWindow):
         self._drafting = False
         self._wanted = None
         self._pasting.close()
+        self._exchanging.close()
         self._detail.forget()
         self._facts.forget()
 
@@ -414,6 +418,15 @@ class MainWindow(QMainWindow):
         if self.session.hello is not None and not self._detail.busy:
             self._pasting.ask()
 
+    def _on_export(self) -> None:
+        hello = self.session.hello
+        if hello is not None and self._table is not None:
+            self._exchanging.export(self._table, hello.host)
+
+    def _on_import(self) -> None:
+        if self.session.hello is not None and not self._detail.busy:
+            self._exchanging.take_in()
+
     def _on_pasted(self, entry: Entry) -> None:
         """Fill the form of the mount that is there, or of a new one."""
         share = str(entry.share)
@@ -459,6 +472,9 @@ class MainWindow(QMainWindow):
         self._actions[Command.NEW].setEnabled(page is not self._starting)
         self._actions[Command.PASTE].setEnabled(page is not self._starting)
         self._actions[Command.REFRESH].setEnabled(page is not self._starting)
+        self._actions[Command.IMPORT].setEnabled(page is not self._starting)
+        some = self._table is not None and bool(self._table.mounts)
+        self._actions[Command.EXPORT].setEnabled(some and page is not self._starting)
         mount = self._mounts.current()
         self._actions[Command.UNMOUNT].setEnabled(mount is not None and mount.active is not None)
 

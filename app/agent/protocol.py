@@ -39,6 +39,13 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
+from app.mounts.importing import (
+    ImportArgs,
+    ImportPlan,
+    ImportPlanArgs,
+    ImportProgress,
+    ImportReport,
+)
 from app.mounts.log import Log, LogArgs
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable, ReadaheadReport
 from app.mounts.space import Space, SpaceArgs
@@ -418,6 +425,8 @@ VERBS: dict[str, Verb] = {
     "discover.servers": Verb(ServersArgs, ServersResult, ServersEvent),
     "discover.subnets": Verb(Empty, Subnets),
     "discover.scan": Verb(ScanArgs, ServersResult, ServersEvent),
+    "mounts.import-plan": Verb(ImportPlanArgs, ImportPlan),
+    "mounts.import": Verb(ImportArgs, ImportReport, ImportProgress),
     "discover.forget": Verb(Empty, Empty),  # the servers used recently
     "discover.exports": Verb(ExportsArgs, ExportsResult),
     "discover.probe": Verb(ProbeArgs, ProbeResult),

@@ -65,6 +65,7 @@ from app.mounts.findings import judge
 from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
+from app.mounts.importing import plan_import, run_import
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
 from app.mounts.lacking import refusal
@@ -89,7 +90,7 @@ from app.stats.watch import watch
 from app.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from advisor.facts import Facts, LinkFacts
     from advisor.share import Share
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     )
     from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
+    from app.mounts.importing import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
     from app.mounts.log import Log, LogArgs
     from app.mounts.space import Space, SpaceArgs
     from app.mounts.waiting import Waiting, WaitingArgs
@@ -177,6 +179,8 @@ class Services:
             "mounts.space": self.get_space,
             "mounts.log": self.get_log,
             "mounts.waiting": self.get_waiting,
+            "mounts.import-plan": self.plan_import,
+            "mounts.import": self.import_mounts,
             "discover.servers": self.find_servers,
             "discover.subnets": self.get_subnets,
             "discover.scan": self.scan,
@@ -363,6 +367,26 @@ class Services:
 
     def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         """Make a change of a mount, or go back to what was."""
+        with self._one_change():
+            change = Apply(
+                args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
+            )
+            self._changes[context.request_id] = change
+            try:
+                report = change.run()
+            finally:
+                self._changes.pop(context.request_id, None)
+            if report.report is not None:
+                _remember(args.share)
+            return report
+
+    @contextlib.contextmanager
+    def _one_change(self) -> Generator[None]:
+        """Let no other change begin meanwhile.
+
+        Raises:
+            AppError: BUSY if one is under way.
+        """
         if not self._changing.acquire(blocking=False):
             raise AppError(
                 ErrorKind.BUSY,
@@ -370,17 +394,24 @@ class Services:
                 hint="Wait until it is done, or answer its question.",
             )
         try:
-            change = Apply(
-                args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
-            )
-            self._changes[context.request_id] = change
-            report = change.run()
-            if report.report is not None:
-                _remember(args.share)
-            return report
+            yield
         finally:
-            self._changes.pop(context.request_id, None)
             self._changing.release()
+
+    def plan_import(self, args: ImportPlanArgs, context: Context) -> ImportPlan:
+        """Return what the entries of a file would change."""
+        return plan_import(args, self._surroundings(), context.token)
+
+    def import_mounts(self, args: ImportArgs, context: Context) -> ImportReport:
+        """Write the chosen entries of a file, each whole or not at all."""
+
+        def apply(change: ApplyArgs) -> ApplyReport:
+            around, hands = self._surroundings(), self._hands()
+            silent: Callable[[object], None] = lambda _event: None  # noqa: E731 - a listener of steps
+            return Apply(change, around, hands, context.token, silent, records=self._records).run()
+
+        with self._one_change():
+            return run_import(args, self._surroundings(), apply, context.token, context.emit)
 
     def keep(self, args: KeepArgs, _context: Context) -> Empty:
         """Let the change of a request stay."""

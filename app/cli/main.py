@@ -19,6 +19,7 @@ from app.cli.apply import apply_text, run_apply
 from app.cli.approval import carry_out
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
+from app.cli.exchange import run_export, run_import_mounts
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
 from app.cli.history import keep_test, run_history
@@ -224,6 +225,10 @@ def _tunables(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else tunables_text(result)
 
 
+def _export(host: Host, args: argparse.Namespace) -> str:
+    return run_export(lambda verb, query: ask(host, verb, query), args)
+
+
 def _log(host: Host, args: argparse.Namespace) -> str:
     result = ask(host, "mounts.log", log_query(args))
     return _json(result) if args.json else log_lines(result, args)
@@ -345,5 +350,7 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "experiment": _experiment,
     "watch": _watch,
     "log": _log,
+    "export-mounts": _export,
+    "import-mounts": run_import_mounts,
     "tunables": _tunables,
 }

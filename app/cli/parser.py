@@ -13,6 +13,7 @@ from app.cli.approval import add_yes
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
+from app.cli.exchange import add_export, add_import
 from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
@@ -151,6 +152,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     add_history(add("history", "list, compare, export and import the tests that were kept"))
+
+    add_export(add("export-mounts", "write all mounts to a file, to import them elsewhere"))
+    add_import(add("import-mounts", "save the mounts of an exported file here, after a preview and a yes"))
 
     add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
 

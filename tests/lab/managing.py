@@ -121,6 +121,49 @@ def with_journal() -> dict[str, Any]:
         wait(daemon, 5)
 
 
+def take_along() -> dict[str, Any]:
+    """Save mounts in fstab and in units, export all, lose them, and import them again."""
+    safe = "_netdev,nofail,nosuid,nodev"
+    answer: dict[str, Any] = {}
+    with mounted("3", "/mnt/by-hand", ",rsize=65536"), mounted("4.2", "/mnt/live"):
+        for point, version, keeper in (("/mnt/old", "3", "fstab"), ("/mnt/live", "4.2", "fstab"),
+                                       ("/mnt/unit", "4.2", "systemd")):  # fmt: skip
+            options = f"vers={version},{safe}"
+            done = command("apply", "--keep-in", keeper, "-o", options, server.SHARE, point)
+            answer[f"saved {point}"] = done
+            if point != "/mnt/live":
+                run([_program("umount"), point], timeout=PATIENCE_S)
+        before, units = Path("/etc/fstab").read_text(), _units()
+        answer["before"] = {"fstab": before, "units": units}
+        answer["export"] = command("export-mounts", "/tmp/mounts.toml")
+        answer["again"] = command("export-mounts", "/tmp/mounts.toml")
+        answer["file"] = Path("/tmp/mounts.toml").read_text()
+        answer["same"] = command("import-mounts", "/tmp/mounts.toml", "--dry-run", "--json")
+        for point in ("/mnt/old", "/mnt/live", "/mnt/unit"):
+            answer[f"forget {point}"] = command("forget", "--yes", point)
+        answer["lost"] = {"fstab": Path("/etc/fstab").read_text(), "units": _units()}
+        answer["dry"] = command("import-mounts", "/tmp/mounts.toml", "--dry-run")
+        answer["unchanged"] = {"fstab": Path("/etc/fstab").read_text(), "units": _units()}
+        answer["import"] = command("import-mounts", "/tmp/mounts.toml", "--yes", "--json")
+        answer["after"] = {"fstab": Path("/etc/fstab").read_text(), "units": _units()}
+        answer["mounted"] = _points()
+    by_hand = ("--save-in", "fstab", "--only", "/mnt/by-hand", "--mount", "--yes")
+    answer["by hand"] = command("import-mounts", "/tmp/mounts.toml", *by_hand)
+    answer["by hand is mounted"] = "/mnt/by-hand" in _points()
+    run([_program("umount"), "-f", "/mnt/by-hand"], timeout=PATIENCE_S)
+    return answer
+
+
+def _units() -> dict[str, str]:
+    folder = Path("/etc/systemd/system")
+    return {path.name: path.read_text() for path in folder.glob("mnt-*") if path.is_file()}
+
+
+def _points() -> list[str]:
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    return [line.split()[1] for line in lines if line.split()[2].startswith("nfs")]
+
+
 def carry_out(host: ServerHost) -> dict[str, Any]:
     """Do all of it."""
     os.environ["LC_ALL"] = "C.UTF-8"
@@ -128,6 +171,7 @@ def carry_out(host: ServerHost) -> dict[str, Any]:
     for version in ("3", "4.2"):
         answer["full"][version] = fill_up(host, version)
         answer["silent"][version] = silence(host, version)
+    answer["along"] = take_along()
     answer["journal"] = with_journal()
     return answer
 

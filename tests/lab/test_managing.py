@@ -44,6 +44,35 @@ def test_a_silent_server_is_said_to_be_silent(found: dict[str, Any], version: st
     assert "the server does not answer" in found["silent"][version]["space"]["out"]
 
 
+def test_mounts_are_exported_and_come_back_as_they_were(found: dict[str, Any]) -> None:
+    along = found["along"]
+    assert all(done["code"] == 0 for name, done in along.items() if name.startswith(("saved", "forget"))), (
+        along
+    )
+    assert along["export"]["code"] == 0, along["export"]
+    assert "Exported 4 mounts to /tmp/mounts.toml." in along["export"]["out"]
+    assert along["again"]["code"] == 1  # a file of that name is not replaced
+    assert along["file"].count("[[mount]]") == 4
+    statuses = {item["entry"]["mount_point"]: item["status"]
+                for item in json.loads(along["same"]["out"])["items"]}  # fmt: skip
+    assert statuses == {"/mnt/by-hand": "same", "/mnt/live": "same", "/mnt/old": "same", "/mnt/unit": "same"}
+    for point in ("/mnt/old", "/mnt/live", "/mnt/unit"):
+        assert point in along["before"]["fstab"] + "".join(along["before"]["units"].values())
+        assert point not in along["lost"]["fstab"] + "".join(along["lost"]["units"].values())
+    assert along["unchanged"] == along["lost"]
+    assert along["import"]["code"] == 0, along["import"]
+    assert along["after"]["units"] == along["before"]["units"]
+    assert sorted(along["after"]["fstab"].splitlines()) == sorted(along["before"]["fstab"].splitlines())
+    assert sorted(along["mounted"]) == ["/mnt/by-hand", "/mnt/live"]  # nothing was mounted by it
+
+
+def test_a_mount_made_by_hand_is_saved_and_mounted_if_that_is_asked_for(found: dict[str, Any]) -> None:
+    along = found["along"]
+    assert along["by hand"]["code"] == 0, along["by hand"]
+    assert "/mnt/by-hand: saved and mounted" in along["by hand"]["out"]
+    assert along["by hand is mounted"]
+
+
 def test_the_journal_s_lines_are_those_of_this_mount(found: dict[str, Any]) -> None:
     answer = found["journal"]
     if not answer:

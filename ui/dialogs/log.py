@@ -61,6 +61,7 @@ class LogDialog(QDialog):
         self._since.setCurrentIndex(1)
         self._lines = TextView(self.tr("Lines of the log"), lines=24)
         self._lines.setObjectName("log-lines")
+        self._lines.setLineWrapMode(TextView.LineWrapMode.WidgetWidth)
         self._told = plain_label(wrap=True)
         self._told.setObjectName("log-told")
         self._told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -92,7 +93,7 @@ class LogDialog(QDialog):
         layout.addWidget(self._problem)
         close = add_buttons(self, layout, self.tr("C&lose"), [self._refresh, self._copy], None)
         close.setFocus()
-        self.resize(self.fontMetrics().averageCharWidth() * 120, self.fontMetrics().lineSpacing() * 26)
+        self.resize(self.fontMetrics().averageCharWidth() * 140, self.fontMetrics().lineSpacing() * 32)
 
     def _ask(self) -> None:
         self._stop()

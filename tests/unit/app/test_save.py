@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import AppError, ErrorKind
-from app.save import save_text
+from app.save import read_file, save_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +38,16 @@ def test_only_absolute_paths() -> None:
     with pytest.raises(AppError) as caught:
         save_text("here", "x")
     assert caught.value.kind is ErrorKind.USAGE
+
+
+def test_a_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(b"\xff\x00caf\xc3\xa9\n")
+    assert read_file(str(path), 100) == b"\xff\x00caf\xc3\xa9\n"
+    with pytest.raises(AppError, match="longer than 3 bytes"):
+        read_file(str(path), 3)
+    for name in ("none", "."):
+        with pytest.raises(AppError, match="could not be read"):
+            read_file(str(tmp_path / name), 100)
+    with pytest.raises(AppError, match="not an absolute path"):
+        read_file("odd", 100)
