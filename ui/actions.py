@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ui.theme import Appearance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Command(StrEnum):
@@ -80,8 +80,9 @@ def make_menu(
     actions: Mapping[Command, QAction],
     current: Appearance,
     choose: Callable[[Appearance], None],
+    switches: Sequence[QAction] = (),
 ) -> QMenu:
-    """Return the menu, with the choice between light and dark."""
+    """Return the menu, with the choice between light and dark, and what can be switched on and off."""
     menu = QMenu(window)
     for command in (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT):
         menu.addAction(actions[command])
@@ -103,6 +104,8 @@ def make_menu(
         choose(Appearance(str(action.data())))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
     group.triggered.connect(on_chosen)
+    for switch in switches:
+        menu.addAction(switch)
     menu.addSeparator()
     menu.addAction(actions[Command.QUIT])
     return menu

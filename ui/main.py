@@ -29,6 +29,7 @@ from app.version import VERSION
 from ui import theme
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
+from ui.notifications import DESKTOP_NAME
 from ui.session import LOCAL
 from ui.speed_units import SPEED_UNITS
 from ui.theme import Appearance
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 log = logging.getLogger("window")
-
-#: Name of the desktop file without its ending, so that Wayland shows the icon.
-DESKTOP_NAME = "org.mountwright.Mountwright"
 
 #: Pixels: window lists, task bars, task switchers.
 _ICON_SIZES = (16, 32, 64, 256)
@@ -68,6 +66,8 @@ def open_window(lab: str | None = None) -> int:
         theme.apply_appearance(app, chosen)
 
     window = MainWindow(open_host, lab_links(), appearance, choose)
+    window.notify_switch.setChecked(_stored_notify(settings))
+    window.notify_switch.toggled.connect(lambda on: settings.setValue("notify", "on" if on else "off"))
     geometry = settings.value("geometry")
     if not (isinstance(geometry, QByteArray) and window.restoreGeometry(geometry)):
         _first_size(window)
@@ -113,6 +113,10 @@ def _stored_appearance(settings: QSettings) -> Appearance:
         return Appearance(str(settings.value("appearance", "system")))
     except ValueError:
         return Appearance.SYSTEM
+
+
+def _stored_notify(settings: QSettings) -> bool:
+    return str(settings.value("notify", "on")) != "off"
 
 
 def _stored_unit(settings: QSettings) -> SpeedUnit:

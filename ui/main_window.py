@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.cli.main import LAB_MOUNT_POINT
@@ -19,6 +19,7 @@ from ui.drafts import Drafts
 from ui.exchanging import Exchanging
 from ui.facts_asking import FactsAsking
 from ui.interrupted import InterruptedChanges
+from ui.notifications import DESKTOP_NAME, DesktopNotifications, ServerNotifications
 from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
@@ -78,7 +79,15 @@ class MainWindow(QMainWindow):
             Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
             Command.EXPORT: self._on_export, Command.IMPORT: self._on_import,
         })  # fmt: skip
-        menu = make_menu(self, self._actions, appearance, choose_appearance)
+        desktop = DesktopNotifications(DESKTOP_NAME, self)
+        self.notifications = ServerNotifications(desktop.send, self)
+        #: Whether the desktop is told of servers that stop answering.
+        self.notify_switch = QAction(self.tr("Noti&fy when a server stops answering"), self)
+        self.notify_switch.setObjectName("action-notify")
+        self.notify_switch.setCheckable(True)
+        self.notify_switch.setChecked(True)
+        self.notify_switch.toggled.connect(self._on_notify_toggled)
+        menu = make_menu(self, self._actions, appearance, choose_appearance, [self.notify_switch])
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
         self._mounts = MountsPanel()
         self._detail = DetailPanel(self.session.submit, self.bridge.run)
@@ -209,6 +218,7 @@ class MainWindow(QMainWindow):
 
     def _forget_host(self) -> None:
         """Forget what belongs to the host that was shown."""
+        self.notifications.forget()
         self._table = None
         self._drafting = False
         self._wanted = None
@@ -243,6 +253,7 @@ class MainWindow(QMainWindow):
     def _on_table(self, table: MountTable) -> None:
         first = self._table is None
         self._table = table
+        self.notifications.take(table)
         self._detail.settings.set_mounts(table.mounts)
         if table.now:
             self._detail.set_clock(table.now - time.time())
@@ -462,6 +473,9 @@ class MainWindow(QMainWindow):
             has_mounts = self._table is not None and bool(self._table.mounts)
             if has_mounts or self.session.key == LOCAL:
                 self._leave_draft()
+
+    def _on_notify_toggled(self, on: bool) -> None:  # noqa: FBT001 - a slot
+        self.notifications.enabled = on
 
     def _on_quit(self) -> None:
         self.close()

@@ -154,7 +154,7 @@ class Mounting(QObject):
             return
         if error.kind in _APPROVABLE and not args.approved:
             self.unmount_restricted.emit(args, error)
-        elif error.kind in _STUCK and not (args.force or args.lazy):
+        elif error.kind in _STUCK and not args.lazy and not (args.force and error.kind is not ErrorKind.BUSY):
             self.stuck.emit(args.mount_point, error)
         else:
             self.failed.emit(error)

@@ -294,6 +294,7 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
             export-secure (version 4's root, for privileged ports only), export-none (withdrawn),
+            export-replaced (as another directory: what is mounted is stale),
             fill (leave ``bytes`` free on the export), unfill, disk-slow (an empty disk that takes its
             time to write; to be mounted afresh), disk-quick.
         bytes: for fill.

@@ -66,6 +66,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="ask whether to keep the change of a live mount, and go back after this time (at most 480)",
     )  # fmt: skip
     command.add_argument(
+        "--again", action="store_true",
+        help="unmount and mount it even if nothing changes, as for a stale mount",
+    )  # fmt: skip
+    command.add_argument(
         "--read-ahead", type=int, default=None, metavar="KIB", help="readahead of the mount, until unmounted"
     )
     command.add_argument(
@@ -85,6 +89,7 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
         keeper=args.keep_in,
         busy=args.busy,
         keep_s=args.confirm,
+        again=args.again,
         read_ahead_kb=args.read_ahead,
         save_read_ahead=args.save_readahead,
     )

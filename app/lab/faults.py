@@ -36,6 +36,7 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
         "export-squash": lambda: server.export_as("rw,root_squash"),
         "export-secure": lambda: server.export_as(server.NORMAL, "fsid=0,secure"),
         "export-none": server.withdraw,
+        "export-replaced": lambda: server.export_as(server.NORMAL, "fsid=2,insecure"),
         "fill": lambda: server.leave_free(free_bytes),
         "unfill": server.restore_size,
         "disk-slow": server.use_slow_disk,

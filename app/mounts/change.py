@@ -50,6 +50,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         keeper: where the mount is to be kept.
         replaces: mount point of the kept entry to change; "" for the one at ``mount_point``, if any.
         mount: whether it is to be mounted now (or mounted again with the new options, if it is).
+        again: unmount and mount a live mount even if nothing changes, which mends a stale one.
         read_ahead_kb: readahead of the mount, None to leave it.
         save_read_ahead: whether the mount is to have that, or the one it has now, whenever it is mounted.
         expected_sha256: of the kept file that the plan showed; another one is refused. "" takes any.
@@ -69,6 +70,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     keeper: Keeper = "nowhere"
     replaces: str = ""
     mount: bool = True
+    again: bool = False
     read_ahead_kb: int | None = None
     save_read_ahead: bool = False
     expected_sha256: str = ""

@@ -273,7 +273,7 @@ def _way(args: ApplyArgs, old: Mount | None, changes: list[OptionChange]) -> Way
         return "mount"
     moved = old.mount_point != args.mount_point or plain_share(active.share) != plain_share(args.share)
     takes = {change.takes for change in changes}
-    if moved or "mount" in takes:
+    if moved or args.again or "mount" in takes:
         return "again"
     return "remount" if "remount" in takes else "none"
 

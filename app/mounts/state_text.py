@@ -144,17 +144,16 @@ def explain_unmount(
 def waiting_text(waiting: Waiting) -> str:
     """Return who waits, as a sentence; "" if nobody is known to."""
     names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
-    shown = ", ".join(names[:_NAMES])
-    more = len(names) - _NAMES
-    parts = [f"{shown} and {more} more" if more > 0 else shown] if names else []
+    parts = names[:_NAMES]
+    if len(names) > _NAMES:
+        parts.append(f"{len(names) - _NAMES} more")
     if waiting.others:
-        parts.append(
-            f"{waiting.others} blocked {'process' if waiting.others == 1 else 'processes'} of other users"
-        )
+        noun = "process" if waiting.others == 1 else "processes"
+        parts.append(f"{waiting.others} blocked {noun} of other users")
     if not parts:
         return ""
-    lonely = len(names) + waiting.others == 1
-    return f"Waiting for it {'is' if lonely else 'are'}: {', '.join(parts)}."
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return f"{listed} {'waits' if len(names) + waiting.others == 1 else 'wait'} for it."
 
 
 def _silence_text(mount: Mount, now: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,8 @@ from app.mounts.model import Holder  # noqa: TC001 - msgspec reads it
 #: Between two looks: who waits for a disk does not do so twice.
 _BETWEEN_S = 0.4
 _WAITS = ("rpc_", "nfs", "nlm", "xprt_")
+#: In the whole stack, which root alone may read.
+_MODULES = re.compile(r"\[(sunrpc|nfs|nfsv3|nfsv4|lockd)\]")
 _KERNEL_THREADS = 2
 
 
@@ -63,7 +66,7 @@ def find_waiting(mount_point: str, root: str = "/") -> Waiting:
         where = _read(proc / str(process.pid) / "wchan").strip("0")
         if process.pid in users:
             own.append(users[process.pid])
-        elif where.startswith(_WAITS):
+        elif where.startswith(_WAITS) or _MODULES.search(_read(proc / str(process.pid) / "stack")):
             with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
                 own.append(holder_of(process.pid, name, "waits for an NFS server"))
         elif not where and not _is_readable(proc / str(process.pid)):

@@ -49,6 +49,7 @@ _UNDO = {
     "export-squash": "export-rw",
     "export-secure": "export-rw",
     "export-none": "export-rw",
+    "export-replaced": "export-rw",
     "fill": "unfill",
     "disk-slow": "disk-quick",
 }

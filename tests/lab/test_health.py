@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from copying import MIB, POINT
 
-from app.agent.protocol import ListArgs
+from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError
+from app.mounts.change import ApplyArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +27,10 @@ VERSIONS = ["3", "4.2"]
 #: What the design promises, and what a machine beside load may take longer.
 PROMISED_S = 10.0
 ROOM_S = 5.0
+READERS = (
+    "(setsid dd if={0}/file of=/dev/null iflag=direct & setsid cat {0}/none &) >/dev/null 2>&1 </dev/null"
+    "; sleep 3"
+)
 UNDO = {"link-down": "link-up", "server-stop": "server-start"}
 
 
@@ -136,6 +142,25 @@ def test_a_share_that_is_not_exported_any_more_is_stale_and_mends_when_it_is_exp
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_directory_that_was_replaced_is_stale_until_it_is_mounted_again(
+    lab: LabGuest, watching: Callable[[str], Watch], version: str
+) -> None:
+    watch = watching(version)
+    lab.fault("export-replaced")
+    with told_in_time():
+        assert watch.until("stale").reason == ""
+    lab.ask(
+        "mounts.apply",
+        ApplyArgs(share=lab.share, mount_point=POINT, options=f"vers={version}", again=True),
+    )
+    watch.until("mounted")
+    # The new mount is of the new directory: the old one would be stale to it.
+    lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
+    lab.fault("export-rw")
+    lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_full_write_with_fsync_over_the_slowest_link_is_no_silence(
     lab: LabGuest, lab_link: Callable[[str], object], watching: Callable[[str], Watch], version: str
 ) -> None:
@@ -143,3 +168,43 @@ def test_a_full_write_with_fsync_over_the_slowest_link_is_no_silence(
     watch = watching(version)
     lab.ask("test.run", TestSpec(path=POINT, size=24 * MIB, direction="write"))
     assert {state for state, _ in watch.rest()} == {"mounted"}
+
+
+def test_a_list_an_unmount_and_a_remount_on_the_command_line_say_what_is_wrong_and_what_helps(
+    guest_job: Callable[..., dict[str, Any]],
+) -> None:
+    """The link is cut with readers in the mount; then the directory is replaced on the server."""
+    options = {"3": "vers=3", "4": "vers=4.2"}
+    commands = []
+    for name, words in options.items():
+        point = f"/mnt/v{name}"
+        commands += [
+            f"mw mount -o {words} $S {point}",
+            f"dd if=/dev/zero of={point}/file bs=64k count=4 conv=fsync",
+            "ip link set eth0 down",
+            READERS.format(point),
+            "mw list",
+            f"mw list --json {point}",
+            f"mw umount {point}",
+            f"mw umount -f {point}",
+            f"mw umount -l {point}; mw list",
+            "ip link set eth0 up",
+        ]
+    found = guest_job({"commands": commands})["commands"]
+    for name in options:
+        point = f"/mnt/v{name}"
+        answers = [found.pop(0) for _ in range(10)]
+        table, row, plain, force, lazy = answers[4:9]
+        assert "Not responding" in table["out"], table
+        assert "10.9.0.1 has" in table["out"]
+        assert f"Detach (umount -l {point})" in table["out"]
+        assert json.loads(row["out"])["mounts"][0]["state"] == "not-responding"
+        for answer in (plain, force):
+            assert not answer["ok"]
+            assert f"{point} could not be unmounted. 10.9.0.1 has" in answer["err"], answer
+            assert f"Detach (umount -l {point}): {point} disappears at once." in answer["err"]
+        assert "dd (process " in plain["err"], plain
+        assert "cat (process " in plain["err"], plain
+        assert lazy["ok"], lazy
+        assert f"Unmounted {point}." in lazy["out"]
+        assert "Not responding" not in lazy["out"]

@@ -87,5 +87,5 @@ def test_packaging_is_no_package() -> None:
 
 def test_one_name() -> None:
     """The desktop finds a window's icon and menu entry by the name that the window gives."""
-    assert f'DESKTOP_NAME = "{APP_ID}"' in (ROOT / "ui" / "main.py").read_text()
+    assert f'DESKTOP_NAME = "{APP_ID}"' in (ROOT / "ui" / "notifications.py").read_text()
     assert f"<icon_name>{APP_ID}</icon_name>" in (PACKAGING / "mountwright.policy").read_text()

@@ -97,7 +97,8 @@ class ApplyChoices(QWidget):
         """Return the change with these answers."""
         keeper = next(name for name, button in self._keepers.items() if button.isChecked())
         mount = self._times[True].isChecked()
-        keep_s = KEEP_S if mount and self._active else 0.0
+        # With the same options there is nothing to go back to.
+        keep_s = KEEP_S if mount and self._active and not self._args.again else 0.0
         options = MountOptions.parse(self._args.options)
         if not self._gentle.isHidden():
             with contextlib.suppress(ValueError):  # broken options: the plan says so

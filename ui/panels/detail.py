@@ -24,6 +24,7 @@ from ui.panels.settings import SettingsPanel
 from ui.space_asking import SpaceAsking
 from ui.trial import Trial
 from ui.unmount_asking import UnmountAsking
+from ui.waiting_asking import WaitingAsking
 from ui.widgets.tab_bar import TabBar
 
 if TYPE_CHECKING:
@@ -144,6 +145,11 @@ class DetailPanel(QWidget):
         layout.addWidget(self._header)
         layout.addWidget(self._tabs, 1)
         self._space.known.connect(self._header.show_space)
+        self._header.trouble.force_clicked.connect(self._on_force_clicked)
+        self._header.trouble.detach_clicked.connect(self._on_detach_clicked)
+        self._header.trouble.remount_clicked.connect(self._on_remount_clicked)
+        self._waiting = WaitingAsking(self._submit, self)
+        self._waiting.known.connect(self._header.show_waiting)
 
     # What the window tells
 
@@ -152,6 +158,7 @@ class DetailPanel(QWidget):
         self._mount = None
         self._header.show_draft()
         self._space.follow(None)
+        self._waiting.follow(None)
         self.settings.show_draft(share, mount_point)
         self.quick_test.set_mount(None)
         self.history.set_share("")
@@ -167,6 +174,7 @@ class DetailPanel(QWidget):
         self._mount = mount
         self._header.show_mount(mount)
         self._space.follow(mount)
+        self._waiting.follow(mount)
         self.settings.show_mount(mount, keep_edits=not other and not self._made)
         self._made = False
         self.quick_test.set_mount(mount)
@@ -270,6 +278,29 @@ class DetailPanel(QWidget):
         mount = self._mount
         if mount is not None:
             LogDialog(self.window(), mount.share, mount.mount_point, self._submit).open()
+
+    def _on_force_clicked(self) -> None:
+        if self._mount is not None:
+            self.ask_force(self._mount.mount_point)
+
+    def _on_detach_clicked(self) -> None:
+        if self._mount is not None:
+            self.ask_detach(self._mount.mount_point)
+
+    def _on_remount_clicked(self) -> None:
+        """Preview an unmount and a mount with the same options; a stale mount is mended by it."""
+        mount = self._mount
+        if mount is None or mount.active is None:
+            return
+        configured = mount.configured
+        args = ApplyArgs(
+            share=mount.share,
+            mount_point=mount.mount_point,
+            options=self.settings.original_wish(mount).options,
+            fstype=configured.fstype if configured is not None else "nfs",
+            again=True,
+        )
+        self._applying.open(self.window(), args, active=True, kept=keeper_of(configured))
 
     def _on_import_clicked(self) -> None:
         if self._mount is not None:

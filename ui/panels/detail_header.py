@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -16,12 +16,14 @@ from ui import theme
 from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
 from ui.widgets.mount_delegate import STATE_MEANING
 from ui.widgets.space_label import SpaceLabel
+from ui.widgets.trouble_card import TroubleCard
 from ui.words import boot_text
 
 if TYPE_CHECKING:
     from app.mounts.change import Keeper
     from app.mounts.model import Configured, Mount
     from app.mounts.space import Space
+    from app.mounts.waiting import Waiting
 
 
 _TICK_MS = 1000
@@ -29,6 +31,9 @@ _TICK_MS = 1000
 
 class DetailHeader(QWidget):
     """Shows a mount or a draft in two lines, and offers what can be done with it.
+
+    Attributes:
+        trouble: what is wrong with the mount.
 
     Signals:
         mount_clicked: mount it as the form says.
@@ -56,7 +61,9 @@ class DetailHeader(QWidget):
         enlarge(self._title, 1.4, bold=True)
         self._state = StateLabel()
         self._space = SpaceLabel()
+        self.trouble = TroubleCard()
         self._mount: Mount | None = None
+        self._waiting: Waiting | None = None
         self._clock_ahead_s = 0.0
         #: Runs while something lasts.
         self._tick = QTimer(self)
@@ -88,7 +95,7 @@ class DetailHeader(QWidget):
         texts.addWidget(self._title)
         state = QHBoxLayout()
         state.setSpacing(16)
-        state.addWidget(self._state)
+        state.addWidget(self._state, 0, Qt.AlignmentFlag.AlignLeft)
         state.addWidget(self._space, 1)
         texts.addLayout(state)
         top = QHBoxLayout()
@@ -112,6 +119,7 @@ class DetailHeader(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 14, 16, 8)
         layout.addLayout(top)
+        layout.addWidget(self.trouble)
         layout.addWidget(self._busy_row)
 
     @property
@@ -127,6 +135,7 @@ class DetailHeader(QWidget):
         """Head a form for a new mount."""
         self._mount = None
         self._tick.stop()
+        self._show_state()
         self._title.setText(self.tr("New mount"))
         self._state.set_state(self.tr("Not mounted"), "muted")
 
@@ -143,7 +152,13 @@ class DetailHeader(QWidget):
     def _now(self) -> float:
         return time.time() + self._clock_ahead_s
 
+    def show_waiting(self, waiting: Waiting | None) -> None:
+        """Say who waits for the mount, None while that is not known."""
+        self._waiting = waiting
+        self._show_state()
+
     def _show_state(self) -> None:
+        self.trouble.show_trouble(self._mount, self._now(), self._waiting)
         if self._mount is not None:
             self._state.set_state(self.state_text(self._mount), STATE_MEANING[self._mount.state])
 
@@ -175,6 +190,7 @@ class DetailHeader(QWidget):
         configured = mount.configured if mount is not None else None
         self._unmount_button.setVisible(active)
         self._unmount_button.setEnabled(not busy)
+        self.trouble.let_act(busy=busy)
         self._log_button.setVisible(mount is not None)
         on_demand = configured is not None and configured.keeper == "autofs"
         self._mount_button.setVisible(not active and not on_demand)

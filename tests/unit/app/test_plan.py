@@ -91,6 +91,13 @@ def test_who_shares_the_connections_is_named(world: World) -> None:
     assert any("what was mounted first decides" in text for text in made.warnings)
 
 
+def test_what_is_already_so_is_mounted_again_only_if_that_is_asked_for(world: World) -> None:
+    as_it_is = plan(world, options="vers=4.2").steps
+    again = plan(world, options="vers=4.2", again=True)
+    assert [step.kind for step in again.steps] == ["verify", "unmount", "mount", "tune", "check"]
+    assert "unmount" not in [step.kind for step in as_it_is]
+
+
 def test_what_is_already_so_is_no_change(world: World) -> None:
     assert plan(world, options="vers=4.2,x-gvfs-show", keeper="fstab").steps == []
     assert plan(world, options=LIVE + ",hard").steps == []

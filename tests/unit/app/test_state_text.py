@@ -58,10 +58,10 @@ def test_a_soft_mount_does_not_promise_that_waiting_loses_nothing() -> None:
 
 def test_who_waits_is_named_and_others_are_counted() -> None:
     assert waiting_text(Waiting()) == ""
-    assert waiting_text(Waiting(own=[VIM])) == "Waiting for it is: vim (4711)."
-    assert waiting_text(Waiting(others=1)) == "Waiting for it is: 1 blocked process of other users."
+    assert waiting_text(Waiting(own=[VIM])) == "vim (4711) waits for it."
+    assert waiting_text(Waiting(others=1)) == "1 blocked process of other users waits for it."
     many = waiting_text(Waiting(own=[VIM] * 6, others=2))
-    assert many.endswith("and 2 more, 2 blocked processes of other users.")
+    assert many.endswith("vim (4711), 2 more and 2 blocked processes of other users wait for it.")
     text = trouble_text(mount("not-responding"), 1040, Waiting(own=[VIM]))
     assert text is not None
     assert "vim (4711)" in text.message
