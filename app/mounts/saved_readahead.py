@@ -72,10 +72,7 @@ class Rule:
             data.decode("ascii", "backslashreplace").splitlines(keepends=True) if data is not None else []
             for data in (self.data, text)
         )
-        names = (
-            self.path if self.data is not None else "/dev/null",
-            self.path if text is not None else "/dev/null",
-        )
+        names = (self.path, f"{self.path} (new)")
         return "".join(difflib.unified_diff(old, new, *names))
 
 

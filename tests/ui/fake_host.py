@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from fake_experiments import FakeExperiments
 from waiting import DEADLINE_S
 
@@ -48,6 +49,7 @@ from app.mounts.model import (
     MountReport,
     MountTable,
     OptionValue,
+    ReadaheadReport,
 )
 from app.stats.model import MountSpeed, SpeedsSample, StatsSample
 from app.tasks import CancelledError, CancelToken
@@ -142,6 +144,8 @@ class FakeHost(FakeExperiments):
         self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
         self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
+        self.readahead_error: Exception | None = None
+        self.volatile_kb: int | None = None
         self.approval: Approval | None = None
         self.restricted = False
         #: Whether a plan finds something to mount now or later.
@@ -202,6 +206,7 @@ class FakeHost(FakeExperiments):
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
             "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,
+            "mounts.readahead": self.readahead,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
             "stats.watch": self.watch, "stats.speeds": self.speeds,
             "experiment.plan": self.plan_experiment, "experiment.run": self.run_experiment,
@@ -319,6 +324,8 @@ class FakeHost(FakeExperiments):
         change = OptionChange(name="timeo", before=None, after="100", takes="mount")
         return Plan(
             share=args.share, mount_point=args.mount_point, changes=[change], steps=steps, sha256="f00d",
+            volatile_kb=None if args.save_read_ahead else self.volatile_kb,
+            rule_diff="--- /etc/udev/x\n+++ /etc/udev/x\n+the rule\n" if args.save_read_ahead else "",
             diff=DIFF if args.keeper != "nowhere" else "", holders=self.holders if mounted_now else [],
             interruption=Interruption(
                 effect="interrupts", mount_point=args.mount_point, typical_s=1.0, most_s=35.0
@@ -368,6 +375,28 @@ class FakeHost(FakeExperiments):
         if args.preview:
             return FstabReport(diff=diff, line="", sha256="beef", approval=self.approval)
         return FstabReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
+
+    def readahead(self, args: Any, _context: Context) -> ReadaheadReport:
+        self.calls.append(("mounts.readahead", args))
+        row = next(row for row in self.mounts if row.mount_point == args.mount_point)
+        before, after = row.saved_read_ahead_kb, args.read_ahead_kb
+        file = "/etc/udev/rules.d/99-zz-mountwright-readahead-0.rules"
+        diff = f"--- {file}\n+++ {file} (new)\n+the rule of {after}\n"
+        report = ReadaheadReport(
+            mount_point=args.mount_point, file=file, diff=diff,
+            sha256=f"of {before}", before=before, after=after,
+        )  # fmt: skip
+        if args.preview:
+            return report
+        if self.readahead_error is not None:
+            raise self.readahead_error
+        live = row.active
+        if live is not None:
+            state = "saved" if after == live.read_ahead_kb else "until-unmounted"
+            live = msgspec.structs.replace(live, read_ahead_state=state)
+        others = [one for one in self.mounts if one is not row]
+        self.set_mounts([*others, msgspec.structs.replace(row, saved_read_ahead_kb=after, active=live)])
+        return msgspec.structs.replace(report, written=True, written_sha256=f"of {after}")
 
     def discover_exports(self, args: Any, context: Context) -> ExportsResult:
         self._asked_of_server("discover.exports", args, context)

@@ -106,7 +106,7 @@ def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: 
     assert settings.wish().options == "hard"
     assert settings.wish().read_ahead_kb == 1024
     assert settings._read_ahead.text() == (
-        "Readahead: “Apply…” sets it to 1 MiB. “Mount” alone leaves it as it is."
+        "Readahead: “Apply…” sets it to 1 MiB, until unmounted. “Mount” alone leaves it as it is."
     )
     driver.tab("Advice")
     _settled(driver)

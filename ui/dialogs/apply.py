@@ -104,6 +104,8 @@ class ApplyDialog(QDialog):
             return  # its answer is another one now, and has a plan of its own
         if self.choices.set_can_wait(can_wait=plan.can_wait):
             return
+        if self.choices.offer_read_ahead(plan.volatile_kb):
+            return
         self._plan = plan
         self.view.show_plan(plan)
         self._say("" if plan.steps else self.tr("There is nothing to do: it is so already."))

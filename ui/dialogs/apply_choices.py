@@ -74,6 +74,11 @@ class ApplyChoices(QWidget):
         self._gentle.setChecked(True)
         self._gentle.clicked.connect(self._on_clicked)
         show_outline(self._gentle)
+        self._save_read_ahead = QCheckBox()
+        self._save_read_ahead.setObjectName("apply-save-readahead")
+        self._save_read_ahead.clicked.connect(self._on_clicked)
+        self._is_lost = False
+        show_outline(self._save_read_ahead)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
@@ -84,8 +89,9 @@ class ApplyChoices(QWidget):
         grid.addWidget(self._gentle, 1, 1)
         self._can_wait: bool | None = None
         self._when = plain_label(self.tr("Mount it"))
-        grid.addWidget(self._when, 2, 0)
-        grid.addLayout(second, 2, 1)
+        grid.addWidget(self._save_read_ahead, 2, 1)
+        grid.addWidget(self._when, 3, 0)
+        grid.addLayout(second, 3, 1)
         for row in (first, second):
             row.setSpacing(18)
             row.addStretch(1)
@@ -109,8 +115,25 @@ class ApplyChoices(QWidget):
                     if not self._gentle.isChecked():
                         options.remove("nofail")
         return msgspec.structs.replace(
-            self._args, keeper=keeper, mount=mount, keep_s=keep_s, options=str(options)
-        )
+            self._args, keeper=keeper, mount=mount, keep_s=keep_s, options=str(options),
+            save_read_ahead=not self._save_read_ahead.isHidden() and self._save_read_ahead.isChecked(),
+        )  # fmt: skip
+
+    def offer_read_ahead(self, lost_kb: int | None) -> bool:
+        """Offer to save a readahead that would be lost; return whether the answer is another now.
+
+        Args:
+            lost_kb: what the mount would lose when it is unmounted, KiB; None for nothing.
+        """
+        if self._is_lost or lost_kb is None:
+            return False
+        self._is_lost = True
+        self._save_read_ahead.setChecked(True)
+        self._settle()
+        if self._save_read_ahead.isHidden():
+            return False
+        self.changed.emit()
+        return True
 
     def ask_nofail(self) -> bool:
         """Ask whether the computer may start without the mount; return whether the answer is another now."""
@@ -146,6 +169,10 @@ class ApplyChoices(QWidget):
         for shown in (self._when, *self._times.values()):
             shown.setVisible(bool(self._can_wait) and not nowhere)
         self._gentle.setVisible(bool(self._missing) and not nowhere)
+        where = self.tr("fstab") if self._keepers["fstab"].isChecked() else self.tr("a unit")
+        text = self.tr("Readahead cannot stand in {where}. Save it in a &udev rule, too").format(where=where)
+        self._save_read_ahead.setText(text)
+        self._save_read_ahead.setVisible(self._is_lost and not nowhere)
 
     def _on_clicked(self, *_button: object) -> None:
         self._settle()

@@ -39,7 +39,7 @@ class ForgetDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         diff = TextView(self.tr("What is taken out"), lines=14, diff=True)
         diff.setObjectName("forget-diff")
-        diff.show_text(report.diff)
+        diff.show_text(report.diff + (report.readahead.diff if report.readahead is not None else ""))
         warnings = Sentences("", "warn")
         approval = sentences(report.approval) if report.approval is not None else []
         warnings.show_sentences([*approval, *report.warnings])
@@ -56,6 +56,9 @@ class ForgetDialog(QDialog):
         layout.addWidget(heading(self.tr("Stop keeping {path}?").format(path=mount_point), scale=1.3))
         layout.addWidget(plain_label(consequence, wrap=True))
         layout.addWidget(plain_label(self.tr("A copy as it is now is kept."), wrap=True))
+        if report.readahead is not None:
+            told = self.tr("The saved readahead is removed with it.")
+            layout.addWidget(plain_label(told, wrap=True))
         layout.addWidget(diff)
         layout.addWidget(warnings)
         add_buttons(self, layout, self.tr("&Cancel"), [do], None)

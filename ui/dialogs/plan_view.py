@@ -96,7 +96,7 @@ class PlanView(QWidget):
         self._changes.show_sentences([self._change_line(change) for change in plan.changes])
         self._added.show_sentences(added_sentences(plan.for_safety, plan.for_boot))
         self.steps.show_steps(plan.steps)
-        self._show_diff(plan.diff)
+        self._show_diff(plan.diff + plan.rule_diff)
 
     def show_problem(self, error: AppError) -> None:
         """Show why there is no plan, or what failed of it; the steps stay."""

@@ -21,10 +21,12 @@ from ui.panels.history import HistoryPanel
 from ui.panels.live import LivePanel
 from ui.panels.quick_test import QuickTestPanel
 from ui.panels.settings import SettingsPanel
+from ui.readahead_saving import ReadaheadSaving
 from ui.space_asking import SpaceAsking
 from ui.trial import Trial
 from ui.unmount_asking import UnmountAsking
 from ui.waiting_asking import WaitingAsking
+from ui.widgets.read_ahead_bar import ReadAheadBar
 from ui.widgets.tab_bar import TabBar
 
 if TYPE_CHECKING:
@@ -138,11 +140,22 @@ class DetailPanel(QWidget):
         self._tabs.addTab(self.live, self.tr("Live"))
         self._tabs.addTab(self.history, self.tr("History"))
 
+    def _follow_read_ahead(self) -> None:
+        self._saving = ReadaheadSaving(self._submit, self)
+        self._saving.changed.connect(self._show_buttons)
+        self._saving.failed.connect(self.failed)
+        self._read_ahead = ReadAheadBar()
+        self._read_ahead.keep_clicked.connect(self._on_keep_read_ahead)
+        self._read_ahead.remove_clicked.connect(self._on_remove_read_ahead)
+        self._read_ahead.undo_clicked.connect(self._saving.undo)
+
     def _lay_out(self) -> None:
+        self._follow_read_ahead()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._header)
+        layout.addWidget(self._read_ahead)
         layout.addWidget(self._tabs, 1)
         self._space.known.connect(self._header.show_space)
         self._header.trouble.force_clicked.connect(self._on_force_clicked)
@@ -172,6 +185,7 @@ class DetailPanel(QWidget):
         other = self._mount is None or (self._mount.share, self._mount.mount_point) != (
             mount.share, mount.mount_point)  # fmt: skip
         self._mount = mount
+        self._saving.look_at(mount.mount_point)
         self._header.show_mount(mount)
         self._space.follow(mount)
         self._waiting.follow(mount)
@@ -192,6 +206,7 @@ class DetailPanel(QWidget):
         self._mounting.forget()
         self._applying.forget()
         self._forgetting.forget()
+        self._saving.forget()
         self._trial.stop()
         self.advice.forget()
         self.quick_test.forget()
@@ -214,7 +229,7 @@ class DetailPanel(QWidget):
         """Whether a mount, an unmount, a change, a test or an experiment is under way."""
         return any((
             self._mounting.is_busy, self._applying.is_busy, self._forgetting.is_busy,
-            self.quick_test.busy, self.experiment.running,
+            self._saving.is_busy, self.quick_test.busy, self.experiment.running,
         ))  # fmt: skip
 
     @property
@@ -312,6 +327,15 @@ class DetailPanel(QWidget):
             active = mount.active is not None
             self._forgetting.ask(self.window(), mount.mount_point, active=active)
 
+    def _on_keep_read_ahead(self) -> None:
+        mount = self._mount
+        if mount is not None and mount.active is not None and mount.active.read_ahead_kb is not None:
+            self._saving.ask(self.window(), mount.mount_point, mount.active.read_ahead_kb)
+
+    def _on_remove_read_ahead(self) -> None:
+        if self._mount is not None:
+            self._saving.ask(self.window(), self._mount.mount_point, None)
+
     def _form_is_sound(self) -> bool:
         problem = self.settings.problem()
         if problem is not None:
@@ -394,6 +418,9 @@ class DetailPanel(QWidget):
         self.settings.show_advised({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:
+        mount = self._mount
+        can_undo = mount is not None and self._saving.can_undo(mount.mount_point)
+        self._read_ahead.show_mount(mount, can_undo=can_undo, busy=self.busy)
         wish = self.settings.wish()
         self.advice.set_subject(self._mount, wish)
         self.advice.trial.look_at(self._mount.mount_point if self._mount is not None else "")

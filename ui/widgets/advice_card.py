@@ -79,7 +79,7 @@ class AdviceCard(QFrame):
             # Two buttons leave no room for it in a narrow window.
             layout.addWidget(told)
             foot.addStretch(1)
-            words = self.tr("How to…") if item.scope == "host" else self.tr("Make it last…")
+            words = self.tr("How to…") if item.scope == "host" else self.tr("How long it lasts…")
             foot.addWidget(_steps_button(words, self._steps))
         else:
             foot.addWidget(told, 1)

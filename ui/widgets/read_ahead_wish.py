@@ -41,11 +41,9 @@ class ReadAheadWish(QFrame):
         """Show which readahead is asked for, KiB; None for none."""
         self.setVisible(kilobytes is not None)
         if kilobytes is not None:
-            self._text.setText(
-                self.tr("Readahead: “Apply…” sets it to {size}. “Mount” alone leaves it as it is.").format(
-                    size=format_size(kilobytes * 1024)
-                )
-            )
+            text = self.tr("Readahead: “Apply…” sets it to {size}, until unmounted. “Mount” alone leaves it "
+                           "as it is.")  # fmt: skip
+            self._text.setText(text.format(size=format_size(kilobytes * 1024)))
 
     def set_busy(self, *, busy: bool) -> None:
         """Let the person change it, or not."""
