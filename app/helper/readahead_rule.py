@@ -26,6 +26,8 @@ FOLDER = "/etc/udev/rules.d"
 PROGRAM = "/usr/libexec/mountwright/mountwright-readahead"
 #: Behind “99-nfs.rules” in the order of udev, which is that of bytes.
 _PREFIX, _SUFFIX = "99-zz-mountwright-readahead-", ".rules"
+#: Of the digest, in a name that people may have to read.
+_NAME_DIGITS = 32
 _ENV = "ENV{.MOUNTWRIGHT_MOUNT}"
 _MARKER = "# Made by Mountwright, which changes and removes it. SHA-256 of the lines below: "
 _FILE = re.compile(
@@ -43,12 +45,15 @@ class Saved(NamedTuple):
 
 def name(target: str) -> str:
     """Return the name of the file for a mount point."""
-    return f"{_PREFIX}{key(target)}{_SUFFIX}"
+    return f"{_PREFIX}{key(target)[:_NAME_DIGITS]}{_SUFFIX}"
 
 
 def is_name(text: str) -> bool:
     """Whether a file of this name is one for a mount point."""
-    return re.fullmatch(re.escape(_PREFIX) + "[0-9a-f]{64}" + re.escape(_SUFFIX), text) is not None
+    return (
+        re.fullmatch(re.escape(_PREFIX) + f"[0-9a-f]{{{_NAME_DIGITS}}}" + re.escape(_SUFFIX), text)
+        is not None
+    )
 
 
 def key(target: str) -> str:

@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-from app.lab import network, server, syscalls
+from app.lab import network, server, syscalls, udev
 from app.lab.hosts import ServerHost
 from app.lab.links import Link, parse_link
 from app.lab.programs import run_program
@@ -50,6 +50,7 @@ def main() -> NoReturn:
     try:
         link = parse_link(sys.argv[1])
         host, own_delay_s = _boot(link)
+        udev.start_udev()
         agent = os.fork()
         if agent == 0:
             _agent(host, link, own_delay_s)

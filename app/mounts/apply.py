@@ -48,7 +48,7 @@ _POLL_S = 1.0
 _UDEV_S = 0.3
 #: There while udev works on events (udevadm(8), settle).
 _UDEV_QUEUE = "/run/udev/queue"
-#: For a udev that is slow, or has more to do.
+#: For a udev that is slow, or has more to do: nfsrahead alone waits a quarter of a second for the mount.
 _QUEUE_S = 5.0
 #: For what a helper that was killed had begun in the kernel to end: an unmount, for example.
 _SETTLE_S = 1.0
@@ -242,7 +242,7 @@ class Apply:
             self._back.append(("tune", self._index, lambda: self._tune_back(point, old)))
         self._hands.tune(point, kb, self._token)
         if found.way in {"mount", "again"}:
-            self._token.wait(_UDEV_S)
+            self._await_udev()
             if self._active(point).read_ahead_kb != kb:
                 self._hands.tune(point, kb, self._token)
         return ""

@@ -17,7 +17,7 @@ LINES = re.compile(
     r'SUBSYSTEM=="bdi", ACTION=="add", KERNEL=="0:\*", ENV\{\.MOUNTWRIGHT_MOUNT\}=="[0-9a-f]{64}", '
     r'ATTR\{read_ahead_kb\}="[0-9]{1,6}"\n\Z'
 )
-NAME = re.compile(r"99-zz-mountwright-readahead-[0-9a-f]{64}\.rules\Z")
+NAME = re.compile(r"99-zz-mountwright-readahead-[0-9a-f]{32}\.rules\Z")
 RUN = 'RUN+="/usr/bin/touch /run/owned"'
 TARGETS = [
     "/mnt/a", f"/mnt/a\n{RUN}", f"/mnt/a\r{RUN}", f'/mnt/a", {RUN}, X="', f"/mnt/a\\\n{RUN}", f"/mnt/{RUN}",

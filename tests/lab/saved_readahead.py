@@ -1,106 +1,84 @@
-"""A job in a guest of its own, with the installed helper and a real udevd: a saved readahead comes back.
+"""A job in a guest of its own, with a real udevd: a saved readahead comes back with each mount.
 
-Only rules of nfs-utils and of this program are there: what else the host has is no part of this.
+Everything is asked on the command line, as a person does it.
 """
 
-import hashlib
-import os
-import shutil
+import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from app.helper import readahead_rule
-from app.lab import syscalls
+from app.lab import udev
 from app.lab.server import SHARE
-from app.mounts.table import read_table
-from app.privileged import HelperClient
-from app.process import find_program, run, start
-from app.tasks import CancelToken
+from app.process import find_program, run
 
-ROOT = Path(__file__).absolute().parents[2]
 _RULES = Path("/usr/lib/udev/rules.d")
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
+_MAIN = "import sys; from app.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
-def carry_out(udevadm: str, points: dict[str, list[Any]]) -> dict[str, Any]:
+def carry_out(points: dict[str, list[Any]]) -> dict[str, Any]:
     """Save the readahead of each mount, unmount all, mount all, remove the rules, and mount all again.
 
     Args:
-        udevadm: the program, which is udevd too by another name.
         points: mount point to options and readahead.
     """
-    program(sys.executable, str(ROOT / "packaging" / "install_helper.py"))
-    _start_udevd(udevadm)
-    helper = HelperClient("tune")
+    nfs_utils = [path.read_text() for path in _RULES.glob("99-nfs.rules")]
+    assert udev.start_udev()
+    for text in nfs_utils:  # it sets the kernel's own value, before ours
+        (_RULES / "99-nfs.rules").write_text(text)
     answer: dict[str, Any] = {}
-    mount_all(points)
-    answer["at first"] = read_aheads()
-    for point, (_options, kb) in points.items():
-        wire = {"target": point, "read_ahead_kb": kb, "sha256": ""}
-        answer.setdefault("saved", []).append(helper.call("readahead-save", wire, CancelToken(), 30.0))
-    answer["live"] = read_aheads()
+    first, *others = points
+    for point, (options, kb) in points.items():
+        save = ["--save-readahead"] if point == first else []
+        mountwright("apply", "-o", options, "--read-ahead", str(kb), *save, SHARE, point)
+    answer["applied"] = listed()
+    answer["preview"] = mountwright("apply", "--preview", "--save-readahead", SHARE, others[0])
+    for point in others:
+        report = json.loads(mountwright("apply", "--json", "--save-readahead", SHARE, point))
+        answer.setdefault("steps", []).append([step["kind"] for step in report["plan"]["steps"]])
+    answer["saved"] = listed()
     for _ in range(2):
-        unmount_all(points)
-        mount_all(points)
-        answer.setdefault("again", []).append(read_aheads())
+        again(points)
+        answer.setdefault("again", []).append(listed())
+    answer["dry run"] = mountwright("forget", "--dry-run", first)
     for point in points:
-        file = Path(readahead_rule.FOLDER, readahead_rule.name(point))
-        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-        helper.call("readahead-remove", {"target": point, "sha256": sha256}, CancelToken(), 30.0)
-    unmount_all(points)
-    mount_all(points)
-    answer["removed"] = read_aheads()
+        answer.setdefault("forgotten", []).append(mountwright("forget", "--yes", point))
     answer["left"] = sorted(path.name for path in Path(readahead_rule.FOLDER).iterdir())
-    helper.close()
+    answer["forgotten, live"] = listed()
+    again(points)
+    answer["removed"] = listed()
     return answer
 
 
-def _start_udevd(udevadm: str) -> None:
-    kept = [path.read_bytes() for path in _RULES.glob("99-nfs.rules")]
-    _RULES.mkdir(parents=True, exist_ok=True)
-    syscalls.mount("tmpfs", str(_RULES), "tmpfs", data="mode=755")
-    for text in kept:
-        (_RULES / "99-nfs.rules").write_bytes(text)
-    folder = Path(readahead_rule.FOLDER)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    if not os.path.lexists("/usr/bin/udevadm"):
-        Path("/usr/bin/udevadm").symlink_to(udevadm)
-    Path("/run/systemd-udevd").symlink_to(udevadm)
-    log = os.open("/run/udevd.log", os.O_WRONLY | os.O_CREAT)
-    daemon = start(["/run/systemd-udevd", "--debug"], stdout=log, stderr=log)
-    deadline = time.monotonic() + _PATIENCE_S
-    while not Path("/run/udev/control").exists():
-        assert daemon.poll() is None, Path("/run/udevd.log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def mount_all(points: dict[str, list[Any]]) -> None:
+def again(points: dict[str, list[Any]]) -> None:
+    """Unmount all, and mount all as mount(8) does."""
+    for point in points:
+        program("umount", point)
     for point, (options, _kb) in points.items():
-        Path(point).mkdir(parents=True, exist_ok=True)
         program("mount", "-t", "nfs", "-o", options, SHARE, point)
 
 
-def unmount_all(points: dict[str, list[Any]]) -> None:
-    for point in points:
-        program("umount", point)
-
-
-def read_aheads() -> dict[str, int | None]:
-    """Return mount point to readahead, once udev has done its part."""
+def listed() -> dict[str, list[Any]]:
+    """Return mount point to readahead and what becomes of it, once udev has done its part."""
     program("udevadm", "settle", "--timeout=60")
+    rows = json.loads(mountwright("list", "--json"))["mounts"]
     return {
-        mount.mount_point: mount.active.read_ahead_kb
-        for mount in read_table().mounts
-        if mount.active is not None
+        row["mount_point"]: [row["active"]["read_ahead_kb"], row["active"]["read_ahead_state"]]
+        for row in rows
     }
 
 
+def mountwright(*words: str) -> str:
+    """Run the program, and return what it prints."""
+    outcome = run([sys.executable, "-P", "-c", _MAIN, *words], timeout=_PATIENCE_S)
+    assert outcome.ok, f"{words}: {outcome.stdout}{outcome.stderr}"
+    return outcome.stdout
+
+
 def program(name: str, *words: str) -> None:
-    path = name if name.startswith("/") else find_program(name)
+    path = find_program(name)
     assert path is not None, name
     outcome = run([path, *words], timeout=_PATIENCE_S)
     assert outcome.ok, outcome.stderr

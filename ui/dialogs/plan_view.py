@@ -54,7 +54,7 @@ class PlanView(QWidget):
         self._changes = Sentences(self.tr("What changes"), "info")
         self._changes.setObjectName("plan-changes")
         self.steps = StepList(self.tr("What will be done"))
-        self._diff_title = plain_label()
+        self._diff_title = plain_label(wrap=True)
         enlarge(self._diff_title, 1.0, bold=True)
         self._diff = TextView(self.tr("Change of the file"), lines=16, diff=True)
         self._diff.setObjectName("plan-diff")

@@ -56,7 +56,6 @@ class SaveReadaheadDialog(QDialog):
         layout.setSpacing(10)
         layout.addWidget(heading(title, scale=1.3))
         layout.addWidget(plain_label(text.format(path=report.mount_point, size=size), wrap=True))
-        layout.addWidget(plain_label(self.tr("File: {file}").format(file=report.file), wrap=True))
         layout.addWidget(diff)
         add_buttons(self, layout, self.tr("&Cancel"), [do], do if report.after is not None else None)
         fit(self, 104)

@@ -1,6 +1,7 @@
 """A change of a mount: all of it, or everything as it was, whatever fails and whenever it is cancelled."""
 
 import contextlib
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from app.agent.hosts import InProcess
 from app.agent.server import Context
 from app.errors import AppError, ErrorKind
 from app.helper.verbs import ROLES, role_of
+from app.mounts import apply as apply_module
 from app.mounts.apply import Apply
 from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport
 from app.mounts.hands import Hands
@@ -124,6 +126,30 @@ def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name:
     needed = {"mount" if roles & {"mount", "try"} else "", "persist" if roles & {"persist", "units"} else "",
               "tune" if "tune" in roles else ""} - {""}  # fmt: skip
     assert prompts == ["apply" if len(needed) > 1 else next(iter(needed))]
+
+
+def test_a_rule_of_udev_that_sets_it_late_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one of nfs-utils sets the kernel's own value some moments after each mount."""
+    world, queue = World(tmp_path, mounted=False), tmp_path / "queue"
+    queue.touch()
+    monkeypatch.setattr(apply_module, "_UDEV_QUEUE", str(queue))
+    real = world.tune
+
+    def udev() -> None:
+        real("/mnt/b", 128)
+        queue.unlink()
+
+    def tune(point: str, kb: int) -> None:
+        real(point, kb)
+        if world.calls.count("tune") == 1:
+            threading.Timer(0.2, udev).start()
+
+    monkeypatch.setattr(world, "tune", tune)
+    world.apply(ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2", read_ahead_kb=1024))
+    assert world.live["/mnt/b"].read_ahead_kb == 1024
+    assert world.calls == ["try", "mount", "tune", "tune"]
 
 
 @pytest.mark.parametrize("name", CLASSES)

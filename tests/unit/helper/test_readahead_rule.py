@@ -65,7 +65,7 @@ def test_a_rule_has_nothing_of_the_caller_but_a_digest_and_a_number(path, number
 def test_a_name_says_nothing_but_the_digest(path):
     if accepted(path):
         name = readahead_rule.name(path)
-        assert re.fullmatch(r"99-zz-mountwright-readahead-[0-9a-f]{64}\.rules", name)
+        assert re.fullmatch(r"99-zz-mountwright-readahead-[0-9a-f]{32}\.rules", name)
         assert readahead_rule.is_name(name)
 
 
