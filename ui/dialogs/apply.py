@@ -16,10 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.mounts.interruption import interruption_text
 from ui.dialogs.apply_choices import ApplyChoices
 from ui.dialogs.buttons import add_buttons
 from ui.dialogs.plan_view import PlanView
-from ui.widgets.labels import ElidedLabel, enlarge, plain_label
+from ui.widgets.labels import ElidedLabel, breakable, enlarge, plain_label
 
 if TYPE_CHECKING:
     from app.errors import AppError
@@ -55,6 +56,10 @@ class ApplyDialog(QDialog):
         self._running = False
         self._title = ElidedLabel(f"{args.share}  →  {args.mount_point}")
         enlarge(self._title, 1.3, bold=True)
+        self._interruption = plain_label(wrap=True)
+        self._interruption.setObjectName("plan-interruption")
+        enlarge(self._interruption, 1.1, bold=True)
+        self._interruption.hide()
         self.choices = ApplyChoices(args, active=active, kept=kept)
         self.choices.changed.connect(self._ask_plan)
         self.view = PlanView()
@@ -83,6 +88,7 @@ class ApplyDialog(QDialog):
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(12)
         layout.addWidget(self._title)
+        layout.addWidget(self._interruption)
         layout.addWidget(self.choices)
         layout.addWidget(self._scroll, 1)
         layout.addLayout(status)
@@ -108,6 +114,8 @@ class ApplyDialog(QDialog):
             return
         self._plan = plan
         self.view.show_plan(plan)
+        self._interruption.setText(breakable(interruption_text(plan.interruption)))
+        self._interruption.setVisible(plan.interruption.effect != "nothing")
         self._say("" if plan.steps else self.tr("There is nothing to do: it is so already."))
         self._do.setText(self._action())
         self._do.setEnabled(bool(plan.steps))
@@ -118,6 +126,7 @@ class ApplyDialog(QDialog):
         if self._running or args != self.choices.args():
             return
         self.view.clear()
+        self._interruption.hide()
         self.view.show_problem(error)
         self._say("")
 
@@ -125,6 +134,7 @@ class ApplyDialog(QDialog):
         """The change is being made."""
         self._running = True
         self.choices.hide()
+        self._interruption.hide()
         self.view.show_progress_only()
         self._scroll.verticalScrollBar().setValue(0)
         self._do.hide()

@@ -10,9 +10,8 @@ from advisor.options import catalogue
 from app.mounts.approval import sentences
 from app.mounts.entry_options import added_sentences
 from app.mounts.findings import grave
-from app.mounts.interruption import interruption_text
 from app.mounts.lacking import finding_text
-from ui.widgets.labels import breakable, enlarge, plain_label
+from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.step_list import StepList
 from ui.widgets.text_view import TextView
@@ -38,9 +37,6 @@ class PlanView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._interruption = plain_label(wrap=True)
-        self._interruption.setObjectName("plan-interruption")
-        enlarge(self._interruption, 1.1, bold=True)
         self._problem = Sentences("", "error")
         self._problem.setObjectName("plan-problem")
         self._approval = Sentences("", "warn")
@@ -61,8 +57,8 @@ class PlanView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 8, 0)
         layout.setSpacing(12)
-        for widget in (self._interruption, self._problem, self._approval, self._warnings, self._holders,
-                       self._changes, self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
+        for widget in (self._problem, self._approval, self._warnings, self._holders, self._changes,
+                       self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
         self._all = (
@@ -72,7 +68,6 @@ class PlanView(QWidget):
 
     def clear(self) -> None:
         """Show nothing."""
-        self._interruption.hide()
         for shown in self._all:
             shown.show_sentences([])
         self.steps.show_steps([])
@@ -82,8 +77,6 @@ class PlanView(QWidget):
         """Show a plan."""
         self._problem.show_sentences([])
         self._approval.show_sentences(sentences(plan.approval) if plan.approval is not None else [])
-        self._interruption.setText(breakable(interruption_text(plan.interruption)))
-        self._interruption.setVisible(bool(plan.interruption.effect != "nothing"))
         warnings: list[str] = []
         if plan.sharing:
             warnings.append(
@@ -105,7 +98,6 @@ class PlanView(QWidget):
 
     def show_progress_only(self) -> None:
         """Hide what belongs to the choice."""
-        self._interruption.hide()
         for shown in self._all:
             shown.show_sentences([])
         self._show_diff("")
