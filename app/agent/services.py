@@ -79,6 +79,7 @@ from app.mounts.requested import Requested
 from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.space import SpaceAsker
 from app.mounts.state_text import explain_unmount
+from app.mounts.table import plain_path
 from app.mounts.unit_files import UnitFiles
 from app.mounts.waiting import find_waiting
 from app.mounts.watch import watch_table
@@ -116,6 +117,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
+#: Why nobody could be asked to mount or unmount.
+_NO_HELPER = frozenset({
+    ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED, ErrorKind.PKEXEC_MISSING,
+    ErrorKind.POLKIT_AGENT_MISSING,
+})  # fmt: skip
 #: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
 _GOING_BACK_S = 45.0
 #: The helper's own limit of an unmount.
@@ -286,9 +292,8 @@ class Services:
 
     def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
         """Unmount through the helper; test files on their way out are waited for first."""
-        active = next(
-            (row.active for row in self._table().mounts if row.mount_point == args.mount_point), None
-        )
+        point = plain_path(args.mount_point)
+        active = next((row.active for row in self._table().mounts if row.mount_point == point), None)
         share = active.share if active is not None else ""
         needed = approval(share, args.mount_point, change="unmount")
         if needed is not None and not args.approved:
@@ -299,6 +304,8 @@ class Services:
             with settled(args.mount_point, context.token):
                 answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
         except AppError as error:
+            if active is None and error.kind in _NO_HELPER:
+                raise AppError(ErrorKind.NOT_MOUNTED, f"No NFS mount is at “{args.mount_point}”.") from error
             if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
                 raise
             raise self._explained(error, args) from error

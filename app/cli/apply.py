@@ -13,7 +13,8 @@ from app.agent.protocol import ListArgs
 from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
 from app.cli.lacking import finding_lines, say
 from app.cli.persist import add_exact
-from app.cli.text import report_text, table
+from app.cli.table import table
+from app.cli.text import report_text
 from app.errors import AppError
 from app.mounts.approval import sentences
 from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from app.agent.protocol import Empty
-from app.cli.text import table
+from app.cli.table import table
 from app.discovery.model import NFS_PORT, ExportsArgs, ProbeArgs, ScanArgs, ServersArgs
 from app.errors import AppError, ErrorKind
 

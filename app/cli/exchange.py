@@ -11,7 +11,8 @@ import msgspec
 from app.agent.protocol import HelloResult, ListArgs
 from app.cli.consent import get_consent
 from app.cli.reading import read_input
-from app.cli.text import shown, table
+from app.cli.table import table
+from app.cli.text import shown
 from app.errors import AppError, ErrorKind, printable
 from app.mounts.approval import sentences
 from app.mounts.exchange import MAX_BYTES, entries_of, from_toml, to_toml

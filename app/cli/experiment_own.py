@@ -43,7 +43,7 @@ def add_own_arguments(action: argparse.ArgumentParser) -> None:
     own.add_argument("--alone", action="store_true", help="vary each alone; the first level is the base")
     own.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="options of all sets")
     own.add_argument("--size", default="", help=f"of the file that is copied, default {_SIZE}")
-    own.add_argument("--repeats", type=int, default=0, help=f"default {_REPEATS}")
+    own.add_argument("--repeats", type=int, default=None, help=f"default {_REPEATS}")
 
 
 def own_factors(args: argparse.Namespace) -> list[Factor]:
@@ -76,7 +76,7 @@ def own_recipe(args: argparse.Namespace) -> Recipe | None:
     """
     factors = own_factors(args)
     if not factors:
-        if args.alone or args.options or args.size or args.repeats:
+        if args.alone or args.options or args.size or args.repeats is not None:
             raise AppError(
                 ErrorKind.USAGE,
                 "--alone, -o, --size and --repeats are for an experiment of your own.",
@@ -90,9 +90,12 @@ def own_recipe(args: argparse.Namespace) -> Recipe | None:
         size = parse_size(args.size or _SIZE)
     except ValueError as error:
         raise AppError(ErrorKind.USAGE, f"--size: {error}") from error
-    if size < 1 or not 0 <= args.repeats <= _MOST_REPEATS:
+    if size < 1:
+        raise AppError(ErrorKind.USAGE, "The size of the file must be at least one byte.")
+    if args.repeats is not None and not 1 <= args.repeats <= _MOST_REPEATS:
         raise AppError(
-            ErrorKind.USAGE, f"A file has at least one byte, and {_MOST_REPEATS} repeats are the most."
+            ErrorKind.USAGE,
+            f"The number of repeats must be between 1 and {_MOST_REPEATS}, not {args.repeats}.",
         )
     return Recipe(
         title=f"Your own: {', '.join(factor.name for factor in factors)}",

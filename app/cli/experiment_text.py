@@ -13,7 +13,7 @@ from advisor.search_text import best_line, sure_text
 from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import FILE_SIZE, label
 from app.bench.experiment.sift import levels_text
-from app.cli.text import table
+from app.cli.table import table
 from app.units import format_duration, format_figure, format_size, format_speed
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ import msgspec
 
 from app.cli.consent import get_consent
 from app.cli.reading import read_input
-from app.cli.text import shown, table, test_text
+from app.cli.table import table
+from app.cli.text import shown, test_text
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs, environment_facts, speed_text
 from app.history.exchange import MAX_BYTES, from_json, take_in

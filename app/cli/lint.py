@@ -14,7 +14,7 @@ from advisor.options import MountOptions
 from app.cli.lint_files import read_places
 from app.cli.reading import read_input
 from app.cli.text import shown
-from app.errors import printable
+from app.errors import AppError, ErrorKind, printable
 from app.facts.client import client_facts
 from app.facts.prerequisites import prerequisite_facts
 from app.mounts.findings import judge
@@ -126,9 +126,19 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
         raw: what is in it.
         facts: what is known of this computer, None to judge for any.
         mounts: mounts of this computer that are in use.
+
+    Raises:
+        AppError: USAGE if it is a binary file.
     """
     name = "standard input" if name == "-" else printable(name)
     places, warnings = read_places(name, raw)
+    if b"\0" in raw and not any(place.fstab or not place.line for place in places):
+        # What looks like entries of a map in it is chance.
+        raise AppError(
+            ErrorKind.USAGE,
+            f"{name} is a binary file.",
+            hint="Name an fstab, a systemd mount unit or an autofs map.",
+        )
     entries: list[LintedEntry] = []
     for place in places:
         findings = judge(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.agent.protocol import ListArgs
-from app.cli.text import mounts_text, shown, table
+from app.cli.table import table
+from app.cli.text import mounts_text, shown
 from app.errors import AppError, ErrorKind
 from app.mounts.space import Space, SpaceArgs, space_text
 from app.mounts.table import plain_path

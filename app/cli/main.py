@@ -47,13 +47,15 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Sequence
 
-    from app.agent.client import Host
+    from app.agent.client import Call, Host
     from app.bench.result import TestEvent
 
 #: Where the lab's export is mounted when no mount point is named.
 LAB_MOUNT_POINT = "/mnt/lab"
 #: After Ctrl-C a request has this long to undo what it began.
 _CLEANUP_WAIT_S = 15.0
+#: How often a wait for that is told.
+_SAY_AGAIN_S = 2.0
 _MEASURING = frozenset({"test", "experiment"})
 _OUTPUT_CLOSED = 1
 
@@ -129,7 +131,11 @@ def open_host(lab: str | None) -> Generator[Host]:
     _say(f"Starting the lab ({link.name})…")
     with Guest.boot(link) as guest:
         guest.listen(say_state)
-        yield guest.client
+        try:
+            yield guest.client
+        except (KeyboardInterrupt, AppError):
+            _say("Powering off the lab…")
+            raise
 
 
 def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:
@@ -145,13 +151,31 @@ def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None]
         _say("Cancelling…")
         call.cancel()
         try:
-            call.result(ANSWER_S if verb.partition(".")[0] in _MEASURING else _CLEANUP_WAIT_S)
+            _wait_for_cleanup(call, ANSWER_S if verb.partition(".")[0] in _MEASURING else _CLEANUP_WAIT_S)
         except TimeoutError:
             pass
         except AppError as error:
             if error.kind is ErrorKind.CANCELLED and error.remains:
                 raise
         raise
+
+
+def _wait_for_cleanup(call: Call, timeout_s: float) -> None:
+    """Wait for the end of what was cancelled, and say so while it takes long.
+
+    Raises:
+        AppError: as answered.
+        TimeoutError: after these seconds.
+    """
+    waited_s = 0.0
+    while waited_s < timeout_s:
+        step_s = min(_SAY_AGAIN_S, timeout_s - waited_s)
+        with contextlib.suppress(TimeoutError):
+            call.result(step_s)
+            return
+        waited_s += step_s
+        _say(f"Waiting until what was begun is undone ({waited_s:.0f} s)…")
+    raise TimeoutError
 
 
 def _list(host: Host, args: argparse.Namespace) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from app.bench.verdict import beyond_the_figures
+from app.cli.table import table
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
 from app.mounts.state_text import choices_text, state_words, trouble_text
 from app.units import format_duration, format_rate, format_size, format_speed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.facts import Facts, LinkFacts
     from app.bench.result import TestResult, Transfer
     from app.mounts.model import Mount, MountReport, MountTable
@@ -23,13 +22,6 @@ _LASTING = {
     "by-hand": "by hand",
     "gone": "until restart",
 }
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as aligned columns; the first row is the heading."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def shown(text: str) -> str:

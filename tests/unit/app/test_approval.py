@@ -227,6 +227,20 @@ def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[Services, 
     assert world.calls == ["add", "remove"]
 
 
+@pytest.mark.parametrize("place", ["/mnt/none", "/mnt/none/"])
+def test_without_a_helper_what_is_no_mount_is_called_so(
+    agent: tuple[Services, World], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    services, _world = agent
+
+    def missing(*_args: object, **_named: object) -> None:
+        raise AppError(ErrorKind.HELPER_MISSING, "There is no helper.")
+
+    monkeypatch.setattr(services, "_call_mount", missing)
+    args = UnmountArgs(mount_point=place)
+    assert kind_of(lambda: services.unmount(args, context())) is ErrorKind.NOT_MOUNTED
+
+
 def test_the_system_s_mount_is_unmounted_by_its_own_role(
     agent: tuple[Services, World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

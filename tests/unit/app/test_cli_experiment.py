@@ -420,3 +420,12 @@ def test_what_a_busy_history_does_not_take_is_tried_again(
             assert "could not be kept" not in told
             assert "in the history as experiment 1" in text
             assert [outcome.order for outcome in store.experiment(1).outcomes] == list(range(8))
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "101"])
+def test_repeats_out_of_range_are_refused_before_the_share_is_asked(
+    number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["experiment", "run", "--vary", "rsize=64k,1M", "--repeats", number, "nosuchserver.invalid:/a"]
+    assert main(argv) == 2
+    assert f"not {number}." in capsys.readouterr().err

@@ -252,3 +252,8 @@ def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
     assert [entry.line for entry in report.entries] == [
         line.number for line, _ in fstab.parse(raw).nfs_lines()
     ]
+
+
+def test_a_binary_file_is_named_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", sys.executable]) == 2
+    assert "is a binary file" in capsys.readouterr().err

@@ -189,3 +189,18 @@ def test_ctrl_c_cancels_waits_and_exits_with_130(
     assert cancelled == [1]
     assert calls == [1, 1]
     assert "Cancelled" in capsys.readouterr().err
+
+
+def test_a_cancel_that_takes_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(cli, "_say", said.append)
+    monkeypatch.setattr(cli, "_SAY_AGAIN_S", 0.05)
+    call = Call(1, "test.run", None)
+    with pytest.raises(TimeoutError):
+        cli._wait_for_cleanup(call, 0.2)
+    assert len(said) >= 3
+    said.clear()
+    call.fail(AppError(ErrorKind.CANCELLED, "Cancelled."))
+    with pytest.raises(AppError):
+        cli._wait_for_cleanup(call, 0.2)
+    assert said == []
