@@ -7,7 +7,7 @@ The file has the keys ``format = "mountwright-mounts"``, ``version`` and, for pe
 - ``options``: as in fstab, word by word; "" for none. Unknown words are kept.
 - ``fstype``: "nfs" (default) or "nfs4".
 - ``saved_in``: "fstab" (default), "systemd", "autofs", or "nowhere" for one that was only mounted.
-- ``readahead_kib``: of the mount when it was exported, left out where it was the kernel's default.
+- ``readahead_kib``: that is saved for the mount or that it was given, left out where it had none of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 from app.errors import AppError, ErrorKind
+from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB
 from app.version import VERSION
 from resources.decoding import converted
 
@@ -32,8 +33,6 @@ _VERSION = 1
 #: A thousand mounts take about 300 kB.
 MAX_BYTES = 4 * 2**20
 MAX_MOUNTS = 2000
-#: The kernel's readahead of a new mount, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
-_KERNEL_READAHEAD_KIB = 128
 _HEADER = re.compile(r"\s*\[\[\s*mount\s*\]\]\s*(#.*)?")
 
 SavedIn = Literal["fstab", "systemd", "autofs", "nowhere"]
@@ -92,9 +91,7 @@ def entries_of(table: MountTable) -> list[MountEntry]:
 
 def _entry_of(mount: Mount) -> MountEntry:
     configured, active = mount.configured, mount.active
-    readahead = active.read_ahead_kb if active is not None else None
-    if readahead == _KERNEL_READAHEAD_KIB:
-        readahead = None
+    readahead = _readahead_of(mount)
     if configured is None:
         fstype = active.fstype if active is not None else "nfs"
         return MountEntry(
@@ -108,6 +105,15 @@ def _entry_of(mount: Mount) -> MountEntry:
         fstype="nfs4" if configured.fstype == "nfs4" else "nfs",
         saved_in=saved_in(configured), readahead_kib=readahead,
     )  # fmt: skip
+
+
+def _readahead_of(mount: Mount) -> int | None:
+    """Return the readahead that is saved for a mount or was given to it, None for what all mounts get."""
+    active = mount.active
+    if mount.saved_read_ahead_kb is not None or active is None:
+        return mount.saved_read_ahead_kb
+    usual = active.read_ahead_state in {"default", "nfs.conf"} or active.read_ahead_kb == KERNEL_READ_AHEAD_KB
+    return None if usual else active.read_ahead_kb
 
 
 def saved_in(configured: Configured) -> SavedIn:

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.facts import Facts
-from advisor.lint import LintContext, lint
-from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind
-from app.facts.client import client_facts
-from app.helper.places import Place, place_of
 from app.mounts.change import ApplyArgs
 from app.mounts.exchange import MountEntry, SavedIn, saved_in
 from app.mounts.model import Approval  # noqa: TC001 - msgspec reads it at run time
@@ -169,12 +164,19 @@ class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:
-    """Return how often an administrator is asked at least: once for all, and for each approval of its own."""
+    """Return how often an administrator is asked at least.
+
+    Once for all entries that are written, once for all readaheads, once for all mounts; a mount with a
+    readahead, and an entry that needs an approval of its own, are asked for one by one.
+    """
     if root or not items:
         return 0
     own = sum(item.approval is not None for item in items)
-    ordinary = 1 if own < len(items) else 0
-    return (own + ordinary) * (2 if mount else 1)
+    tuned = sum(item.entry.readahead_kib is not None for item in items)
+    count = own + (own < len(items))
+    if mount:
+        count += tuned + (tuned < len(items))
+    return count + (tuned > 0)
 
 
 def prompts_text(items: list[ImportItem], *, mount: bool, root: bool) -> str:
@@ -187,7 +189,7 @@ def prompts_text(items: list[ImportItem], *, mount: bool, root: bool) -> str:
     if own:
         text += (
             f" {own} of {len(items)} entries need{'s' if own == 1 else ''} an approval of "
-            f"{'its' if own == 1 else 'their'} own, because of the mount point."
+            f"{'its' if own == 1 else 'their'} own."
         )
     return text
 
@@ -200,23 +202,18 @@ def plan_import(args: ImportPlanArgs, around: Surroundings, token: CancelToken) 
     """
     table = around.table()
     once = replace(around, table=lambda: table)
-    facts = Facts(client=client_facts())
     seen: dict[str, int] = {}
     items: list[ImportItem] = []
     for number, entry in enumerate(args.entries, 1):
         token.check()
         twin = seen.setdefault(entry.mount_point, number)
-        items.append(_item(entry, args.save_in, once, facts, twin if twin != number else 0))
+        items.append(_item(entry, args.save_in, once, twin if twin != number else 0))
     return ImportPlan(items=items, root=this_caller().uid == 0)
 
 
-def _item(entry: MountEntry, save_in: SaveIn, around: Surroundings, facts: Facts, twin: int) -> ImportItem:
-    options, place = _options(entry, save_in), save_in or entry.saved_in
-    findings = _findings(entry, options, facts)
-    item = ImportItem(
-        entry=entry, status="refused", options=options, saved_in=place, findings=findings,
-        notes=_notes(entry),
-    )  # fmt: skip
+def _item(entry: MountEntry, save_in: SaveIn, around: Surroundings, twin: int) -> ImportItem:
+    place = save_in or entry.saved_in
+    item = ImportItem(entry=entry, status="refused", options=entry.options, saved_in=place)
     rows = [row for row in around.table().mounts if row.mount_point == entry.mount_point]
     try:
         if twin:
@@ -226,36 +223,43 @@ def _item(entry: MountEntry, save_in: SaveIn, around: Surroundings, facts: Facts
             )  # fmt: skip
         if _refuse_place(entry, place, rows):
             return msgspec.structs.replace(item, status="same")
-        plan = make_plan(_apply_args(entry, options, place), around)
+        plan = make_plan(_apply_args(entry, place), around)
     except AppError as error:
         return msgspec.structs.replace(item, error=error.message, hint=error.hint)
-    if not plan.diff:
+    diff = _diff(plan)
+    if not diff:
         return msgspec.structs.replace(item, status="same")
+    findings = [
+        ImportFinding(severity=one.severity, title=one.title, why=one.why)
+        for one in plan.findings
+        if one.severity != "info"
+    ]
     saved = [row for row in rows if row.configured is not None]
     return msgspec.structs.replace(
         item,
         status="differs" if saved else "new",
-        diff=plan.diff,
+        options=",".join(filter(None, [entry.options, *plan.for_boot])),
+        diff=diff,
         approval=plan.approval,
-        notes=[*item.notes, *plan.warnings],
+        findings=findings,
+        notes=plan.warnings,
         chosen=all(finding.severity != "error" for finding in findings),
     )
 
 
-def _options(entry: MountEntry, save_in: SaveIn) -> str:
-    """Return the options to write; one that was never saved gets what each new entry gets."""
-    if entry.saved_in != "nowhere" or not save_in:
-        return entry.options
-    options = MountOptions.parse(entry.options)
-    names = ("_netdev",) if place_of(entry.mount_point) is Place.RESTRICTED else ("_netdev", "nofail")
-    return str(MountOptions([*options, *(name for name in names if name not in options)]))
-
-
-def _apply_args(entry: MountEntry, options: str, place: SavedIn) -> ApplyArgs:
+def _apply_args(entry: MountEntry, place: SavedIn) -> ApplyArgs:
     return ApplyArgs(
-        share=entry.share, mount_point=entry.mount_point, options=options, fstype=entry.fstype,
+        share=entry.share, mount_point=entry.mount_point, options=entry.options, fstype=entry.fstype,
+        # What was saved is saved word by word. What was not gets the words of every new entry.
+        exact=entry.saved_in in {"fstab", "systemd"},
         keeper="systemd" if place == "systemd" else "fstab", mount=False,
+        read_ahead_kb=entry.readahead_kib, save_read_ahead=entry.readahead_kib is not None,
     )  # fmt: skip
+
+
+def _diff(plan: Plan) -> str:
+    """Return what would be written: the entry, and the rule that saves the readahead."""
+    return plan.diff + plan.rule_diff
 
 
 def _refuse_place(entry: MountEntry, place: SavedIn, rows: list[Mount]) -> bool:
@@ -302,24 +306,6 @@ _HINTS_HERE: dict[SavedIn, str] = {
     "systemd": "Save it in systemd units, or remove its units first.",
     "autofs": "Take it out of the map first.",
 }
-
-
-def _findings(entry: MountEntry, options: str, facts: Facts) -> list[ImportFinding]:
-    context = LintContext(fstab=True, share=entry.share, mount_point=entry.mount_point, fstype=entry.fstype)
-    found = lint(MountOptions.parse(options), context=context, facts=facts)
-    return [
-        ImportFinding(severity=one.severity, title=one.title, why=one.why)
-        for one in found
-        if one.severity != "info"
-    ]
-
-
-def _notes(entry: MountEntry) -> list[str]:
-    if entry.readahead_kib is None:
-        return []
-    return [
-        f"The readahead of {entry.readahead_kib} KiB is not saved by this. Mounting with the import sets it."
-    ]
 
 
 def run_import(
@@ -369,33 +355,44 @@ def _write(
 ) -> tuple[ImportOutcome, str]:
     """Write one entry; return what became of it, and why no other is to be begun, or ""."""
     point, place = entry.mount_point, args.save_in or entry.saved_in
-    query = _apply_args(entry, _options(entry, args.save_in), place)
+    query = _apply_args(entry, place)
     rows = [row for row in around.table().mounts if row.mount_point == point]
     try:
         if _refuse_place(entry, place, rows):
             return ImportOutcome(mount_point=point, result="same"), ""
         plan = make_plan(query, around)
-        if not plan.diff:
+        if not _diff(plan):
             return ImportOutcome(mount_point=point, result="same"), ""
         _check_shown(plan, choice)
-        approved = args.approved and plan.approval is not None
-        report = apply(msgspec.structs.replace(query, expected_sha256=plan.sha256, approved=approved))
+        written = ImportOutcome(mount_point=point, result="written")
+        if plan.diff:
+            # The readahead comes after it: together they would take an authorization for each entry.
+            alone = msgspec.structs.replace(query, read_ahead_kb=None, save_read_ahead=False)
+            approved = args.approved and plan.approval is not None
+            report = apply(msgspec.structs.replace(alone, expected_sha256=plan.sha256, approved=approved))
+            written = msgspec.structs.replace(written, backup=report.backup)
     except AppError as error:
         outcome = ImportOutcome(mount_point=point, result="failed", message=error.message, hint=error.hint)
         return outcome, error.message if error.kind in _FOR_ALL else ""
-    written = ImportOutcome(mount_point=point, result="written", backup=report.backup)
-    if not args.mount or any(row.active is not None for row in rows):
-        return written, ""
+    query = msgspec.structs.replace(query, keeper="nowhere", approved=args.approved)
+    if args.mount and all(row.active is None for row in rows):
+        mounting = msgspec.structs.replace(query, mount=True, save_read_ahead=False)
+        if problem := _failure(apply, mounting):
+            message = f"The entry is saved, and it could not be mounted: {problem.message}"
+            return msgspec.structs.replace(written, message=message, hint=problem.hint), ""
+        written = msgspec.structs.replace(written, mounted=True)
+    if plan.rule_diff and (problem := _failure(apply, query)):
+        message = f"The entry is saved, and its readahead could not be saved: {problem.message}"
+        return msgspec.structs.replace(written, message=message, hint=problem.hint), ""
+    return written, ""
+
+
+def _failure(apply: Callable[[ApplyArgs], ApplyReport], change: ApplyArgs) -> AppError | None:
     try:
-        apply(
-            msgspec.structs.replace(
-                query, keeper="nowhere", mount=True, read_ahead_kb=entry.readahead_kib, approved=args.approved
-            )
-        )
+        apply(change)
     except AppError as error:
-        message = f"It is saved, and it could not be mounted: {error.message}"
-        return msgspec.structs.replace(written, message=message, hint=error.hint), ""
-    return msgspec.structs.replace(written, mounted=True), ""
+        return error
+    return None
 
 
 def _check_shown(plan: Plan, choice: Choice) -> None:
@@ -404,7 +401,7 @@ def _check_shown(plan: Plan, choice: Choice) -> None:
     Raises:
         AppError: FSTAB_CHANGED.
     """
-    if _changed_lines(plan.diff) != _changed_lines(choice.diff):
+    if _changed_lines(_diff(plan)) != _changed_lines(choice.diff):
         raise AppError(
             ErrorKind.FSTAB_CHANGED,
             "What is saved for it was changed since it was shown. Nothing was written.",

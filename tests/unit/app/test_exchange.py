@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +102,15 @@ def test_every_mount_of_the_list_is_an_entry() -> None:
         Mount(mount_point="/l", share="nas:/l", state="mounted", active=live, requested="ro,vers=4.2"),
     ])  # fmt: skip
     entries = entries_of(table)
+    for state, saved, kib in (
+        ("default", None, None),
+        ("nfs.conf", None, None),
+        ("until-unmounted", None, 1024),
+        ("nfs.conf", 512, 512),
+    ):
+        tuned = msgspec.structs.replace(live, read_ahead_state=state)
+        row = msgspec.structs.replace(table.mounts[3], active=tuned, saved_read_ahead_kb=saved)
+        assert entries_of(MountTable(mounts=[row]))[0].readahead_kib == kib
     assert [one.saved_in for one in entries] == ["fstab", "systemd", "autofs", "nowhere"]
     assert [one.options for one in entries] == ["a,b,unknown=1"] * 3 + ["ro,vers=4.2"]
     assert [one.fstype for one in entries] == ["nfs4"] * 3 + ["nfs"]

@@ -79,7 +79,7 @@ def test_each_entry_is_new_the_same_different_or_refused(world: World) -> None:
         here,
         entry(),
         msgspec.structs.replace(here, mount_point="/mnt/a", options="vers=3,nosuid,nodev", line=0),
-        entry(mount_point="/mnt/odd", options="vers=4.2,nosuchoption"),
+        entry(mount_point="/mnt/odd", options="vers=4.2,timeo=soon"),
         entry(mount_point="relative"),
         entry(mount_point="/mnt/hand", saved_in="nowhere"),
         entry(mount_point="/mnt/map", saved_in="autofs"),
@@ -89,7 +89,7 @@ def test_each_entry_is_new_the_same_different_or_refused(world: World) -> None:
     ]  # fmt: skip
     assert all(item.error for item in shown.items if item.status == "refused")
     assert "same mount point" in shown.items[2].error
-    assert "nosuchoption" in shown.items[3].error
+    assert "timeo" in shown.items[3].error
     assert [item.chosen for item in shown.items] == [False, True, False, False, False, False, False]
     (other,) = planned(
         world, entry(share="nas:/a", mount_point="/mnt/a", options="vers=3,nosuid,nodev")
@@ -199,7 +199,7 @@ def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: World) -> N
     assert item.status == "refused"
     (item,) = planned(world, by_hand, save_in="fstab").items
     assert (item.status, item.options) == ("new", "ro,vers=3,_netdev,nofail")
-    assert "readahead of 1024 KiB" in item.notes[0]
+    assert "1024" in item.diff.split("nofail")[1]
     assert results(imported(world, [by_hand], save_in="fstab")) == ["written"]
     assert "ro,vers=3,_netdev,nofail" in world.path.read_text(errors="replace")
 
@@ -210,6 +210,27 @@ def test_it_is_mounted_if_that_is_asked_for(world: World) -> None:
     assert report.outcomes[0].mounted
     assert world.live["/mnt/b"].read_ahead_kb == 1024
     assert "saved and mounted" in report_lines(report)[0]
+    assert world.rule("/mnt/b").read_ahead_kb == 1024
+
+
+def test_a_readahead_is_saved_with_its_entry_and_nothing_is_mounted(world: World) -> None:
+    tuned = entry(readahead_kib=1024)
+    report = imported(world, [tuned])
+    assert results(report) == ["written"]
+    assert world.rule("/mnt/b").read_ahead_kb == 1024
+    assert world.live == {}
+    assert [item.status for item in planned(world, tuned).items] == ["same"]
+    (other,) = planned(world, msgspec.structs.replace(tuned, readahead_kib=2048)).items
+    assert (other.status, "/etc/fstab" in other.diff) == ("differs", False)
+
+
+def test_a_readahead_that_cannot_be_saved_is_told(world: World) -> None:
+    world.fail.append(("readahead-save", 1, "before"))
+    report = imported(world, [entry(readahead_kib=1024)])
+    assert results(report) == ["written"]
+    assert "its readahead could not be saved" in report.outcomes[0].message
+    assert not report.complete
+    assert "/mnt/b" in world.path.read_text(errors="replace")
 
 
 def test_one_that_cannot_be_mounted_is_saved_all_the_same(world: World) -> None:
@@ -249,6 +270,9 @@ def test_how_often_an_administrator_is_asked(world: World) -> None:
     assert "1 of 3 entries needs an approval of its own" in prompts_text(items, mount=False, root=False)
     assert prompts(items[2:], mount=False, root=False) == 1
     assert prompts([], mount=False, root=False) == 0
+    tuned = planned(world, entry(), entry(mount_point="/mnt/c", readahead_kib=512)).items
+    assert prompts(tuned, mount=False, root=False) == 2
+    assert prompts(tuned, mount=True, root=False) == 4
 
 
 def test_what_needs_an_approval_is_not_written_without_one(
