@@ -39,6 +39,8 @@ _SHARE_OF_TIME = 0.02
 _CALL_S = 2.0
 #: At most so many servers are called at once: a dead one holds a thread for a while.
 _CALLS_AT_ONCE = 32
+#: Hundreds of idle servers are called one after the other.
+_CALLS_A_LOOK = 8
 #: A single look has less patience, because a person waits for it.
 _ONCE_SILENT_S = 2.0
 _ONCE_TICK_S = 0.05
@@ -46,6 +48,8 @@ _ONCE_LIMIT_S = 6.0
 #: Each mount is asked so often, and once more so soon if it says that it is stale: a server that restarts can
 #: answer before it has exported everything.
 _STALE_S = 4.0
+#: With many mounts each waits longer: no more are asked than one in this time.
+_STALE_SHARE_S = 0.1
 _STALE_AGAIN_S = 1.0
 _STALE_ANSWER_S = 2.0
 _STALE_ANSWERS = 2
@@ -110,7 +114,6 @@ class Watched:
         self._since: dict[Server, float | None] = {}
         self._calls: dict[Server, tuple[float, Future[Reason]]] = {}
         self._ports: set[int] = set()
-        self._table = b""
         self._diag: SockDiag | None = None
         with contextlib.suppress(OSError):  # a sandbox without netlink: the rest is watched all the same
             self._diag = SockDiag()
@@ -149,9 +152,11 @@ class Watched:
         counters = self._counters()
         for server, health in self._health.items():
             health.look(now, counters[server])
-        for server, health in self._health.items():
-            if server not in self._calls and len(self._calls) < _CALLS_AT_ONCE and health.wants_call(now):
-                self._calls[server] = (now, run_in_thread("null-call", self._caller(server)))
+        due = [server for server in self._health if server not in self._calls]
+        due = [server for server in due if self._health[server].wants_call(now)]
+        due.sort(key=lambda server: not self._health[server].is_suspect)
+        for server in due[: min(_CALLS_A_LOOK, _CALLS_AT_ONCE - len(self._calls))]:
+            self._calls[server] = (now, run_in_thread("null-call", self._caller(server)))
         self._note_since(now)
 
     def _caller(self, server: Server) -> Callable[[], Reason]:
@@ -333,10 +338,14 @@ class HealthMonitor:
                     reason = target.reason(answer)
                     answers[point] = 0 if reason is None else answers.get(point, 0) + 1
                     self._take_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)
-                    wait = _STALE_AGAIN_S if answers[point] == 1 else _STALE_S
+                    rest = max(_STALE_S, len(asked) * _STALE_SHARE_S)
+                    wait = _STALE_AGAIN_S if answers[point] == 1 else rest
                     due[point] = time.monotonic() + (_STALE_SILENT_S if answer == "silent" else wait)
                 for point in gone:
                     self._take_answer(stop, point, None, sure=True)
+                for known in (due, answers):
+                    for point in known.keys() - asked.keys():
+                        del known[point]
         finally:
             check.close()
 

@@ -170,6 +170,15 @@ def test_a_full_write_with_fsync_over_the_slowest_link_is_no_silence(
     assert {state for state, _ in watch.rest()} == {"mounted"}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_slow_disk_is_no_silence(lab: LabGuest, watching: Callable[[str], Watch], version: str) -> None:
+    """Each write takes the disk a third of a second, and fsync waits for all of them."""
+    lab.fault("disk-slow")
+    watch = watching(version)
+    lab.ask("test.run", TestSpec(path=POINT, size=MIB, direction="write", block_size=65536))
+    assert {state for state, _ in watch.rest()} == {"mounted"}
+
+
 def test_a_list_an_unmount_and_a_remount_on_the_command_line_say_what_is_wrong_and_what_helps(
     guest_job: Callable[..., dict[str, Any]],
 ) -> None:

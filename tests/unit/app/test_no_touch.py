@@ -9,12 +9,14 @@ import contextlib
 import json
 import os
 import socket
+import threading
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import touches
+from waiting import DEADLINE_S
 
 from app.helper import main as helper
 from app.helper import table
@@ -22,7 +24,9 @@ from app.helper.errors import CODES
 from app.helper.session import Session
 from app.helper.targets import Caller
 from app.mounts.table import read_table
+from app.mounts.waiting import find_waiting
 from app.mounts.watch import watch_table
+from app.stats.health_monitor import HealthMonitor
 from app.stats.overview import watch_speeds
 from app.stats.watch import watch
 from app.tasks import CancelledError, CancelToken, run_in_thread
@@ -111,6 +115,18 @@ def test_what_samples_and_lists_touches_nothing(touched: Touches, root: str) -> 
     token = CancelToken()
     with pytest.raises(CancelledError):
         watch_table(token, changing, root=root)
+    assert touched.hits == []
+
+
+def test_what_watches_servers_touches_nothing(touched: Touches, root: str) -> None:
+    """The child that asks the mounts may: it is another process, and may wait."""
+    told = threading.Event()
+    monitor = HealthMonitor(root)
+    assert set(monitor.look_once()) == {POINT, f"{POINT}/below"}
+    with monitor.watching(told.set):
+        assert told.wait(DEADLINE_S)
+        assert set(monitor.troubles()) == {POINT, f"{POINT}/below"}
+    assert find_waiting(POINT).own == []
     assert touched.hits == []
 
 
