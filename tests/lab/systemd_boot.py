@@ -71,7 +71,7 @@ def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
     helper = HelperClient("persist")
     fstab, files = Persistence(helper), UnitFiles(helper)
     for point, options in entries.items():
-        fstab.persist(PersistArgs(share=DEAD, mount_point=point, options=options), CancelToken())
+        fstab.persist(PersistArgs(share=DEAD, mount_point=point, options=options, exact=True), CancelToken())
     for point, options in units.items():
         args = ApplyArgs(share=DEAD, mount_point=point, options=options, keeper="systemd")
         files.write(args, "", CancelToken())

@@ -28,7 +28,7 @@ PATIENCE_S = 600.0
 
 
 def ask(lab: "LabGuest", **changes: Any) -> ApplyArgs:
-    return ApplyArgs(**{"share": lab.share, "mount_point": POINT, "options": FIRST, **changes})
+    return ApplyArgs(**{"share": lab.share, "mount_point": POINT, "options": FIRST, "exact": True, **changes})
 
 
 def apply(lab: "LabGuest", on_event: Callable[[ApplyEvent], None] | None = None, **changes: Any) -> Any:
