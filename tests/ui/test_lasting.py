@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 from driver import Driver
-from fake_host import FakeHost, configured, mounted
+from fake_host import FakeHost, active, configured, mounted
 
 from app.mounts.model import AddedOption, AfterBoot, Mount, MountTable
+from app.mounts.requested_options import complete
 from ui.models.mounts_model import BootRole, MountsModel
 
 ADDED = AddedOption(
@@ -67,3 +68,15 @@ def test_what_nfsmount_conf_adds_is_shown(driver: Driver, fake: FakeHost) -> Non
     fake.mounts = [mounted()]
     driver.window._detail.settings.show_mount(mounted(), keep_edits=False)
     assert not driver.sees("added-options")
+
+
+def test_the_form_shows_the_flags_in_use_and_offers_no_change(driver: Driver, fake: FakeHost) -> None:
+    """utab tells neither of them, and retry=0 is this program's own."""
+    options = "ro,nosuid,nodev,noexec,relatime,vers=4.1,acregmin=9,hard,proto=tcp,timeo=600,retrans=2"
+    live = active("nas01:/data", options, recorded="vers=4.1,acregmin=9,retry=0")
+    row = Mount(mount_point="/mnt/data", share="nas01:/data", state="mounted", active=live)
+    fake.mounts = [complete(row)]
+    driver.open()
+    settings = driver.window._detail.settings
+    assert driver.text_of("options") == "vers=4.1,acregmin=9,ro,noexec"
+    assert not settings.dirty

@@ -13,6 +13,7 @@ from ui.advice_text import read_ahead_of
 from ui.applying import Applying
 from ui.dialogs.log import LogDialog
 from ui.forgetting import Forgetting
+from ui.models.option_form import with_words_of
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
 from ui.panels.detail_header import DetailHeader, keeper_of
@@ -390,7 +391,8 @@ class DetailPanel(QWidget):
         wish = self.settings.wish()
         self.advice.remember(share, link, measured)
         read_ahead_kb = wish.read_ahead_kb if chosen.read_ahead_kb is None else chosen.read_ahead_kb
-        self.settings.load_entry(wish.share, wish.mount_point, chosen.options, read_ahead_kb)
+        options = with_words_of(chosen.options, wish.options)
+        self.settings.load_entry(wish.share, wish.mount_point, options, read_ahead_kb)
         self._tabs.setCurrentWidget(self.settings)
 
     def _on_trial_apply(self, result: AdviceResult) -> None:
