@@ -450,7 +450,12 @@ def _refuse(found: Situation) -> None:
         raise refuse_unapproved(found.approval)
     problem = refusal(found.findings, found.args.options) if found.way in {"mount", "again"} else None
     if problem is not None:
-        raise problem
+        raise AppError(
+            problem.kind,
+            f"{problem.message} Nothing was changed.",
+            hint=problem.hint,
+            detail=problem.detail,
+        )
     if found.silent is not None:
         raise AppError(
             ErrorKind.NOT_RESPONDING,
