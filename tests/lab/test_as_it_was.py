@@ -107,3 +107,32 @@ def test_the_words_for_the_boot_are_added_kept_and_left_out(
     assert "nfs4 ro 0 0" in typed["out"]
     assert "Added for safety: nosuid,nodev." in shown["out"]
     assert "Added for the boot: _netdev,nofail." in shown["out"]
+
+
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_what_nfsmount_conf_adds_is_told_and_not_saved(
+    guest_job: Callable[[dict[str, Any]], dict[str, Any]], version: str
+) -> None:
+    lines = '[ NFSMount_Global_Options ]\\nSoft=True\\n[ Server \\"10.9.0.1\\" ]\\nacregmin=9\\n'
+    made = f"mw mount -o vers={version} $S /mnt/a; mkdir -p /mnt/b; mount -t nfs -o vers={version} $S /mnt/b"
+    script = [
+        f'printf "{lines}" > /etc/nfsmount.conf',
+        made,
+        "mw list --json",
+        "mw apply --preview $S /mnt/a; mw apply --preview $S /mnt/b",
+        "mw apply --keep-in fstab $S /mnt/b; grep /mnt/b /etc/fstab",
+    ]
+    _file, mounts, listed, plans, saved = guest_job({"commands": script})["commands"]
+    assert mounts["ok"], mounts
+    rows = json.loads(listed["out"])["mounts"]
+    assert [(row["mount_point"], row["requested"]) for row in rows] == [
+        ("/mnt/a", f"vers={version}"), ("/mnt/b", f"vers={version}"),
+    ]  # fmt: skip
+    for row in rows:
+        assert {"soft", "acregmin=9"} <= set(row["active"]["options"].split(","))
+        assert [(one["item"], one["section"], one["line"]) for one in row["added"]] == [
+            ("acregmin=9", 'Server "10.9.0.1"', 4), ("soft", "NFSMount_Global_Options", 2),
+        ]  # fmt: skip
+        assert row["after_boot"] == "gone"
+    assert plans["out"] == "There is nothing to do.\n" * 2
+    assert f"vers={version},_netdev,nofail,nosuid,nodev" in saved["out"]
