@@ -18,6 +18,7 @@ from ui.dialogs.copy_as import CopyAsDialog
 from ui.drafts import Drafts
 from ui.exchanging import Exchanging
 from ui.facts_asking import FactsAsking
+from ui.foreign_importing import ForeignImporting
 from ui.interrupted import InterruptedChanges
 from ui.notifications import DESKTOP_NAME, DesktopNotifications, ServerNotifications
 from ui.panels.detail import DetailPanel
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from advisor.facts import LinkFacts
     from app.agent.protocol import HelloResult
     from app.mounts.change import ApplyReport
+    from app.mounts.foreign import ForeignEntry
     from app.mounts.model import FstabReport, Mount, MountReport, MountTable
     from ui.hosts import LabLink
     from ui.session import Opener
@@ -93,6 +95,7 @@ class MainWindow(QMainWindow):
         self._detail = DetailPanel(self.session.submit, self.bridge.run)
         self._detail.settings.dialect_chosen.connect(self._on_copy_as)
         self._facts = FactsAsking(self.session.submit, self)
+        self._foreign = ForeignImporting(self.session.submit, self)
         self._pasting = Pasting(self)
         self._pasting.chosen.connect(self._on_pasted)
         self._exchanging = Exchanging(self, self.session.submit, self.bridge.run)
@@ -154,7 +157,9 @@ class MainWindow(QMainWindow):
         self._detail.discarded.connect(self._on_discarded)
         self._detail.failed.connect(self.show_error)
         self._detail.began.connect(self._banner.dismiss)
-        self._detail.imported.connect(self._on_imported)
+        self._detail.imported.connect(lambda mount: self._foreign.ask(mount.mount_point))
+        self._foreign.chosen.connect(self._on_imported)
+        self._foreign.failed.connect(self.show_error)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
         self._detail.applied.connect(self._on_applied)
@@ -225,6 +230,7 @@ class MainWindow(QMainWindow):
         self._pasting.close()
         self._exchanging.close()
         self._detail.forget()
+        self._foreign.forget()
         self._facts.forget()
 
     def _on_trouble(self, error: AppError) -> None:
@@ -445,12 +451,10 @@ class MainWindow(QMainWindow):
             self._draft(share, entry.mount_point)
         self._detail.settings.load_entry(share, entry.mount_point, str(entry.options))
 
-    def _on_imported(self, mount: Mount) -> None:
-        """Draft an entry of fstab from a unit that others made; nothing is written."""
-        configured = mount.configured
-        if configured is not None:
-            self._draft(configured.share, mount.mount_point)
-            self._detail.settings.load_entry(configured.share, mount.mount_point, configured.options)
+    def _on_imported(self, entry: ForeignEntry, options: str) -> None:
+        """Draft an entry of this program's own from one that others made; nothing is written."""
+        self._draft(entry.share, entry.mount_point)
+        self._detail.settings.load_entry(entry.share, entry.mount_point, options)
 
     def _on_copy_as(self, dialect: str) -> None:
         wish = self._detail.settings.wish()

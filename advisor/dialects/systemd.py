@@ -30,6 +30,8 @@ DIRECTORY = "/etc/systemd/system/"
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
 _TARGET = "remote-fs.target"
+#: Every boot reaches these (systemd.special(7)), so a unit that one of them wants is simply mounted at boot.
+_AT_BOOT = frozenset({_TARGET, "multi-user.target", "graphical.target", "default.target"})
 #: A word for fstab and the settings that say the same, section first.
 _SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.mount-timeout": (("Mount", "TimeoutSec"),),
@@ -46,7 +48,7 @@ _GOES_WITHOUT_SAYING = {
     ("Unit", "Wants"): frozenset({"network-online.target", "network.target"}),
     ("Unit", "Requires"): frozenset({"network-online.target", "network.target"}),
     ("Unit", "Before"): frozenset({_TARGET}),
-    ("Install", "RequiredBy"): frozenset({_TARGET}),
+    ("Install", "RequiredBy"): _AT_BOOT,
 }
 #: Their values are lists of unit names with blanks between.
 _LISTS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
@@ -254,6 +256,9 @@ def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str]
     items: list[str] = []
     untranslated: list[str] = []
     required = {value for section, key, value in settings if (section, key) == ("Unit", "Requires")}
+    is_required = any(
+        (section, key) == ("Install", "RequiredBy") and value in _AT_BOOT for section, key, value in settings
+    )
     automounted = any(section == "Automount" for section, _, _ in settings)
     for section, key, value in settings:
         place = (section, key)
@@ -261,8 +266,10 @@ def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str]
             continue
         if place == ("Automount", "Where") or value in _GOES_WITHOUT_SAYING.get(place, frozenset()):
             continue
-        if place == ("Install", "WantedBy") and value == _TARGET:
-            items += ["nofail"] if options.get("nofail") is None and not automounted else []
+        if place == ("Install", "WantedBy") and value in _AT_BOOT:
+            # What only wants a mount goes on without it.
+            nofail = options.get("nofail") is None and not automounted and "nofail" not in items
+            items += ["nofail"] if nofail and not is_required else []
         elif place != ("Unit", "After") or value not in required:
             item = _read_setting(place, value)
             items += [item] if item else []

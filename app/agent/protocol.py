@@ -39,6 +39,7 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
+from app.mounts.foreign import ForeignArgs, ForeignEntry
 from app.mounts.importing import (
     ImportArgs,
     ImportPlan,
@@ -416,6 +417,7 @@ VERBS: dict[str, Verb] = {
     "mounts.persist": Verb(PersistArgs, FstabReport),
     "mounts.forget": Verb(ForgetArgs, FstabReport),
     "mounts.readahead": Verb(ReadaheadArgs, ReadaheadReport),
+    "mounts.foreign": Verb(ForeignArgs, ForeignEntry),
     "mounts.plan": Verb(ApplyArgs, Plan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),

@@ -62,6 +62,7 @@ from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
 from app.mounts.findings import judge
+from app.mounts.foreign import foreign_entry
 from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
@@ -81,6 +82,7 @@ from app.mounts.space import SpaceAsker
 from app.mounts.state_text import explain_unmount
 from app.mounts.table import plain_path
 from app.mounts.unit_files import UnitFiles
+from app.mounts.utab import plain_share
 from app.mounts.waiting import find_waiting
 from app.mounts.watch import watch_table
 from app.privileged import ApprovedPlan, HelperClient
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     )
     from app.mounts.approval import Change
     from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
+    from app.mounts.foreign import ForeignArgs, ForeignEntry
     from app.mounts.importing import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
     from app.mounts.log import Log, LogArgs
     from app.mounts.space import Space, SpaceArgs
@@ -178,6 +181,7 @@ class Services:
             "mounts.persist": self.persist,
             "mounts.forget": self.forget,
             "mounts.readahead": self.save_readahead,
+            "mounts.foreign": self.get_foreign,
             "mounts.plan": self.plan,
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
@@ -336,7 +340,9 @@ class Services:
         return Empty()
 
     def persist(self, args: PersistArgs, context: Context) -> FstabReport:
-        """Write an entry to fstab, or show what would be written."""
+        """Write an entry to fstab, or show what would be written; a live mount is saved with what it has."""
+        if args.options is None and not args.replaces and not self._fstab.share_at(args.mount_point):
+            args = msgspec.structs.replace(args, options=self._live_options(args))
         written = self._fstab.reserved(args)
         needed = approval(args.share, args.mount_point, keeps=True, written=written)
         moved = args.replaces not in {"", args.mount_point}
@@ -345,13 +351,24 @@ class Services:
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
             lacking = mount_findings(args.share, args.mount_point, _options_of(report.line))
-            return msgspec.structs.replace(report, approval=needed, findings=[*lacking, *report.findings])
+            return msgspec.structs.replace(
+                report, approval=needed, findings=[*lacking, *report.findings], given=args.options or ""
+            )
         if not args.approved:
             raise refuse_unapproved(needed)
         requests = self._fstab.requests(args)
         helper = self._approve("persist-system", args.share, args.mount_point, requests)
         with contextlib.closing(helper):
             return self._fstab.persist(args, context.token, helper)
+
+    def _live_options(self, args: PersistArgs) -> str | None:
+        """Return what the share was mounted with at the mount point, None if it is not mounted there."""
+        share = plain_share(args.share)
+        for row in self._table().mounts:
+            here = row.mount_point == args.mount_point and row.active is not None
+            if here and row.active is not None and plain_share(row.active.share) == share:
+                return row.requested
+        return None
 
     def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
         """Take a mount out of fstab or out of our units, or show what would be taken out."""
@@ -366,6 +383,10 @@ class Services:
             preview=args.preview,
             token=context.token,
         )
+
+    def get_foreign(self, args: ForeignArgs, _context: Context) -> ForeignEntry:
+        """Return what an import can take over of an entry that others made."""
+        return foreign_entry(self._table().mounts, args.mount_point)
 
     def plan(self, args: ApplyArgs, context: Context) -> Plan:
         """Return what a change of a mount would do."""

@@ -22,6 +22,7 @@ from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.exchange import run_export, run_import_mounts
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
+from app.cli.foreign_import import foreign_import_text, run_foreign_import
 from app.cli.history import keep_test, run_history
 from app.cli.lacking import say, say_what_is_lacking
 from app.cli.lint import run_lint
@@ -239,6 +240,11 @@ def _persist(host: Host, args: argparse.Namespace) -> str:
     return _json(result) if args.json else fstab_text(result)
 
 
+def _import_foreign(host: Host, args: argparse.Namespace) -> str:
+    entry, result = run_foreign_import(host, args)
+    return _json(result) if args.json else foreign_import_text(entry, result)
+
+
 def _apply(host: Host, args: argparse.Namespace) -> str:
     result = run_apply(host, args)
     return _json(result) if args.json else apply_text(result)
@@ -370,6 +376,7 @@ _COMMANDS: dict[str, Callable[[Host, argparse.Namespace], str]] = {
     "persist": _persist,
     "forget": _persist,
     "apply": _apply,
+    "import": _import_foreign,
     "test": _test,
     "experiment": _experiment,
     "watch": _watch,

@@ -15,6 +15,7 @@ from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
 from app.cli.exchange import add_export, add_import
 from app.cli.experiment import add_arguments as add_experiment
+from app.cli.foreign_import import add_foreign_import
 from app.cli.history import add_arguments as add_history
 from app.cli.lint import add_arguments as add_lint
 from app.cli.list_mounts import add_arguments as add_list
@@ -142,6 +143,10 @@ def build_parser() -> argparse.ArgumentParser:
             "forget",
             "take a mount, and its saved readahead, out of /etc/fstab or units made here, after a yes",
         )
+    )
+
+    add_foreign_import(
+        add("import", "save a mount that a unit of others or a map of autofs configures, after a yes")
     )
 
     _add_test(add("test", "copy to and from a directory and measure the speed"))

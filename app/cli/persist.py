@@ -27,8 +27,8 @@ def add_persist(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "persist"."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
-        help="as in fstab (default: those of the old entry). A new entry gets _netdev,nofail too, or the "
-        "question whether nofail, and an old one keeps those of both that it had",
+        help="as in fstab (default: those of the old entry, or of the live mount). A new entry gets "
+        "_netdev,nofail too, or the question whether nofail, and an old one keeps those of both that it had",
     )  # fmt: skip
     add_exact(command)
     command.add_argument("share", metavar="SHARE", help="server:/export")
@@ -76,7 +76,7 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         and not args.dry_run
         and ask_nofail(args.mount_point, yes=args.yes)
     ):
-        query = msgspec.structs.replace(query, options=with_nofail(query.options))
+        query = msgspec.structs.replace(query, options=with_nofail(report.given or query.options))
         report = ask(verb, query)
     if not args.json:
         say(grave(report.findings))

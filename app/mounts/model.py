@@ -35,6 +35,7 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
         keeper: what kind of file that is.
         automount: whether it is mounted on demand: by an automount unit beside the unit, or by autofs.
         ours: whether this program changes it: an fstab entry, or a unit that it made. Others are shown only.
+        lost: what a unit says beside, for which there is no word in fstab, one sentence each.
     """
 
     origin: str
@@ -45,6 +46,7 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
     keeper: ConfiguredBy = "fstab"
     automount: bool = False
     ours: bool = True
+    lost: tuple[str, ...] = ()
 
 
 class Active(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,6 +290,7 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
         approval: what an administrator has to approve by itself, None if nothing.
         readahead: what becomes of the readahead that is saved for the mount point, None if none is.
         asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
+        given: the options asked for, or those of the live mount, before any were added.
         for_safety: words of the entry that the program adds for safety.
         for_boot: words of the entry that the program adds for the boot.
         findings: of a preview what this computer lacks for the mount, then what lint says of the options.
@@ -303,6 +306,7 @@ class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval | None = None
     readahead: ReadaheadReport | None = None
     asks_nofail: bool = False
+    given: str = ""
     for_safety: list[str] = []
     for_boot: list[str] = []
     findings: list[Finding] = []

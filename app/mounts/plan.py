@@ -544,10 +544,8 @@ def _kept_warnings(found: Situation) -> list[str]:
             f"{configured.origin} has an entry for {configured.share} too; systemd goes by the unit. Take "
             "the entry out of fstab."
         )
-    if configured is not None and args.keeper == "fstab" and not configured.origin.endswith("fstab"):
-        result.append(
-            f"{configured.origin} keeps it too, and autofs goes by that. Take it out of the map."
-            if configured.keeper == "autofs"
-            else f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit."
-        )
+    if configured is not None and args.keeper == "fstab" and configured.keeper == "unit":
+        result.append(f"{configured.origin} keeps it too, and systemd goes by that. Remove the unit.")
+    if configured is not None and args.keeper != "nowhere" and configured.keeper == "autofs":
+        result.append(f"{configured.origin} keeps it too, and autofs goes by that. Take it out of the map.")
     return result

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from advisor.dialects import DialectError
 from advisor.dialects import systemd as dialect
+from app.errors import printable
 from app.helper.unit_text import MARKER
 from app.mounts.model import Configured
 
@@ -102,6 +103,7 @@ def _read_unit(root: str, folders: Folders, name: str, warnings: list[str]) -> t
         keeper="unit",
         automount=bool(automount),
         ours=text.partition("\n")[0] == MARKER,
+        lost=tuple(printable(sentence) for sentence in reading.untranslated),
     )
     return point, configured
 

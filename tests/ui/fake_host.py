@@ -40,6 +40,7 @@ from app.mounts.change import (
     Step,
     StepState,
 )
+from app.mounts.foreign import foreign_entry
 from app.mounts.model import (
     Active,
     Approval,
@@ -203,6 +204,7 @@ class FakeHost(FakeExperiments):
             "mounts.approval": self.find_approval, "mounts.link": self.link_home,
             "mounts.unmount": self.unmount, "facts.get": self.facts, "test.run": self.test,
             "test.plan": self.plan_test,
+            "mounts.foreign": lambda args, _context: foreign_entry(self.mounts, args.mount_point),
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
             "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,

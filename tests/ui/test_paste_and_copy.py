@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QMessageBox, QPlainTextEdit, QPushButton
 
 from app.mounts.model import Configured, Mount
 from app.mounts.requested_options import complete
@@ -167,6 +168,7 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
     assert not driver.sees("forget")
     driver.click("import")
+    driver.wait(lambda: not driver.sees("import"))
     assert driver.text_of("share") == "nas01:/u"
     assert driver.text_of("mount-point") == "/mnt/u"
     assert driver.window._detail.settings.wish().options == "ro,nofail"
@@ -187,6 +189,35 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     assert not driver.sees("forget")
     assert not driver.sees("mount")  # autofs does it, when somebody enters the place
     driver.click("import")
+    driver.wait(lambda: not driver.sees("import"))
     assert driver.text_of("share") == "nas01:/u"
     assert driver.window._detail.settings.wish().options == "ro,x-systemd.automount"
     assert driver.fake.asked("mounts.apply") == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "options"),
+    [("leave-out", "ro"), ("keep", "ro,futureopt=7"), ("cancel", None)],
+)
+def test_what_only_root_may_give_is_asked_before_an_import(
+    driver: Driver, choice: str, options: str | None
+) -> None:
+    unit = Configured(
+        origin="/etc/systemd/system/mnt-u.mount", line=0, share="nas01:/u", fstype="nfs",
+        options="ro,futureopt=7,users", keeper="unit", ours=False, lost=("DirectoryMode=0700 has no word.",),
+    )  # fmt: skip
+    row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
+    driver.fake.mounts = [complete(row)]
+    driver.open()
+    driver.click("import")
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "foreign-import") is not None)
+    box = part(driver.window, QMessageBox, "foreign-import")
+    for word in ("“futureopt”", "“users”", "DirectoryMode=0700", "administrator"):
+        assert word in box.informativeText()
+    part(box, QPushButton, f"foreign-import-{choice}").click()
+    gone(driver, QMessageBox)
+    if options is None:
+        assert driver.sees("import")
+    else:
+        driver.wait(lambda: not driver.sees("import"))
+        assert driver.window._detail.settings.wish().options == options

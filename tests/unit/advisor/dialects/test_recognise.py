@@ -88,10 +88,19 @@ def test_units() -> None:
     assert told(reading.entry) == PLAIN
     assert str(reading.entry.options) == (
         "vers=4.2,made=100%,x-systemd.after=openvpn.service,x-systemd.requires=wg0.service,"
-        "x-systemd.mount-timeout=30,x-systemd.wanted-by=multi-user.target"
+        "x-systemd.mount-timeout=30,nofail"
     )
     assert reading.untranslated == ["DirectoryMode=0700 in [Mount] has no word in fstab."]
     assert reading.entry.when == "start-up"
+    for told_so, last in (
+        ("WantedBy=remote-fs.target multi-user.target", "nofail"),
+        ("WantedBy=default.target", "nofail"),
+        ("RequiredBy=remote-fs.target\nWantedBy=multi-user.target", "x-systemd.mount-timeout=30"),
+        ("RequiredBy=multi-user.target", "x-systemd.mount-timeout=30"),
+        ("WantedBy=backup.target", "x-systemd.wanted-by=backup.target"),
+    ):
+        other = read_any(UNIT.replace("WantedBy=multi-user.target", told_so))
+        assert list(other.entry.options)[-1] == last
     assert read_any(UNIT.partition("[Install]")[0]).entry.when == "by hand"
     both = UNIT.partition("[Install]")[0] + "[Automount]\nWhere=/home\nTimeoutIdleSec=90\n"
     assert read_any(both).entry.when == "on demand"
