@@ -219,7 +219,7 @@ def kept_by(world: World, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
         ("unit", {"keeper": "systemd"}),
         ("unit", {"keeper": "systemd", "mount": False}),
         ("unit", {"keeper": "systemd", "mount_point": "/mnt/z", "replaces": POINT}),
-        ("autofs", {"keeper": "systemd", "mount": False}),
+        ("autofs", {"keeper": "systemd"}),
         ("autofs", {"keeper": "fstab"}),
         ("autofs", {"keeper": "nowhere"}),
         ("autofs", {"mount_point": "/mnt/z", "replaces": POINT}),
@@ -239,6 +239,13 @@ def test_what_others_keep_is_not_written_over(
     with pytest.raises(AppError, match=r"not written over|whenever somebody enters"):
         world.apply(args)
     assert (world.state(), world.calls) == (before, [])
+
+
+def test_what_a_map_has_is_imported_into_units(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_by(world, monkeypatch, "autofs")
+    found = plan(world, options="vers=4.2", keeper="systemd", mount=False)
+    assert "Take it out of the map" in " ".join(found.warnings)
+    assert {step.kind for step in found.steps} <= {"back-up", "write", "reload"}
 
 
 @pytest.mark.parametrize(
