@@ -13,7 +13,7 @@ from app.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from advisor.fact_names import Part
-    from advisor.facts import Facts, LinkFacts, ServerFacts
+    from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 
 
 class FactText(NamedTuple):
@@ -34,7 +34,7 @@ def fact_rows(facts: Facts) -> list[FactText]:
     if facts.link is not None:
         rows += _link_rows(facts.link)
     if facts.server is not None:
-        rows += _server_rows(facts.server)
+        rows += _server_rows(facts.server, facts.client)
     return rows
 
 
@@ -69,11 +69,12 @@ def _link_rows(link: LinkFacts) -> list[FactText]:
     return rows
 
 
-def _server_rows(server: ServerFacts) -> list[FactText]:
+def _server_rows(server: ServerFacts, client: ClientFacts | None) -> list[FactText]:
     kind = server_kinds().get(server.kind or "")
+    udp = _tr("UDP, which this kernel cannot mount") if client is not None and client.udp is False else "UDP"
     versions = [
         f"{', '.join(found)} ({name})"
-        for name, found in (("TCP", server.tcp_versions), ("UDP", server.udp_versions))
+        for name, found in (("TCP", server.tcp_versions), (udp, server.udp_versions))
         if found
     ]
     asked = server.tcp_versions is not None or server.udp_versions is not None

@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 import threading
+from concurrent.futures import wait
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -30,17 +31,22 @@ from ui import theme
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
 from ui.notifications import DESKTOP_NAME
+from ui.plots.preloading import preload
 from ui.session import LOCAL
 from ui.speed_units import SPEED_UNITS
 from ui.theme import Appearance
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from types import TracebackType
 
 log = logging.getLogger("window")
 
 #: Pixels: window lists, task bars, task switchers.
 _ICON_SIZES = (16, 32, 64, 256)
+#: The window is up before the plots are loaded, milliseconds.
+_PRELOAD_MS = 1000
+_PRELOAD_END_S = 10.0
 
 
 def open_window(lab: str | None = None) -> int:
@@ -75,8 +81,12 @@ def open_window(lab: str | None = None) -> int:
     _quit_on_signals(app, window)
     window.show()
     window.open_host(LOCAL if lab is None else lab)
+    loading: list[Future[None]] = []
+    QTimer.singleShot(_PRELOAD_MS, lambda: loading.append(preload()))
     code = app.exec()
     settings.setValue("geometry", window.saveGeometry())
+    # An import that is cut off by the interpreter's end can crash it.
+    wait(loading, _PRELOAD_END_S)
     return code
 
 

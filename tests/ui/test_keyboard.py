@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAccessible, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QPushButton, QWidget
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -75,3 +75,35 @@ def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost
     driver.wait(lambda: driver.sees("recipe"))
     reads_well(driver.find(QDialog, "recipe"))
     driver.find(QDialog, "recipe").close()
+
+
+def test_keys_lead_to_every_page(driver: Driver) -> None:
+    driver.open()
+    tabs = driver.window._detail._tabs
+    driver.window.activateWindow()
+    for number in range(1, 7):
+        driver.qtbot.keyClick(driver.window, Qt.Key(Qt.Key.Key_0 + number), Qt.KeyboardModifier.AltModifier)
+        assert tabs.currentIndex() == number - 1
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_PageDown, Qt.KeyboardModifier.ControlModifier)
+    assert tabs.currentIndex() == 0
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ControlModifier)
+    assert tabs.currentIndex() == 5
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_f10_opens_the_menu_inside_the_window(driver: Driver) -> None:
+    driver.open()
+    button = driver.find(QPushButton, "menu")
+    assert isinstance(button, QPushButton)
+    menu = button.menu()
+    right: list[tuple[int, int]] = []
+
+    def look() -> None:
+        edge = driver.window.mapToGlobal(driver.window.rect().topRight()).x()
+        right.append((menu.geometry().right(), edge))
+        menu.close()
+
+    QTimer.singleShot(200, look)
+    driver.qtbot.keyClick(driver.window, Qt.Key.Key_F10)
+    driver.wait(lambda: right != [])
+    assert right[0][0] <= right[0][1]

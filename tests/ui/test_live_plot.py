@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -274,3 +276,27 @@ def test_the_mouse_reads_values(plot: LivePlot, qtbot: QtBot) -> None:
     assert label.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     plot._crosshair.eventFilter(plot, QEvent(QEvent.Type.Leave))
     assert not label.isVisible()
+
+
+def test_plots_are_loaded_on_a_thread_without_an_object_of_qt() -> None:
+    """An object of that thread would die with it; the window's loop goes on while they are loaded."""
+    code = (
+        "import gc, sys\n"
+        "from PySide6.QtCore import QObject, QThread\n"
+        "from PySide6.QtWidgets import QApplication\n"
+        "app = QApplication([])\n"
+        "import ui.main\n"
+        "from ui.plots.preloading import preload\n"
+        "assert 'pyqtgraph' not in sys.modules\n"
+        "preload().result(60)\n"
+        "assert 'pyqtgraph' in sys.modules\n"
+        "ours = QThread.currentThread()\n"
+        "foreign = [o for o in gc.get_objects() if isinstance(o, QObject) and o.thread() is not ours]\n"
+        "assert foreign == [], foreign\n"
+        "from ui.plots.live_plot import LivePlot\n"
+        "plot = LivePlot()\n"
+        "plot.resize(300, 200)\n"
+        "plot.grab()\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -24,6 +24,7 @@ from app.errors import AppError, ErrorKind
 from app.units import SpeedUnit
 from ui import theme
 from ui.dialogs.apply import ApplyDialog
+from ui.facts_text import fact_rows
 from ui.plots.expected_plot import ExpectedPlot
 from ui.speed_units import SPEED_UNITS
 
@@ -51,6 +52,32 @@ def test_a_mount_is_advised_on_in_the_background(driver: Driver, fake: FakeHost)
     row = driver.window._detail.settings._rows["rsize"]
     assert row._advised is not None
     assert row._advised.proposed is None
+
+
+def test_to_take_back_what_was_just_typed_is_not_counted(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    driver.open()
+    driver.tab("Advice")
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    asked = len(fake.asked("advice.get"))
+    driver.window._detail.settings._rows["rsize"].editor.set_value("1024")
+    driver.wait(lambda: len(fake.asked("advice.get")) > asked)
+    driver.wait(lambda: tabs.tabText(1) == "Advice")
+    result = driver.window._detail.advice._result
+    assert result is not None
+    assert [item.option for item in result.recommendations] == ["rsize"]
+
+
+def test_a_version_over_udp_is_no_offer_where_the_kernel_cannot_mount_it() -> None:
+    server = ServerFacts(tcp_versions=("3", "4.2"), udp_versions=("3",))
+    texts = {
+        udp: [row.value for row in fact_rows(Facts(server=server, client=ClientFacts(udp=udp)))]
+        for udp in (True, False)
+    }
+    assert "3, 4.2 (TCP); 3 (UDP, which this kernel cannot mount)" in texts[False]
+    assert "3, 4.2 (TCP); 3 (UDP)" in texts[True]
 
 
 def test_a_new_mount_is_asked_about_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:

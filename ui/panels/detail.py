@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from app.mounts.change import ApplyArgs
@@ -117,6 +119,7 @@ class DetailPanel(QWidget):
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
+        self._make_shortcuts()
         self._on_busy("")
 
     def _connect_header(self) -> None:
@@ -164,6 +167,27 @@ class DetailPanel(QWidget):
         self._header.trouble.remount_clicked.connect(self._on_remount_clicked)
         self._waiting = WaitingAsking(self._submit, self)
         self._waiting.known.connect(self._header.show_waiting)
+
+    def _make_shortcuts(self) -> None:
+        """Ctrl+PgUp and Ctrl+PgDn go round the pages that can be seen, Alt and a number goes to one."""
+        keys = {"Ctrl+PgDown": lambda: self._turn(1), "Ctrl+PgUp": lambda: self._turn(-1)}
+        for key, turn in keys.items():
+            QShortcut(QKeySequence(key), self, turn)
+        for number in range(1, self._tabs.count() + 1):
+            QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self._go_to, number))
+
+    def _seen(self) -> list[int]:
+        return [place for place in range(self._tabs.count()) if self._tabs.isTabVisible(place)]
+
+    def _turn(self, steps: int) -> None:
+        seen = self._seen()
+        here = seen.index(self._tabs.currentIndex()) if self._tabs.currentIndex() in seen else 0
+        self._tabs.setCurrentIndex(seen[(here + steps) % len(seen)])
+
+    def _go_to(self, number: int) -> None:
+        seen = self._seen()
+        if number <= len(seen):
+            self._tabs.setCurrentIndex(seen[number - 1])
 
     # What the window tells
 
@@ -413,7 +437,9 @@ class DetailPanel(QWidget):
             self._ask_apply()
 
     def _on_advised(self, result: AdviceResult | None) -> None:
-        count = len(result.recommendations) if result is not None else 0
+        # To take back what was just typed is no news.
+        typed = self.settings.edited_options()
+        count = len([item for item in result.recommendations if item.option not in typed]) if result else 0
         text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
         self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
         items = result.recommendations if result is not None else ()

@@ -226,6 +226,13 @@ class SettingsPanel(QWidget):
             self._state.options != self._original or self._state.read_ahead_kb is not None
         )
 
+    def edited_options(self) -> set[str]:
+        """Return the names of the options that say something else than the mount was made with."""
+        if self._mount is None:
+            return set()
+        original = MountOptions.parse(self._original)
+        return {change.name for change in original.diff(MountOptions.parse(self._state.options))}
+
     @property
     def complete(self) -> bool:
         """Whether there is a share and a mount point."""

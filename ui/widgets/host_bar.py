@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPalette
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton
 
 from ui.session import LOCAL
@@ -61,7 +61,11 @@ class HostBar(QFrame):
         new_button.setEnabled(new_mount.isEnabled())
         menu_button = QPushButton(self.tr("Men&u"))
         menu_button.setObjectName("menu")
+        menu_button.setToolTip(self.tr("Menu (F10)"))
+        menu.aboutToShow.connect(lambda: QTimer.singleShot(0, self._keep_inside))
         menu_button.setMenu(menu)
+        self._menu, self._menu_button = menu, menu_button
+        QShortcut(QKeySequence("F10"), self, menu_button.showMenu)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 8, 12, 8)
         layout.setSpacing(10)
@@ -70,6 +74,12 @@ class HostBar(QFrame):
         layout.addWidget(self._about, 1)
         layout.addWidget(new_button)
         layout.addWidget(menu_button)
+
+    def _keep_inside(self) -> None:
+        """Have the menu end where its button does: at the edge of the window it would stand over it."""
+        right = self._menu_button.mapToGlobal(self._menu_button.rect().bottomRight()).x()
+        if self._menu.isVisible() and self._menu.geometry().right() > right:
+            self._menu.move(right - self._menu.width() + 1, self._menu.y())
 
     def show_host(self, key: str, hello: HelloResult | None) -> None:
         """Show which host it is."""

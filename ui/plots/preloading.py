@@ -1,0 +1,26 @@
+"""Loads what draws plots while nobody waits for it: the library takes a second or more to import.
+
+On a thread, so that the window goes on meanwhile: the import makes classes and no object of Qt. Whoever wants
+a plot before it is done waits for the rest of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.tasks import run_in_thread
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+def preload() -> Future[None]:
+    """Begin to load it; the future ends when it is there."""
+
+    def load() -> None:
+        import ui.plots.curve_plot
+        import ui.plots.expected_plot
+        import ui.plots.live_plot
+        import ui.plots.overlay_plot  # noqa: F401
+
+    return run_in_thread("plots-preload", load)
