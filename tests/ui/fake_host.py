@@ -24,8 +24,11 @@ from app.discovery.model import (
     KnownServer,
     ProbeResult,
     RootEntry,
+    ServersEvent,
     ServersResult,
     Service,
+    Subnet,
+    Subnets,
     VersionOffer,
 )
 from app.errors import AppError, ErrorKind
@@ -166,7 +169,22 @@ class FakeHost(FakeExperiments):
         self.exports: dict[str, Any] = {}
         self.discover_error: Exception | None = None
         self.recent: list[KnownServer] = []
+        self.known_servers = [
+            KnownServer(name="nas01", sources=["fstab", "mounted"], exports=["/export/home"]),
+            KnownServer(name="zeus", sources=["fstab"], exports=["/a"]),
+        ]
         self.announced: list[KnownServer] = []
+        #: They are told before the rest is waited for.
+        self.announced_at_once: list[KnownServer] = []
+        self.network_error: Exception | None = None
+        self.answering: list[KnownServer] = []
+        self.subnets = Subnets(
+            subnets=[
+                Subnet(
+                    interface="eth0", network="10.9.0.0/24", first="10.9.0.1", last="10.9.0.254", count=254
+                )
+            ]
+        )
         self.cancelled: list[str] = []
         self._changed = threading.Condition()
         self._clients: list[AgentClient] = []
@@ -207,6 +225,7 @@ class FakeHost(FakeExperiments):
             "mounts.foreign": lambda args, _context: foreign_entry(self.mounts, args.mount_point),
             "lab.link": self.switch, "mounts.plan": self.plan, "mounts.apply": self.apply,
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
+            "discover.subnets": self.discover_subnets, "discover.scan": self.discover_scan,
             "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,
             "mounts.readahead": self.readahead,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
@@ -424,16 +443,26 @@ class FakeHost(FakeExperiments):
 
     def discover_servers(self, args: Any, context: Context) -> ServersResult:
         self.calls.append(("discover.servers", args))
-        return ServersResult(servers=[
-            KnownServer(name="nas01", sources=["fstab", "mounted"], exports=["/export/home"]),
-            KnownServer(name="zeus", sources=["fstab"], exports=["/a"]),
-            *self.recent,
-            *(self._announced(context) if args.browse else []),
-        ])  # fmt: skip
+        known = [*self.known_servers, *self.recent]
+        return ServersResult(servers=[*known, *(self._announced(context) if args.browse else [])])
 
     def _announced(self, context: Context) -> list[KnownServer]:
+        for server in self.announced_at_once:
+            context.emit(ServersEvent(servers=[server]))
         self._hold(context)
-        return self.announced
+        if self.network_error is not None:
+            raise self.network_error
+        return [*self.announced_at_once, *self.announced]
+
+    def discover_subnets(self, _args: Any, _context: Context) -> Subnets:
+        return self.subnets
+
+    def discover_scan(self, args: Any, context: Context) -> ServersResult:
+        self.calls.append(("discover.scan", args))
+        with context.token.on_cancel(lambda: self.cancelled.append("scan")):
+            context.emit(ServersEvent(servers=self.answering[:1], asked=100, total=254))
+            self._hold(context)
+        return ServersResult(servers=self.answering)
 
     def forget_servers(self, args: Any, _context: Context) -> Empty:
         self.calls.append(("discover.forget", args))

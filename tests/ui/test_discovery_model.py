@@ -21,6 +21,7 @@ WORDS = Words("everyone", "export", "directory", "known", {"fstab": "in fstab"})
 
 
 class FakeCall(QObject):
+    progressed = Signal(object)
     succeeded = Signal(object)
     failed = Signal(object)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolButton, QTreeWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QToolButton, QTreeWidget
 
 from app.discovery.model import KnownServer, Problem
 from app.errors import AppError, ErrorKind
@@ -18,6 +18,10 @@ from ui.widgets.share_field import ShareField
 if TYPE_CHECKING:
     from driver import Driver
     from pytestqt.qtbot import QtBot
+
+
+SCAN = "Scan the Subnet…"
+NOBODY = "No servers found on this network. Enter a name or an address."
 
 
 class Person:
@@ -43,7 +47,15 @@ class Person:
         self.qtbot.keyClicks(self.line, text)
 
     def rows(self) -> list[tuple[str, str]]:
-        return self.field._list.rows() if self.field._list.isVisible() else []
+        """Return what is suggested; the offer of a scan ends each list of servers."""
+        rows = self.field._list.rows() if self.field._list.isVisible() else []
+        return [row for row in rows if row[0] != SCAN]
+
+    def said(self) -> str:
+        return self.field._list.status() if self.field._list.isVisible() else ""
+
+    def open(self) -> None:
+        self.qtbot.mouseClick(self.driver.find(QToolButton, "share-open"), Qt.MouseButton.LeftButton)
 
     def key(self, key: Qt.Key) -> None:
         self.qtbot.keyClick(self.line, key)
@@ -189,7 +201,7 @@ def test_servers_used_recently_are_offered_and_forgotten(person: Person) -> None
     person.key(Qt.Key.Key_Down)
     person.wait_for("nas01", "zeus", "old", "Forget the servers used recently")
     assert person.rows()[2][1] == "used recently"
-    for _ in range(4):
+    for _ in range(5):
         person.key(Qt.Key.Key_Down)
     person.key(Qt.Key.Key_Return)
     person.wait_for("nas01", "zeus")
@@ -204,6 +216,114 @@ def test_the_button_opens_the_list(person: Person) -> None:
     person.key(Qt.Key.Key_Escape)
     assert person.rows() == []
     assert person.driver.sees("share")
+
+
+# What the list says
+
+
+def test_the_list_opens_though_nobody_is_known_and_says_that_it_looks(person: Person) -> None:
+    person.fake.known_servers = []
+    person.fake.hold.clear()
+    person.open()
+    assert person.said() == "Looking for servers…"
+    assert person.rows() == []
+    person.fake.hold.set()
+    person.driver.wait(lambda: person.said() == NOBODY)
+    person.key(Qt.Key.Key_Escape)
+    assert person.said() == ""
+    person.key(Qt.Key.Key_Down)  # opened again, it looks again
+    person.driver.wait(lambda: len(person.fake.asked("discover.servers")) >= 3)
+    person.driver.wait(lambda: person.said() == NOBODY)
+
+
+def test_the_list_fills_while_it_looks_and_says_what_it_found(person: Person) -> None:
+    attic = KnownServer(name="attic.local", sources=["mdns"], exports=["/music"], address="10.9.0.7")
+    far = KnownServer(
+        name="10.9.0.8", sources=["mdns"], exports=[], address="10.9.0.8", calls_itself="far.local"
+    )
+    person.fake.announced_at_once, person.fake.announced = [attic], [far]
+    person.fake.hold.clear()
+    person.open()
+    person.wait_for("nas01", "zeus", "attic.local")
+    assert person.said() == "Looking for servers…"
+    assert person.rows()[2][1] == "10.9.0.7 · announced on the network"
+    person.fake.hold.set()
+    person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
+    assert person.rows()[2] == ("10.9.0.8", "far.local · announced on the network")
+    person.key(Qt.Key.Key_Escape)
+    person.type("far")  # found by the name that it announces
+    person.wait_for("10.9.0.8")
+
+
+def test_without_others_it_says_so_and_without_a_network_why(person: Person) -> None:
+    person.open()
+    person.driver.wait(lambda: person.said() == "No other servers found on this network.")
+    person.fake.network_error = AppError(ErrorKind.UNAVAILABLE, "There is no network.")
+    person.open()
+    person.driver.wait(lambda: person.said() == "There is no network.")
+    person.wait_for("nas01", "zeus")
+
+
+def test_a_server_without_exports_opens_a_list_that_says_so(person: Person) -> None:
+    person.fake.exports = {"exports": [], "root": []}
+    person.type("void:")
+    person.driver.wait(lambda: person.status() == "void answers, and exports nothing.")
+    assert person.rows() == []
+    person.open()
+    assert person.said() == "void answers, and exports nothing."
+
+
+def begin_scan(person: Person) -> None:
+    """Choose the last row of the list by keyboard, and agree to what is asked."""
+    person.key(Qt.Key.Key_Down)
+    person.driver.wait(lambda: person.said() != "" and not person.said().startswith("Looking"))
+    while person.field._list.currentIndex().data() != SCAN:
+        person.key(Qt.Key.Key_Down)
+    assert person.fake.asked("discover.scan") == []
+    person.key(Qt.Key.Key_Return)
+    person.driver.wait(lambda: QApplication.activeModalWidget() is not None)
+
+
+def test_the_subnet_is_scanned_after_a_yes_that_knows_the_addresses(person: Person) -> None:
+    person.fake.answering = [
+        KnownServer(name="nas02", sources=["scan"], exports=[], address="10.9.0.2"),
+        KnownServer(name="10.9.0.9", sources=["scan"], exports=[], address="10.9.0.9"),
+    ]
+    begin_scan(person)
+    box = QApplication.activeModalWidget()
+    assert isinstance(box, QMessageBox)
+    assert "254 addresses: 10.9.0.1 to 10.9.0.254 (eth0)" in box.informativeText()
+    assert person.fake.asked("discover.scan") == []
+    person.fake.hold.clear()
+    person.driver.click("confirm-action")
+    person.wait_for("nas01", "zeus", "nas02")
+    assert person.said() == "Scanning the subnet… 100 of 254 addresses asked"
+    assert person.driver.sees("share-cancel")
+    assert [args.networks for args in person.fake.asked("discover.scan")] == [["10.9.0.0/24"]]
+    person.fake.hold.set()
+    person.wait_for("nas01", "zeus", "10.9.0.9", "nas02")
+    person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
+    assert not person.driver.sees("share-cancel")
+
+
+def test_a_scan_is_not_begun_without_a_yes_and_is_stopped_by_a_click(person: Person) -> None:
+    begin_scan(person)
+    box = QApplication.activeModalWidget()
+    assert isinstance(box, QMessageBox)
+    box.reject()
+    person.driver.wait(lambda: QApplication.activeModalWidget() is None)
+    assert person.fake.asked("discover.scan") == []
+    person.driver.window.activateWindow()
+    person.line.setFocus()
+    person.driver.wait(person.line.hasFocus)
+    begin_scan(person)
+    person.fake.hold.clear()
+    person.driver.click("confirm-action")
+    person.driver.wait(lambda: person.said().startswith("Scanning"))
+    person.driver.click("share-cancel")
+    person.driver.wait(lambda: "scan" in person.fake.cancelled)
+    assert not person.driver.sees("share-cancel")
+    person.fake.hold.set()
 
 
 # “Check server…”

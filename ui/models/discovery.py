@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall
 
 State = Literal["idle", "waiting", "asking", "answered", "failed"]
+#: What a row is: something to choose, a sentence about the search, or something to do.
+RowKind = Literal["choice", "status", "scan", "forget"]
 
 #: A server is asked this long after the last letter.
 DEBOUNCE_MS = 300
@@ -39,11 +41,12 @@ class PartialShare(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """One row of the list: what is shown, what is said of it, and what the field becomes."""
+    """One row of the list: what is shown, what is said of it, what the field becomes, and what it is."""
 
     label: str
     note: str
     text: str
+    kind: RowKind = "choice"
 
 
 def split_share(text: str) -> PartialShare:
@@ -99,6 +102,8 @@ class Inquiry(QObject):
         self.state: State = "idle"
         self.server = ""
         self.result: Any = None
+        #: What came before the result.
+        self.events: list[Any] = []
         self.error: AppError | None = None
         self._debounce = QTimer(self)
         self._debounce.setSingleShot(True)
@@ -106,6 +111,11 @@ class Inquiry(QObject):
         self._tick = QTimer(self)
         self._tick.setInterval(_TICK_MS)
         self._tick.timeout.connect(self.changed)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an answer is waited for."""
+        return self.state in {"waiting", "asking"}
 
     @property
     def seconds_left(self) -> int:
@@ -129,7 +139,7 @@ class Inquiry(QObject):
 
     def cancel(self) -> None:
         """Stop asking; what was answered stays."""
-        if self.state in {"waiting", "asking"}:
+        if self.is_asking:
             self.forget()
 
     def forget(self) -> None:
@@ -141,7 +151,7 @@ class Inquiry(QObject):
         self._debounce.stop()
         self._tick.stop()
         call, self._call = self._call, None
-        self.state, self.server, self.result, self.error = "idle", "", None, None
+        self.state, self.server, self.result, self.error, self.events = "idle", "", None, None, []
         if call is not None:
             call.cancel()
 
@@ -156,9 +166,15 @@ class Inquiry(QObject):
         self._call = call
         self.state = "asking"
         self._tick.start()
+        call.progressed.connect(partial(self._on_event, call))
         call.succeeded.connect(partial(self._on_answer, call))
         call.failed.connect(partial(self._on_failed, call))
         self.changed.emit()
+
+    def _on_event(self, call: BridgeCall, event: Any) -> None:
+        if call is self._call:
+            self.events.append(event)
+            self.changed.emit()
 
     def _on_answer(self, call: BridgeCall, result: Any) -> None:
         if call is self._call:
@@ -189,15 +205,18 @@ def suggest_servers(typed: str, known: Iterable[KnownServer], words: Words) -> l
     """Return the known servers that contain what is typed, those that begin with it first."""
     wanted = typed.removeprefix("[").removesuffix("]").casefold()
     found = [
-        Suggestion(
-            spell_server(server.name),
-            ", ".join(words.sources.get(source, source) for source in server.sources),
-            spell_server(server.name) + ":",
-        )
+        Suggestion(spell_server(server.name), _note_of(server, words), spell_server(server.name) + ":")
         for server in known
-        if wanted in server.name.casefold()
+        if wanted in server.name.casefold() or wanted in server.calls_itself.casefold()
     ]
     return sorted(found, key=lambda row: not row.label.removeprefix("[").casefold().startswith(wanted))
+
+
+def _note_of(server: KnownServer, words: Words) -> str:
+    sources = ", ".join(words.sources.get(source, source) for source in server.sources)
+    # Beside a name its address, beside an address the name that is not known here.
+    other = server.calls_itself or (server.address if server.address != server.name else "")
+    return f"{other} · {sources}" if other else sources
 
 
 def suggest_exports(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QGridLayout,
@@ -17,9 +17,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.agent.protocol import Empty
-from app.discovery.model import ExportsArgs, ServersArgs
+from app.discovery.model import NFS_PORT, ExportsArgs, ScanArgs, ServersArgs
+from app.discovery.servers import join
 from app.errors import ErrorKind
 from ui import theme
+from ui.dialogs.confirm import confirm
 from ui.models.discovery import (
     DEBOUNCE_MS,
     Inquiry,
@@ -30,12 +32,19 @@ from ui.models.discovery import (
     suggest_servers,
 )
 from ui.widgets.labels import ElidedLabel, plain_tip
-from ui.widgets.share_list import ShareList, TextRole
+from ui.widgets.share_list import KindRole, ShareList, TextRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.discovery.model import ExportsResult, KnownServer, Problem, ServersResult
+    from app.discovery.model import (
+        ExportsResult,
+        KnownServer,
+        Problem,
+        ServersEvent,
+        ServersResult,
+        Subnets,
+    )
     from app.errors import AppError
     from ui.bridge import BridgeCall
 
@@ -48,6 +57,8 @@ _STEPS: dict[int, int] = {
 }
 #: Why version 4's root is unknown, where a test mount may show it: the port, or no version 4.0.
 _MOUNT_MAY_TELL = {ErrorKind.ACCESS_DENIED, ErrorKind.VERSION_UNSUPPORTED}
+#: Where a server is known from that the network told of.
+_ON_NETWORK = {"mdns", "scan"}
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
@@ -77,6 +88,11 @@ class ShareField(QWidget):
         self._servers = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(browse=False), self)
         # Listening on the network takes its time: what is known without is shown before.
         self._announced = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(), self)
+        self._subnets = Inquiry(submit, "discover.subnets", lambda _host: Empty(), self)
+        self._networks: list[str] = []  # the person agreed to a scan of these
+        self._scan = Inquiry(submit, "discover.scan", lambda _host: ScanArgs(networks=self._networks), self)
+        #: What the network told until now: it stays in the list while it is asked again.
+        self._on_network: list[KnownServer] = []
         self._forgetting = Inquiry(submit, "discover.forget", lambda _host: Empty(), self)
         self._line = QLineEdit()
         self._open = QToolButton()
@@ -92,7 +108,7 @@ class ShareField(QWidget):
         self._said.setObjectName("share-status")
         self._cancel = QPushButton(self.tr("Stop"))
         self._cancel.setObjectName("share-cancel")
-        self._cancel.setAccessibleName(self.tr("Stop asking the server"))
+        self._cancel.setAccessibleName(self.tr("Stop asking"))
         self._try = QPushButton(self.tr("List by a test mount…"))
         self._try.setObjectName("share-try")
         self._try.setToolTip(
@@ -114,11 +130,12 @@ class ShareField(QWidget):
         self._line.returnPressed.connect(self.returnPressed)
         self._open.clicked.connect(self.open_list)
         self._check.clicked.connect(lambda: self.check_wanted.emit(split_share(self.text().strip()).host))
-        self._cancel.clicked.connect(self._exports.cancel)
+        self._cancel.clicked.connect(self._on_cancel)
         self._try.clicked.connect(self._on_try)
         self._exports.changed.connect(self._on_answer)
-        for asking in (self._servers, self._announced):
+        for asking in (self._servers, self._announced, self._scan):
             asking.changed.connect(partial(self._on_servers, asking))
+        self._subnets.changed.connect(self._on_subnets)
         self._forgetting.changed.connect(self._on_forgotten)
         self._show_status()
 
@@ -172,6 +189,9 @@ class ShareField(QWidget):
         self._exports.forget()
         self._servers.forget()
         self._announced.forget()
+        self._subnets.forget()
+        self._scan.forget()
+        self._on_network = []
         self._forgetting.forget()
 
     # What the person does
@@ -179,8 +199,10 @@ class ShareField(QWidget):
     def open_list(self) -> None:
         """Open the list; the server that is written is asked at once."""
         self._line.setFocus()
-        self._ask_servers()
         share = split_share(self.text().strip())
+        if not share.colon and not self._announced.is_asking:
+            self._announced.forget()  # somebody may have come since
+        self._ask_servers()
         if share.host and (share.colon or not self._other_servers(share.host)):
             self._exports.ask(share.host)
         self._wanted = True
@@ -204,9 +226,13 @@ class ShareField(QWidget):
         self.textEdited.emit(text)
 
     def _choose(self, index: QModelIndex) -> None:
-        text = str(index.data(TextRole))
-        if not text:
+        kind, text = index.data(KindRole), str(index.data(TextRole))
+        if kind == "forget":
             self._forgetting.ask("local")
+        elif kind == "scan":
+            self._subnets.forget()
+            self._subnets.ask("local")
+        if kind != "choice":
             return
         self._close_list()
         self._line.setText(text)
@@ -226,6 +252,62 @@ class ShareField(QWidget):
         self._try_server = host
         self._exports.ask(host)
 
+    def _on_cancel(self) -> None:
+        if self._scan.is_asking:
+            self._scan.cancel()
+        else:
+            self._exports.cancel()
+
+    def _on_subnets(self) -> None:
+        """Say which addresses a scan asks, and begin it after a yes."""
+        asking = self._subnets
+        if asking.state == "failed" and asking.error is not None:
+            self._say_failure(asking.error)
+        if asking.state != "answered":
+            return
+        found: Subnets = asking.result
+        asking.forget()
+        if not found.subnets:
+            self._said.setText(self.tr("This computer is attached to no network that can be scanned."))
+            return
+        self._networks = [subnet.network for subnet in found.subnets]
+        confirm(
+            self.window(),
+            self.tr("Scan the subnet for NFS servers?"),
+            self._scan_text(found),
+            self.tr("Scan the Subnet"),
+            self._on_scan,
+        )
+
+    def _scan_text(self, found: Subnets) -> str:
+        lines = [
+            self.tr("Mountwright connects to TCP port {port} of {count} addresses: {first} to {last} "
+                    "({interface}).").format(
+                port=NFS_PORT, count=subnet.count, first=subnet.first, last=subnet.last,
+                interface=subnet.interface,
+            )
+            for subnet in found.subnets
+        ]  # fmt: skip
+        lines += [
+            self.tr("It is a part of the network {network}.").format(network=subnet.cut_from)
+            for subnet in found.subnets
+            if subnet.cut_from
+        ]
+        if found.left_out:
+            text = self.tr("Too many addresses, and left out: {networks}.")
+            lines.append(text.format(networks=", ".join(found.left_out)))
+        lines.append(self.tr("Whoever watches the network may take this for an attack."))
+        return "\n\n".join(lines)
+
+    def _on_scan(self) -> None:
+        self._scan.forget()
+        self._scan.ask("local")
+        QTimer.singleShot(0, self, self._open_again)  # when the question has closed
+
+    def _open_again(self) -> None:
+        self.window().activateWindow()
+        self.open_list()
+
     def _close_list(self) -> None:
         self._wanted = False
         self._list.show_rows([])
@@ -237,11 +319,48 @@ class ShareField(QWidget):
         self._announced.ask("local")
 
     def _known(self) -> list[KnownServer]:
-        for asking in (self._announced, self._servers):
-            if asking.state == "answered":
-                result: ServersResult = asking.result
-                return result.servers
-        return []
+        """Return what this computer knows, and behind it what the network told, so that no row moves."""
+        known: list[KnownServer] = []
+        if self._servers.state == "answered":
+            result: ServersResult = self._servers.result
+            known = result.servers
+        names = [server.name.casefold() for server in known]
+        return sorted(
+            join([*known, *self._on_network]),
+            key=lambda server: _place(names, server.name.casefold()),
+        )
+
+    def _heard(self, asking: Inquiry) -> None:
+        """Keep what the network told."""
+        told: list[KnownServer] = [server for event in asking.events for server in event.servers]
+        if asking.state == "answered" and asking is not self._servers:
+            told += [server for server in asking.result.servers if set(server.sources) & _ON_NETWORK]
+        if any(server not in self._on_network for server in told):
+            self._on_network = join([*self._on_network, *told])
+
+    def _search_text(self) -> str:
+        """Return what is being looked for, or what was found."""
+        if self._scan.is_asking:
+            return self._scan_progress()
+        if self._announced.is_asking:
+            return self.tr("Looking for servers…")
+        for asking in (self._scan, self._announced):
+            if asking.state == "failed" and asking.error is not None:
+                return _short(asking.error)
+        if self._on_network:
+            text = self.tr("Servers found on this network: {count}").format(count=len(self._on_network))
+        elif self._known():
+            text = self.tr("No other servers found on this network.")
+        else:
+            text = self.tr("No servers found on this network. Enter a name or an address.")
+        return text
+
+    def _scan_progress(self) -> str:
+        if not self._scan.events:
+            return self.tr("Scanning the subnet…")
+        done: ServersEvent = self._scan.events[-1]
+        text = self.tr("Scanning the subnet… {asked} of {total} addresses asked")
+        return text.format(asked=done.asked, total=done.total)
 
     def _words(self) -> Words:
         return Words(
@@ -250,7 +369,8 @@ class ShareField(QWidget):
             directory=self.tr("directory of version 4"),
             known=self.tr("used on this computer"),
             sources={"fstab": self.tr("in fstab"), "mounted": self.tr("mounted"),
-                     "mdns": self.tr("announced on the network"), "recent": self.tr("used recently")},
+                     "mdns": self.tr("announced on the network"), "recent": self.tr("used recently"),
+                     "scan": self.tr("answers on the subnet")},
         )  # fmt: skip
 
     def _show_rows(self) -> None:
@@ -263,38 +383,50 @@ class ShareField(QWidget):
         result = self._exports.result if self._exports.server == share.host else None
         if share.colon or result is not None:
             rows = suggest_exports(share, result, self._known(), self._words())
+            if self._wanted and not rows:
+                rows = [Suggestion(self._said.text(), "", "", "status")]
         else:
             rows = suggest_servers(share.server, self._known(), self._words())
+            if self._wanted:
+                rows = [Suggestion(self._search_text(), "", "", "status"), *rows]
+                if not self._scan.is_asking:
+                    rows.append(Suggestion(self.tr("Scan the Subnet…"), "", "", "scan"))
             if not text and any("recent" in server.sources for server in self._known()):
-                rows.append(Suggestion(self.tr("Forget the servers used recently"), "", ""))
+                rows.append(Suggestion(self.tr("Forget the servers used recently"), "", "", "forget"))
         if not self._wanted and [row.text for row in rows] == [text]:
             rows = []
         self._list.show_rows(rows)
 
     def _on_answer(self) -> None:
         self._show_status()
-        if self._exports.state == "answered":
+        if self._exports.state == "answered" or self._wanted:
             self._show_rows()
 
     def _on_servers(self, asking: Inquiry) -> None:
-        if asking.state == "answered":
+        self._heard(asking)
+        if asking is self._scan:
+            self._show_status()
+        if asking.state != "idle":
             self._show_rows()
 
     def _on_forgotten(self) -> None:
         asking = self._forgetting
         if asking.state == "failed" and asking.error is not None:
-            self._said.setText(_short(asking.error))
-            self._said.setToolTip(plain_tip(_more(asking.error)))
-            theme.tint(self._said, theme.colours().warn)
+            self._say_failure(asking.error)
         elif asking.state == "answered":
             asking.forget()
             self._servers.forget()
             self._announced.forget()
             self._ask_servers()
 
+    def _say_failure(self, error: AppError) -> None:
+        self._said.setText(_short(error))
+        self._said.setToolTip(plain_tip(_more(error)))
+        theme.tint(self._said, theme.colours().warn)
+
     def _show_status(self) -> None:
         asking = self._exports
-        self._cancel.setVisible(asking.state in {"waiting", "asking"})
+        self._cancel.setVisible(asking.is_asking or self._scan.is_asking)
         problem = asking.result.root_problem if asking.state == "answered" else None
         self._try.setVisible(problem is not None and problem.kind in _MOUNT_MAY_TELL)
         self._check.setEnabled(bool(split_share(self.text().strip()).host))
@@ -311,6 +443,8 @@ class ShareField(QWidget):
                 text = self.tr("Waiting for the test mount of {server}…").format(server=asking.server)
         elif asking.state == "waiting":
             text = self.tr("Asking {server}…").format(server=asking.server)
+        elif self._scan.is_asking:
+            text = self._search_text()
         else:
             text = self.tr("The server's name, a colon, and the directory that it exports.")
         self._said.setText(text)
@@ -337,6 +471,8 @@ class ShareField(QWidget):
         if watched is self._line:
             if event.type() == QEvent.Type.FocusOut:
                 self._close_list()
+            elif event.type() == QEvent.Type.FocusIn and self._wanted:
+                self._show_rows()  # the question of a scan had the focus
             elif isinstance(event, QKeyEvent):
                 return self._take_key(event)
         return super().eventFilter(watched, event)
@@ -369,6 +505,11 @@ class ShareField(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_list"):
             self._show_status()
+
+
+def _place(names: list[str], name: str) -> tuple[int, str]:
+    """Return what sorts a name as these are sorted, and others behind them by the alphabet."""
+    return (names.index(name), "") if name in names else (len(names), name)
 
 
 def _short(error: AppError | Problem) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NoteRole = Qt.ItemDataRole.UserRole
 TextRole = Qt.ItemDataRole.UserRole + 1
+KindRole = Qt.ItemDataRole.UserRole + 2
 _MAX_ROWS = 10
 
 
@@ -42,6 +43,7 @@ class ShareList(QListView):
         self._line = line
         self._span = span
         self._rows = QStandardItemModel(self)
+        self._shown: list[Suggestion] = []
         self.setModel(self._rows)
         self.setItemDelegate(SuggestionDelegate(self))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -51,37 +53,50 @@ class ShareList(QListView):
         self.hide()
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the labels and notes."""
-        items = [self._rows.index(row, 0) for row in range(self._rows.rowCount())]
-        return [(str(item.data()), str(item.data(NoteRole))) for item in items]
+        """Return the labels and notes of what can be chosen."""
+        return [(row.label, row.note) for row in self._shown if row.kind != "status"]
+
+    def status(self) -> str:
+        """Return what is said of the search, "" if nothing."""
+        return " ".join(row.label for row in self._shown if row.kind == "status")
 
     def show_rows(self, rows: Sequence[Suggestion]) -> None:
         """Show these rows, the chosen one still chosen; without rows, hide."""
-        chosen = self.currentIndex().data(TextRole)
+        if list(rows) != self._shown:
+            self._fill(rows)
+        if rows:
+            self._place()
+        self.setVisible(bool(rows))
+
+    def _fill(self, rows: Sequence[Suggestion]) -> None:
+        index = self.currentIndex()
+        chosen = (index.data(KindRole), index.data(TextRole))
+        self._shown = list(rows)
         self._rows.clear()
         for row in rows:
             item = QStandardItem(row.label)
             item.setData(row.note, NoteRole)
             item.setData(row.text, TextRole)
+            item.setData(row.kind, KindRole)
             item.setToolTip(plain_tip(f"{row.text}\n{row.note}".strip()))
             spoken = f"{row.label}, {row.note}" if row.note else row.label
             item.setData(spoken, Qt.ItemDataRole.AccessibleTextRole)
             item.setEditable(False)
+            item.setEnabled(row.kind != "status")
+            item.setSelectable(row.kind != "status")
             self._rows.appendRow(item)
-            if row.text == chosen:
+            if (row.kind, row.text) == chosen:
                 self.setCurrentIndex(item.index())
-        if rows:
-            self._place()
-        self.setVisible(bool(rows))
 
     def step(self, rows: int) -> None:
-        """Choose the row that is so many further down; above the first one, none."""
-        last = self._rows.rowCount() - 1
-        row = min(last, self.currentIndex().row() + rows)
-        if row < 0:
+        """Choose the row that is so many further down, sentences not counted; above the first one, none."""
+        places = [place for place, row in enumerate(self._shown) if row.kind != "status"]
+        now = self.currentIndex().row()
+        place = min(len(places) - 1, (places.index(now) if now in places else -1) + rows)
+        if place < 0:
             self.setCurrentIndex(QModelIndex())
         else:
-            self.setCurrentIndex(self._rows.index(row, 0))
+            self.setCurrentIndex(self._rows.index(places[place], 0))
 
     def _place(self) -> None:
         window = self._line.window()
@@ -119,10 +134,12 @@ class SuggestionDelegate(QStyledItemDelegate):
         if selected:
             painter.fillRect(area, palette.color(QPalette.ColorRole.Highlight))
         inner = area.adjusted(8, 0, -8, 0)
-        label = metrics.elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, int(inner.width() * 0.62))
+        width = int(inner.width() * 0.62) if index.data(NoteRole) else inner.width()
+        label = metrics.elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, width)
         middle = Qt.AlignmentFlag.AlignVCenter
         role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
-        painter.setPen(palette.color(role))
+        said = index.data(KindRole) == "status"
+        painter.setPen(QColor(theme.colours().muted) if said else palette.color(role))
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, label)
         if not selected:
             painter.setPen(QColor(theme.colours().muted))
