@@ -97,8 +97,7 @@ class UnitWriter:
     def _look(self, target: str) -> None:
         """Note which words the unit of a mount point has now."""
         path = f"{self._folder}/{unit_text.name(target)}"
-        text = targets.read_small(path) if os.path.isfile(path) else b""  # noqa: PTH113
-        share, words = unit_text.read(os.fsdecode(text))
+        share, words = unit_text.read(os.fsdecode(targets.read_small(path)))
         self._found.setdefault((share, target), set()).update(words)
 
     def _carry_out(self, target: str, new: State, sha256: str, waiter: Waiter) -> dict[str, object]:
