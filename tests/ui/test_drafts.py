@@ -9,6 +9,8 @@ from fake_host import FakeHost, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton
 
+from app.errors import AppError, ErrorKind
+
 if TYPE_CHECKING:
     from driver import Driver
 
@@ -132,3 +134,20 @@ def test_a_new_snapshot_leaves_the_draft(draft: Driver, fake: FakeHost) -> None:
     draft.wait(lambda: len(draft.window._table.mounts) == 1)  # type: ignore[union-attr]
     assert draft.text_of("share") == "nosuchserver:/a"
     assert row(draft).isChecked()
+
+
+def test_no_test_is_offered_for_a_server_that_is_unknown(driver: Driver, fake: FakeHost) -> None:
+    fake.discover_error = AppError(ErrorKind.SERVER_UNKNOWN, "The server nosuchserver is unknown.")
+    driver.open()
+    driver.window._on_new()
+    type_share(driver)
+    driver.wait(lambda: driver.window._detail.settings.unknown_server != "")
+    driver.tab("Quick test")
+    assert driver.text_of("plan") == "The server nosuchserver is unknown."
+    start = driver.find(QPushButton, "start")
+    assert not start.isEnabled()
+    fake.discover_error = None
+    driver.tab("Settings")
+    type_share(driver, "nas01:/export/home")
+    driver.tab("Quick test")
+    driver.wait(start.isEnabled)

@@ -99,6 +99,7 @@ class DetailPanel(QWidget):
         self._space = SpaceAsking(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
+        self.settings.asked.connect(self._let_one_begin)
         self.settings.submitted.connect(self._on_submitted)
         self.advice = AdvicePanel(submit, run)
         self.advice.use_chosen.connect(self._on_use_recommended)
@@ -478,5 +479,6 @@ class DetailPanel(QWidget):
             "Something else is being measured or changed on this host. Wait until it has finished, or "
             "stop it."
         )
-        self.quick_test.set_blocked(why if self.busy and not self.quick_test.busy else "")
-        self.experiment.set_blocked(why if self.busy and not self.experiment.running else "")
+        unknown = self.settings.unknown_server
+        self.quick_test.set_blocked(why if self.busy and not self.quick_test.busy else unknown)
+        self.experiment.set_blocked(why if self.busy and not self.experiment.running else unknown)

@@ -52,11 +52,13 @@ class SettingsPanel(QWidget):
         edited: something is another value now.
         submitted: Enter was pressed in the share or the mount point.
         dialect_chosen: the mount is wanted as this dialect writes it.
+        asked: a server that was asked has answered, or not.
     """
 
     edited = Signal()
     submitted = Signal()
     dialect_chosen = Signal(str)
+    asked = Signal()
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -69,6 +71,7 @@ class SettingsPanel(QWidget):
         self._mounts: Sequence[Mount] = ()
         self._share = ShareField(submit)
         self._share.check_wanted.connect(self._on_check)
+        self._share.answered.connect(self.asked)
         self._share.setObjectName("share")
         self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
         self._point = QLineEdit()
@@ -232,6 +235,11 @@ class SettingsPanel(QWidget):
             return set()
         original = MountOptions.parse(self._original)
         return {change.name for change in original.diff(MountOptions.parse(self._state.options))}
+
+    @property
+    def unknown_server(self) -> str:
+        """Why the server of a new mount cannot be reached by its name, "" where that is not known."""
+        return self._share.unknown_server() if self._mount is None else ""
 
     @property
     def complete(self) -> bool:

@@ -74,11 +74,13 @@ class ShareField(QWidget):
         textEdited: the person has changed the text, by typing or choosing.
         returnPressed: Enter, outside the list.
         check_wanted: the server that is to be looked at closely.
+        answered: what is known of the server is something else now.
     """
 
     textEdited = Signal(str)
     returnPressed = Signal()
     check_wanted = Signal(str)
+    answered = Signal()
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
@@ -397,8 +399,17 @@ class ShareField(QWidget):
             rows = []
         self._list.show_rows(rows)
 
+    def unknown_server(self) -> str:
+        """Return why nothing can be reached under the name of the server, "" where that is not known."""
+        asking = self._exports
+        error = asking.error if asking.state == "failed" else None
+        if error is None or error.kind is not ErrorKind.SERVER_UNKNOWN:
+            return ""
+        return error.message if split_share(self.text().strip()).host == asking.server else ""
+
     def _on_answer(self) -> None:
         self._show_status()
+        self.answered.emit()
         if self._exports.state == "answered" or self._wanted:
             self._show_rows()
 
