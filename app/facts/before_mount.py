@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ def mount_findings(share: str, mount_point: str, options: str) -> list[Finding]:
         return []
     if any(finding.options == ("sec",) for finding in at_worst) and _is_share(share):
         facts = gather_facts(share)
+        if facts.prerequisites is None:  # they came after the server's time, and here they are the point
+            facts = replace(facts, prerequisites=prerequisite_facts())
     else:
         facts = Facts(client=client_facts(), prerequisites=prerequisite_facts())
     return prerequisites(asked, context=context, facts=facts)

@@ -69,15 +69,23 @@ def test_udp_and_rdma_are_refused_before_mounting(lab: LabGuest, facts: Facts) -
     assert refused(lab, "vers=3,rdma,port=20049") in {"rdma-not-in-kernel", "rdma-no-device"}
 
 
-def test_what_kerberos_lacks_is_told(lab: LabGuest, facts: Facts) -> None:
+def test_what_kerberos_lacks_is_told(lab: LabGuest) -> None:
     found = rules(lab, "vers=4.2,sec=krb5")
     assert set(found.values()) == {"tell"}
     assert {"kerberos-gssd-not-running", "kerberos-no-keytab"} <= set(found)
     assert {"kerberos-no-name", "kerberos-by-address"} & set(found)  # the guest's share has an address
-    assert facts.server is not None
-    assert facts.server.clock_ahead_s is not None  # client and server have the kernel's clock
-    assert abs(facts.server.clock_ahead_s) <= 2
     assert "kerberos-clock" not in found
+    ahead: list[float] = []
+
+    def told() -> bool:
+        server = lab.ask("facts.get", FactsArgs(share=lab.share)).server
+        assert server is not None
+        ahead.extend([server.clock_ahead_s] if server.clock_ahead_s is not None else [])
+        return bool(ahead)
+
+    # The program gives rpcbind a second, in which a busy machine may not come to answer.
+    lab.until(told, "the server's rpcbind to tell its time")
+    assert abs(ahead[0]) <= 2  # client and server have the same clock, the kernel's
 
 
 def test_saving_tells_it_too_and_an_ordinary_mount_lacks_nothing(lab: LabGuest) -> None:

@@ -192,6 +192,13 @@ def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch)
     assert asked == ["nas.example:/a"]
 
 
+def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(before_mount, "gather_facts", lambda _share: Facts(client=ClientFacts()))
+    monkeypatch.setattr(before_mount, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
+    found = before_mount.mount_findings("nas.example:/a", "/mnt/a", "sec=krb5")
+    assert [finding.rule for finding in found] == ["kerberos-no-keytab"]
+
+
 def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
     options = "ro,xprtsec=tls"
     found = prerequisites(MountOptions.parse(options), context=LintContext(), facts=OLD)
