@@ -21,6 +21,7 @@ import other_users
 import prompts
 import saved_readahead
 import systemd_boot
+import systemd_units
 from experiment_kills import kill_at_random
 from job_answer import answer_and_power_off
 from private_mounts import PATIENCE_S, carry_out
@@ -269,6 +270,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
         "cycles": lambda: cycles.go_round(**job["cycles"]),
         "saved-readahead": lambda: saved_readahead.carry_out(**job["saved-readahead"]),
+        "systemd-units": lambda: systemd_units.become_systemd(host, job["systemd-units"]),
         "systemd-boot": lambda: systemd_boot.become_systemd(**job["systemd-boot"]),
         "kills": lambda: kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),

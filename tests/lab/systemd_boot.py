@@ -66,8 +66,7 @@ def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
         entries: mount point to options in fstab.
         units: likewise, in units of systemd.
     """
-    shutil.rmtree(UNITS)
-    UNITS.mkdir()
+    clear_units()
     helper = HelperClient("persist")
     fstab, files = Persistence(helper), UnitFiles(helper)
     for point, options in entries.items():
@@ -76,18 +75,29 @@ def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
         args = ApplyArgs(share=DEAD, mount_point=point, options=options, keeper="systemd")
         files.write(args, "", CancelToken())
     helper.close()
+    card = next(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo")
+    program("ip", "neigh", "add", ADDRESS, "lladdr", "02:00:00:00:00:09", "nud", "permanent", "dev", card)
+    become(Path(__file__), [*entries, *units])
+
+
+def clear_units() -> None:
+    """Remove the units of the host's administrator."""
+    shutil.rmtree(UNITS)
+    UNITS.mkdir()
+
+
+def become(file: Path, words: list[str]) -> NoReturn:
+    """Become systemd, which runs a file of Python with these words when logins would be let in."""
     for name in MASKED:
         (UNITS / name).symlink_to("/dev/null")
     service = SERVICE.format(
         path=os.environ["PYTHONPATH"],
         python=sys.executable,
-        file=Path(__file__),
-        names=" ".join([*entries, *units]),
+        file=file,
+        names=" ".join(words),
     )
     (UNITS / "report.service").write_text(service)
     (UNITS / "boot.target").write_text(TARGET)
-    card = next(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo")
-    program("ip", "neigh", "add", ADDRESS, "lladdr", "02:00:00:00:00:09", "nud", "permanent", "dev", card)
     modules = f"/usr/lib/uml/modules/{os.uname().release}/kernel/fs/autofs/autofs4.ko"
     program("insmod", modules)  # udev is not here to do it
     os.execv(SYSTEMD, [str(SYSTEMD), "--system", "--unit=boot.target", "--log-target=console"])

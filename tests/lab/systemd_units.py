@@ -1,0 +1,112 @@
+"""A job in a guest of its own: systemd loads, starts and stops units that this program writes and takes out.
+
+The guest's server lives on in namespaces of its own while process 1 becomes systemd. Once logins would be let
+in, a service writes and forgets units through the agent's code and the real helper, asks systemd what it has
+loaded, and reports on the serial line.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from job_answer import answer_and_power_off
+from systemd_boot import UNITS, become, clear_units, show
+
+from app.agent.protocol import ForgetArgs
+from app.lab.hosts import ServerHost
+from app.lab.server import SHARE
+from app.mounts.change import ApplyArgs
+from app.mounts.kept import Keeping
+from app.mounts.persist import Persistence
+from app.mounts.unit_files import UnitFiles
+from app.privileged import HelperClient
+from app.process import run
+from app.tasks import CancelToken
+
+#: Far beyond what a mount takes on a busy machine.
+PATIENCE_S = 120.0
+AT_BOOT = "/mnt/boot"
+
+
+def become_systemd(host: ServerHost, options: str) -> None:
+    """Write a unit of the guest's server, and boot."""
+    # Process 1 forgets its descriptors; somebody has to go on holding the server's namespaces.
+    subprocess.Popen(["/bin/sleep", "100000"], pass_fds=list(host.namespaces.values()))
+    clear_units()
+    helper = HelperClient("persist")
+    UnitFiles(helper).write(_args(AT_BOOT, options), "", CancelToken())
+    helper.close()
+    become(Path(__file__), [options])
+
+
+def _args(point: str, options: str) -> ApplyArgs:
+    return ApplyArgs(share=SHARE, mount_point=point, options=options, keeper="systemd")
+
+
+def systemctl(*words: str) -> str:
+    outcome = run(["/usr/bin/systemctl", "--no-pager", *words], timeout=PATIENCE_S)
+    return "" if outcome.ok else outcome.stderr + outcome.stdout
+
+
+def state(name: str) -> list[str]:
+    said = show(name)
+    return [said.get(key, "") for key in ("LoadState", "ActiveState", "FragmentPath")]
+
+
+def is_mounted(point: str) -> bool:
+    return any(
+        line.split()[1] == point and line.split()[2].startswith("nfs")
+        for line in Path("/proc/self/mounts").read_text().splitlines()
+    )
+
+
+def go_round(keeping: Keeping, point: str, options: str) -> dict[str, Any]:
+    """Save a mount in units, have systemd start it, forget it while it is mounted, and stop it."""
+    stem = point.strip("/").replace("/", "-")
+    on_demand = "x-systemd.automount" in options
+    unit, starter = f"{stem}.mount", f"{stem}.automount" if on_demand else f"{stem}.mount"
+    found: dict[str, Any] = {}
+    written = keeping.write(_args(point, options), "", CancelToken())
+    found["warnings"] = written.warnings
+    found["written"] = state(unit)
+    found["enabled"] = run(["/usr/bin/systemctl", "is-enabled", starter], timeout=PATIENCE_S).stdout.strip()
+    found["start"] = systemctl("start", starter)
+    if on_demand:
+        found["before"] = is_mounted(point)
+        list(Path(point).iterdir())
+    found["started"] = state(unit)
+    found["mounted"] = is_mounted(point)
+    shown = keeping.forget(ForgetArgs(mount_point=point, preview=True), CancelToken())
+    args = ForgetArgs(mount_point=point, expected_sha256=shown.sha256)
+    found["forget"] = keeping.forget(args, CancelToken()).warnings
+    found["still mounted"] = is_mounted(point)
+    found["files"] = [str(path) for path in UNITS.rglob(f"{stem}*")]
+    found["stop"] = [systemctl("stop", starter), systemctl("stop", unit) if is_mounted(point) else ""]
+    found["stopped"] = is_mounted(point)
+    found["forgotten"] = state(unit)
+    return found
+
+
+def report(options: str) -> dict[str, Any]:
+    """Return what came of the unit that was there at boot, and of those that come and go now."""
+    end = time.monotonic() + PATIENCE_S
+    while not is_mounted(AT_BOOT) and time.monotonic() < end:
+        time.sleep(0.2)
+    helper = HelperClient("persist")
+    keeping = Keeping(Persistence(helper), UnitFiles(helper))
+    try:
+        return {
+            "boot": [*state("mnt-boot.mount"), is_mounted(AT_BOOT)],
+            "now": go_round(keeping, "/mnt/now", options),
+            "on demand": go_round(keeping, "/mnt/demand", f"{options},x-systemd.automount"),
+            "boot forgotten": keeping.forget(ForgetArgs(mount_point=AT_BOOT), CancelToken()).warnings,
+            "rest": [str(path) for path in UNITS.rglob("mnt-*")],
+        }
+    finally:
+        helper.close()
+
+
+if __name__ == "__main__":
+    answer_and_power_off(lambda: report(sys.argv[1]), before=b"\n")
