@@ -34,11 +34,14 @@ def ask_foreign_import(parent: QWidget, entry: ForeignEntry, chosen: Callable[[s
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setWindowTitle(tr("Import"))
     box.setText(tr("Import {path}?").format(path=entry.mount_point))
-    parts = ["\n".join(entry.reserved), "\n".join(entry.lost)]
+    parts: list[str] = []
     if entry.reserved:
-        parts.append(tr("An administrator has to approve these options if you keep them."))
+        approve = tr("An administrator has to approve these options if you keep them.")
+        parts.append("\n".join([*entry.reserved, approve]))
+    if entry.lost:
+        parts.append("\n".join([tr("Left out in any case:"), *entry.lost]))
     parts.append(tr("Nothing is written yet. {origin} stays as it is.").format(origin=entry.origin))
-    box.setInformativeText("\n\n".join(part for part in parts if part))
+    box.setInformativeText("\n\n".join(parts))
     buttons = [(tr("&Import"), "foreign-import-do", entry.options)]
     if entry.reserved:
         buttons = [
