@@ -49,6 +49,12 @@ KERBEROS = Cause(
     "here: rpc.gssd does not run, or there is no keytab.",
     "Check /etc/krb5.keytab and start rpc-gssd (systemctl start rpc-gssd).",
 )
+UNKNOWN_OPTION = Cause(
+    ErrorKind.OPTION_REJECTED,
+    "The kernel refused the options. It probably does not know “{unknown}”, which this program does not know "
+    "either.",
+    "Look for a mistake in its name, or leave it out. A newer kernel may know it.",
+)
 ONLY_V3 = Cause(
     ErrorKind.OPTION_REJECTED,
     "The options mountproto, mountport and mountvers exist for NFS version 3 only.",

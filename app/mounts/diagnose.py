@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from advisor.option_check import check_item
+from advisor.options import catalogue
 from app.errors import AppError, ErrorKind
 from app.mounts.causes import (
     DENIED_SECURITY,
@@ -19,11 +21,12 @@ from app.mounts.causes import (
     SILENT,
     UNFINISHED,
     UNKNOWN,
+    UNKNOWN_OPTION,
     Cause,
 )
 
 #: What the sentences of a cause may name.
-_FIELDS = ("share", "server", "export", "mount_point", "version", "security")
+_FIELDS = ("share", "server", "export", "mount_point", "version", "security", "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +75,19 @@ class MountAttempt:
         return ""
 
     @property
+    def unknown(self) -> str:
+        """The first option that the catalogue does not have, "" if it has all."""
+        return next((word.partition("=")[0] for word in self.options if _is_unknown(word)), "")
+
+    @property
     def security(self) -> str:
         """The security flavour asked for, "" if none."""
         return next((word[4:] for word in self.options if word.startswith("sec=")), "")
+
+
+def _is_unknown(word: str) -> bool:
+    problem = check_item(word, catalogue())
+    return problem is not None and problem.code == "unknown"
 
 
 def server_of(share: str) -> str:
@@ -153,8 +166,8 @@ def _error(cause: Cause, attempt: MountAttempt) -> AppError:
 
 def _special(pattern: str, attempt: MountAttempt) -> Cause | None:
     """Return the better cause that the options suggest for a text, if any."""
-    if "incorrect mount option" in pattern and attempt.security.startswith("krb5"):
-        return KERBEROS
+    if "incorrect mount option" in pattern and (attempt.unknown or attempt.security.startswith("krb5")):
+        return UNKNOWN_OPTION if attempt.unknown else KERBEROS
     if pattern.startswith("Protocol not supported") and attempt.version.startswith("4"):
         return ONLY_V3 if any(word.startswith("mount") for word in attempt.options) else None
     if pattern.startswith("No such device") and any("rdma" in word for word in attempt.options):

@@ -65,6 +65,7 @@ def test_it_stays_in_the_entry_word_by_word(said: dict[str, dict[str, Any]]) -> 
 def test_root_may_ask_the_kernel_for_it(said: dict[str, dict[str, Any]]) -> None:
     assert not said["typo"]["ok"]
     assert "The kernel refused the options" in said["typo"]["err"]
+    assert "“nosuchoption”" in said["typo"]["err"]
 
 
 def test_a_live_mount_keeps_a_word_that_no_user_may_give(said: dict[str, dict[str, Any]]) -> None:

@@ -59,6 +59,16 @@ def test_an_unknown_text_is_kept():
     assert "something new" in error.detail
 
 
+def test_an_option_that_nobody_knows_is_named():
+    text = "mount.nfs: an incorrect mount option was specified"
+    options = ("vers=4.2", "nosuchoption=1", "nosuid", "nodev")
+    attempt = MountAttempt(share="nas:/a", mount_point="/mnt/a", options=options, text=text, exit_code=32)
+    error = diagnose_mount(attempt)
+    assert error.kind is ErrorKind.OPTION_REJECTED
+    assert "“nosuchoption”" in error.message
+    assert attempt.unknown == "nosuchoption"
+
+
 def test_kerberos_is_suspected_where_it_was_asked_for():
     text = "mount.nfs: an incorrect mount option was specified"
     assert "rpc.gssd" in diagnose_mount(attempt(text, ["sec=krb5i"])).message
