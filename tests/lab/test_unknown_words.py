@@ -79,7 +79,7 @@ def test_a_live_mount_keeps_a_word_that_no_user_may_give(said: dict[str, dict[st
 
 def test_units_are_taken_out_again(said: dict[str, dict[str, Any]]) -> None:
     assert "mnt-d.mount" in said["units"]["out"], said["units"]["err"]
-    assert "-Options=vers=3,nofail,nosuid,nodev" in said["shown"]["out"]
+    assert "-Options=vers=3,nofail,_netdev,nosuid,nodev" in said["shown"]["out"]
     # It stays mounted, and nothing of its unit is left.
     assert "mnt-d.mount" not in said["forgotten"]["out"]
     assert ":/export /mnt/d nfs" in said["forgotten"]["out"]
