@@ -39,11 +39,13 @@ class Caller(NamedTuple):
 def read_small(path: str) -> bytes:
     """Return a file that only root can have written, at most 1 MiB of it, or nothing."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb", opener=_without_links) as file:
+            found = os.fstat(file.fileno())
+            is_root_s = stat.S_ISREG(found.st_mode) and found.st_uid == 0 and not found.st_mode & 0o022
+            return file.read(1 << 20) if is_root_s else b""
     except OSError:
         return b""
-    with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
-            return b""
-        return file.read(1 << 20)
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
