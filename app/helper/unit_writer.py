@@ -96,10 +96,8 @@ class UnitWriter:
 
     def _look(self, target: str) -> None:
         """Note which words the unit of a mount point has now."""
-        text = b""
-        with contextlib.suppress(IsADirectoryError):  # which is refused below
-            text = targets.read_small(f"{self._folder}/{unit_text.name(target)}")
-        share, words = unit_text.read(os.fsdecode(text))
+        path = f"{self._folder}/{unit_text.name(target)}"
+        share, words = unit_text.read(os.fsdecode(targets.read_small(path)))
         self._found.setdefault((share, target), set()).update(words)
 
     def _carry_out(self, target: str, new: State, sha256: str, waiter: Waiter) -> dict[str, object]:
