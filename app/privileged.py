@@ -23,7 +23,7 @@ from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
 from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.diagnose import MountAttempt, diagnose_mount
-from app.polkit import explain_pkexec, helper_command
+from app.polkit import explain_pkexec, helper_command, install_command
 from app.tasks import CancelledError, run_in_thread
 from resources.decoding import from_json
 
@@ -465,7 +465,9 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
 def explain_refusal(code: str, message: str, detail: str = "") -> AppError:
     """Return one of the helper's refusals as an error for a person, with what to do about it."""
     kind = ErrorKind(code)
-    return AppError(kind, message, hint=_HINTS.get(kind, ""), detail=detail)
+    # A part of it is: the command depends on where this program is.
+    install = f"Run “{install_command()}” once in a terminal." if kind is ErrorKind.HELPER_MISSING else ""
+    return AppError(kind, message, hint=install or _HINTS.get(kind, ""), detail=detail)
 
 
 def _session_over() -> AppError:

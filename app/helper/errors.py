@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Every code that an answer may carry. All but the first are values of the application's ErrorKind.
 CODES = frozenset({
     "busy-helper",  # a second request while one is under way
-    "protocol", "usage", "unavailable", "cancelled", "internal", "not-authorized",
+    "protocol", "usage", "unavailable", "cancelled", "internal", "not-authorized", "helper-missing",
     "share-invalid", "option-invalid", "option-reserved",
     "mount-point-invalid", "mount-point-missing", "mount-point-is-file", "mount-point-not-empty",
     "mount-point-system", "mount-point-restricted", "mount-point-unreachable", "mount-point-busy",

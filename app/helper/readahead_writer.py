@@ -64,7 +64,7 @@ class ReadaheadWriter:
             # place has to be one where the caller may declare a mount.
             places.permit_place(self._caller, target)
         if not os.access(self._program, os.X_OK):
-            raise Refusal("fstab-refused", f"“{self._program}”, which the rule runs, is not installed.")
+            raise Refusal("helper-missing", f"“{self._program}”, which the rule runs, is not installed.")
         new = readahead_rule.text(target, cast("int", args["read_ahead_kb"]))
         return self._carry_out(target, new, str(args["sha256"]), waiter)
 

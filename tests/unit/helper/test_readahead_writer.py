@@ -180,7 +180,7 @@ def test_without_a_rule_there_is_nothing_to_remove(tmp_path):
 def test_without_udev_or_the_program_it_says_so(tmp_path):
     writer = make(tmp_path)
     (tmp_path / "program").unlink()
-    assert code_of(save, writer) == "fstab-refused"
+    assert code_of(save, writer) == "helper-missing"
     writer = make(tmp_path)
     (tmp_path / "rules.d").rmdir()
     assert code_of(save, writer) == "unavailable"
