@@ -76,6 +76,7 @@ from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
+from app.mounts.questions import MountQuestions
 from app.mounts.requested import Requested
 from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.space import SpaceAsker
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     from app.mounts.foreign import ForeignArgs, ForeignEntry
     from app.mounts.importing import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
     from app.mounts.log import Log, LogArgs
+    from app.mounts.model import Holder
     from app.mounts.space import Space, SpaceArgs
     from app.mounts.waiting import Waiting, WaitingArgs
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
@@ -160,8 +162,9 @@ class Services:
         self._changing = threading.Lock()
         self._records = ChangeRecords()
         self._requested = Requested()
-        self._space = SpaceAsker()
-        self._health = HealthMonitor()
+        self._questions = MountQuestions()
+        self._space = SpaceAsker(questions=self._questions)
+        self._health = HealthMonitor(questions=self._questions)
         self._alone = alone = Alone()
         # One for tests, plans and experiments: the person is asked once for all their mounts.
         self._bench = BenchSession()
@@ -305,7 +308,7 @@ class Services:
         wire = {"target": args.mount_point, "force": args.force, "lazy": args.lazy, "timeout_s": _UNMOUNT_S}
         approved = args.approved and bool(share)
         try:
-            with settled(args.mount_point, context.token):
+            with self._settled(point, context.token):
                 answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
         except AppError as error:
             if active is None and error.kind in _NO_HELPER:
@@ -554,12 +557,22 @@ class Services:
             kept=self._kept,
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
-            holders=find_holders,
+            holders=self._find_holders,
             has_client=has_client,
             added=added_to,
             approval=partial(approval_of, kept=self._kept),
             lacking=mount_findings,
         )
+
+    def _find_holders(self, path: str) -> list[Holder]:
+        with self._questions.left_alone(path):
+            return find_holders(path)
+
+    @contextlib.contextmanager
+    def _settled(self, mount_point: str, token: CancelToken) -> Generator[None]:
+        """Wait for what this program itself does with a mount, then let it be unmounted."""
+        with settled(mount_point, token), self._questions.left_alone(mount_point):
+            yield
 
     def _hands(self) -> Hands:
         return Hands(
@@ -567,7 +580,7 @@ class Services:
             tune=self._tune,
             kept=self._kept,
             saved=self._saved,
-            settled=settled,
+            settled=self._settled,
             note_asked=self._requested.note,
             start=self._start,
         )

@@ -19,6 +19,7 @@ import msgspec
 from app import process
 from app.errors import printable
 from app.mounts import mountinfo
+from app.mounts.questions import MountQuestions
 from app.stats.mountstats import parse_one, read_text
 from app.units import format_size
 from resources.decoding import from_json
@@ -127,6 +128,7 @@ class SpaceAsker:
         clock: seconds that never go back.
         answer_s: how long a server may take.
         command: what the child runs, before the mount point and the number of the mount; for tests.
+        questions: which mounts may be asked.
     """
 
     def __init__(
@@ -136,8 +138,10 @@ class SpaceAsker:
         clock: Callable[[], float] = time.monotonic,
         answer_s: float = ANSWER_S,
         command: Sequence[str] = (),
+        questions: MountQuestions | None = None,
     ) -> None:
         self._root = root
+        self._questions = questions or MountQuestions()
         self._clock = clock
         self._answer_s = answer_s
         self._command = list(command) or [sys.executable, "-I", "-S", "-c", _ASK]
@@ -169,7 +173,12 @@ class SpaceAsker:
                 fresh_s = SILENT_S if told[1].state == "no-answer" else FRESH_S
                 if age_s < fresh_s and age_s <= self._mounted_s(row):
                     return msgspec.structs.replace(told[1], age_s=age_s)
-            space = self._ask_child(mount_point, row, token)
+            while not self._questions.begin(mount_point):  # it is being unmounted
+                token.wait(0.1)
+            try:
+                space = self._ask_child(mount_point, row, token)
+            finally:
+                self._questions.end(mount_point)
             token.check()
             with self._lock:
                 self._forget_old()

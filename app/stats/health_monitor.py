@@ -17,6 +17,7 @@ from advisor.options import MountOptions
 from app.errors import printable
 from app.mounts import mountinfo
 from app.mounts.model import Trouble
+from app.mounts.questions import MountQuestions
 from app.stats.health import SILENT_S, Counters, ServerHealth
 from app.stats.kernel_log import silent_servers
 from app.stats.mountstats import parse_xprts, read_text
@@ -236,10 +237,12 @@ class HealthMonitor:
 
     Args:
         root: where to look for proc and dev.
+        questions: which mounts may be asked.
     """
 
-    def __init__(self, root: str = "/") -> None:
+    def __init__(self, root: str = "/", questions: MountQuestions | None = None) -> None:
         self._root = root
+        self._questions = questions or MountQuestions()
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._stop: threading.Event | None = None
@@ -334,7 +337,12 @@ class HealthMonitor:
                 for point, target in asked.items():
                     if stop.is_set() or due.get(point, 0.0) > time.monotonic():
                         continue
-                    answer = check.ask(point, target.mount_id, _STALE_ANSWER_S)
+                    if not self._questions.begin(point):
+                        continue
+                    try:
+                        answer = check.ask(point, target.mount_id, _STALE_ANSWER_S)
+                    finally:
+                        self._questions.end(point)
                     reason = target.reason(answer)
                     answers[point] = 0 if reason is None else answers.get(point, 0) + 1
                     self._take_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from copying import POINT
 
+from app.agent.protocol import UnmountArgs
+from app.errors import AppError
 from app.mounts.space import Space, SpaceArgs, space_text
 
 if TYPE_CHECKING:
@@ -29,6 +31,25 @@ def test_the_numbers_are_the_server_s(
     assert found.state == "known"
     assert found.available_bytes == FREE
     assert found.total_bytes >= found.free_bytes >= found.available_bytes
+
+
+def test_a_mount_that_is_asked_is_unmounted_all_the_same(
+    lab: "LabGuest", lab_mount: Callable[[str], None], lab_link: Callable[[str], object], version: str
+) -> None:
+    """The question uses the mount as a program does, for as long as its answer takes."""
+    lab_mount(version)
+    lab_link("rate=10mbit,delay=300ms")
+    busy = []
+    for _ in range(2):
+        asked = lab.submit("mounts.space", SpaceArgs(mount_point=POINT))
+        assert asked.still_runs_after(0.4)
+        try:
+            lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
+            lab_mount(version)
+        except AppError as error:
+            busy.append(error.kind)
+        asked.result()
+    assert busy == []
 
 
 def test_asked_twice_in_a_minute_the_second_answer_is_the_first(

@@ -1,0 +1,32 @@
+"""Questions to a mount, and its unmount: neither is in the way of the other."""
+
+import threading
+
+from app.mounts import questions
+from app.mounts.questions import MountQuestions
+
+
+def test_what_is_left_alone_is_not_asked() -> None:
+    asked = MountQuestions()
+    with asked.left_alone("/mnt/a"), asked.left_alone("/mnt/a"):
+        assert not asked.begin("/mnt/a")
+        assert asked.begin("/mnt/b")
+    assert asked.begin("/mnt/a")
+
+
+def test_an_answer_under_way_is_waited_for() -> None:
+    asked = MountQuestions()
+    assert asked.begin("/mnt/a")
+    ended = threading.Timer(0.05, asked.end, ["/mnt/a"])
+    ended.start()
+    with asked.left_alone("/mnt/a"):
+        assert ended.finished.is_set()
+    ended.join()
+
+
+def test_a_silent_server_is_not_waited_for_long(monkeypatch) -> None:
+    monkeypatch.setattr(questions, "_ANSWER_S", 0.01)
+    asked = MountQuestions()
+    assert asked.begin("/mnt/a")
+    with asked.left_alone("/mnt/a"):
+        assert not asked.begin("/mnt/a")
