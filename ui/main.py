@@ -73,7 +73,11 @@ def open_window(lab: str | None = None) -> int:
 
     window = MainWindow(open_host, lab_links(), appearance, choose)
     window.notify_switch.setChecked(_stored_notify(settings))
-    window.notify_switch.toggled.connect(lambda on: settings.setValue("notify", "on" if on else "off"))
+
+    def store_notify(on: bool) -> None:  # noqa: FBT001 - a slot
+        settings.setValue("notify", "on" if on else "off")
+
+    window.notify_switch.toggled.connect(store_notify)
     geometry = settings.value("geometry")
     if not (isinstance(geometry, QByteArray) and window.restoreGeometry(geometry)):
         _first_size(window)

@@ -157,7 +157,7 @@ class MainWindow(QMainWindow):
         self._detail.discarded.connect(self._on_discarded)
         self._detail.failed.connect(self.show_error)
         self._detail.began.connect(self._banner.dismiss)
-        self._detail.imported.connect(lambda mount: self._foreign.ask(mount.mount_point))
+        self._detail.imported.connect(self._on_import_wanted)
         self._foreign.chosen.connect(self._on_imported)
         self._foreign.failed.connect(self.show_error)
         self._detail.mounted.connect(self._on_mounted)
@@ -236,6 +236,9 @@ class MainWindow(QMainWindow):
     def _on_trouble(self, error: AppError) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
         self.show_error(error)
+
+    def _on_import_wanted(self, mount: Mount) -> None:
+        self._foreign.ask(mount.mount_point)
 
     def _on_slow(self, slow: bool) -> None:  # noqa: FBT001 - a slot
         if slow:

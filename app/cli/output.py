@@ -11,7 +11,7 @@ import io
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,8 +119,8 @@ def _open_streams() -> None:
     sys.stderr = _remade(errors, _Messages)
 
 
-def _remade(stream: object, kind: type[io.TextIOWrapper]) -> io.TextIOWrapper:
-    assert isinstance(stream, io.TextIOWrapper)  # noqa: S101 - as the interpreter has made it
+def _remade(stream: Any, kind: type[io.TextIOWrapper]) -> io.TextIOWrapper:
+    """Return another one on what a stream of the interpreter, an io.TextIOWrapper, writes to."""
     encoding, lines, through = stream.encoding, stream.line_buffering, stream.write_through
     return kind(
         stream.detach(),

@@ -165,8 +165,9 @@ def from_toml(raw: bytes, name: str) -> list[MountEntry]:
     except RecursionError:
         _refuse(name, 0, "it is nested too deeply")
     _check_head(whole, name, text)
-    tables = whole.get("mount", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    try:
+        tables = converted(whole.get("mount", []), list[dict[str, Any]])
+    except msgspec.ValidationError:
         _refuse(name, _line_of(text, "mount"), "“mount” is not a list of tables. Write [[mount]] above each")
     if len(tables) > MAX_MOUNTS:
         _refuse(name, 0, f"it has {len(tables)} mounts, and {MAX_MOUNTS} are read at most")

@@ -270,12 +270,15 @@ class HealthMonitor:
         try:
             yield
         finally:
-            with self._lock:
-                self._listeners.remove(changed)
-                if not self._listeners and self._stop is not None:
-                    self._stop.set()
-                    self._stop = None
-                    self._silent, self._stale, self._suspects, self._targets = {}, {}, set(), {}
+            self._unlisten(changed)
+
+    def _unlisten(self, changed: Callable[[], None]) -> None:
+        with self._lock:
+            self._listeners.remove(changed)
+            if not self._listeners and self._stop is not None:
+                self._stop.set()
+                self._stop = None
+                self._silent, self._stale, self._suspects, self._targets = {}, {}, set(), {}
 
     def look_once(self) -> dict[str, Trouble]:
         """Return what is wrong as of now: at once where all is well, after some seconds at most."""
@@ -385,10 +388,10 @@ def _stale_once(asked: Mapping[str, Target]) -> dict[str, Trouble]:
     check = StaleCheck()
     try:
         for point, target in asked.items():
-            answers = [target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S))]
+            answers: list[Reason | None] = [target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S))]
             if answers[0] is not None:
                 answers.append(target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S)))
-            reason = answers[-1]
+            reason: Reason | None = answers[-1]
             if reason is not None:
                 found[point] = Trouble(state="stale", reason=reason)
     finally:

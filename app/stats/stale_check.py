@@ -49,7 +49,7 @@ class StaleCheck:
         child: Child = self._child
         line = b""
         with contextlib.suppress(BrokenPipeError):
-            if not fresh or _line(child, _START_S):
+            if child.stdin is not None and (not fresh or _line(child, _START_S)):
                 child.stdin.write(json.dumps([mount_point, mount_id]).encode() + b"\n")
                 line = _line(child, timeout_s)
         if not line.strip():

@@ -6,6 +6,7 @@ a plot before it is done waits for the rest of it.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from app.tasks import run_in_thread
@@ -18,9 +19,7 @@ def preload() -> Future[None]:
     """Begin to load it; the future ends when it is there."""
 
     def load() -> None:
-        import ui.plots.curve_plot
-        import ui.plots.expected_plot
-        import ui.plots.live_plot
-        import ui.plots.overlay_plot  # noqa: F401
+        for name in ("curve_plot", "expected_plot", "live_plot", "overlay_plot"):
+            importlib.import_module(f"ui.plots.{name}")
 
     return run_in_thread("plots-preload", load)
