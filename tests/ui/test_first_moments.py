@@ -100,7 +100,7 @@ def at(delay_s: float, send: signal.Signals, argv: list[str]) -> tuple[int, byte
 
 
 @pytest.mark.parametrize(
-    "command", [["list"], ["lint", "soft"], ["history", "list"], ["--help"]], ids=" ".join
+    "command", [["list"], ["lint", "hard"], ["history", "list"], ["--help"]], ids=" ".join
 )
 def test_ctrl_c_at_any_moment_is_silent_or_a_message(command: list[str]) -> None:
     chance = random.Random(7)
