@@ -74,6 +74,22 @@ _OWN_GUESTS = [
 ]  # fmt: skip
 #: Those that are jobs of the helper and its client in such guests.
 _HELPER_JOBS = [f"tests/lab/test_{name}.py" for name in ("apply_kills", "cycles", "prompts", "systemd_boot")]
+#: Those of what is observed of servers and mounts, and of shells in the guest.
+_STATES = [
+    f"tests/lab/test_{name}.py" for name in ("before_mount", "finding_servers", "health", "shell", "space")
+]
+#: Those of what is saved of a mount: entries, units, rules of udev, lists of mounts.
+_ENTRIES = [
+    f"tests/lab/test_{name}.py"
+    for name in (
+        "as_it_was",
+        "foreign_entries",
+        "managing",
+        "saved_readahead",
+        "systemd_units",
+        "unknown_words",
+    )
+]
 _screen = threading.Lock()
 
 
@@ -292,9 +308,11 @@ def side_by_side(
     steps: list[Step] = []
     if lab:
         found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
-        others = sorted(found - set(itertools.chain(_OWN_GUESTS, _HELPER_JOBS, *_SPEEDS.values())))
+        groups = (_OWN_GUESTS, _HELPER_JOBS, _STATES, _ENTRIES, *_SPEEDS.values())
         steps += [
-            pytest_step("lab", python, others, options),
+            pytest_step("lab", python, sorted(found - set(itertools.chain(*groups))), options),
+            pytest_step("lab, what is saved", python, _ENTRIES, options),
+            pytest_step("lab, states", python, _STATES, options),
             pytest_step("lab, guests of their own", python, _OWN_GUESTS, options),
             pytest_step("visual", python, ["tests/visual"], options),
             pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),

@@ -266,8 +266,10 @@ class Services:
         problem = refusal(mount_findings(args.share, args.mount_point, args.options), args.options)
         if problem is not None:
             raise problem
-        self._check_server(share, options)
-        context.token.check()
+        try:
+            self._check_server(share, options)
+        finally:
+            context.token.check()  # who has cancelled meanwhile hears of that, not of the server
         words = to_mount(options)
         if options.get("bg") == "bg":
             words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so

@@ -36,8 +36,15 @@ def commands(version: str, options: str, *, ours: bool) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("ours", [True, False], ids=["ours", "foreign"])
-@pytest.mark.parametrize("version", MOUNTS)
+@pytest.mark.parametrize(
+    ("version", "ours"),
+    [
+        pytest.param("4.2", True, id="4.2-ours"),
+        pytest.param("3", False, id="3-foreign"),
+        pytest.param("3", True, id="3-ours", marks=pytest.mark.long),
+        pytest.param("4.2", False, id="4.2-foreign", marks=pytest.mark.long),
+    ],
+)
 def test_nothing_is_changed_unasked(
     guest_job: Callable[[dict[str, Any]], dict[str, Any]], version: str, ours: bool
 ) -> None:
@@ -109,7 +116,7 @@ def test_the_words_for_the_boot_are_added_kept_and_left_out(
     assert "Added for the boot: _netdev,nofail." in shown["out"]
 
 
-@pytest.mark.parametrize("version", ["3", "4.2"])
+@pytest.mark.parametrize("version", [pytest.param("3", marks=pytest.mark.long), "4.2"])
 def test_what_nfsmount_conf_adds_is_told_and_not_saved(
     guest_job: Callable[[dict[str, Any]], dict[str, Any]], version: str
 ) -> None:

@@ -18,12 +18,15 @@ from app.mounts.change import ApplyArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from lab_guest import LabGuest
 
     from app.mounts.model import Mount, MountTable
 
 VERSIONS = ["3", "4.2"]
+#: Where both are the same code of the monitor, and take long: the older one in the long version.
+LAST = [pytest.param("3", marks=pytest.mark.long), "4.2"]
 #: What the design promises, and what a machine beside load may take longer.
 PROMISED_S = 10.0
 ROOM_S = 5.0
@@ -93,11 +96,19 @@ def watching(
         watch.end()
 
 
-@contextmanager
-def told_in_time() -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < PROMISED_S + ROOM_S
+@pytest.fixture
+def told_in_time(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
+    """Says how long something takes to be told; on a quiet machine, in the long version, it may take so long."""
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        took_s = time.monotonic() - began
+        print(f"told after {took_s:.1f} s")  # for those who look (-rP)
+        assert took_s < PROMISED_S + ROOM_S or not request.config.getoption("--long")
+
+    return watched
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -105,7 +116,12 @@ def told_in_time() -> Iterator[None]:
     ("fault", "reasons"), [("link-down", {"silent", "unreachable"}), ("server-stop", {"refused"})]
 )
 def test_a_server_that_does_not_answer_is_told_and_that_it_answers_again(
-    lab: LabGuest, watching: Callable[[str], Watch], version: str, fault: str, reasons: set[str]
+    told_in_time: Callable[[], AbstractContextManager[None]],
+    lab: LabGuest,
+    watching: Callable[[str], Watch],
+    version: str,
+    fault: str,
+    reasons: set[str],
 ) -> None:
     watch = watching(version)
     cut = time.time()
@@ -125,7 +141,10 @@ def test_a_server_that_does_not_answer_is_told_and_that_it_answers_again(
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_share_that_is_not_exported_any_more_is_stale_and_mends_when_it_is_exported_again(
-    lab: LabGuest, watching: Callable[[str], Watch], version: str
+    told_in_time: Callable[[], AbstractContextManager[None]],
+    lab: LabGuest,
+    watching: Callable[[str], Watch],
+    version: str,
 ) -> None:
     watch = watching(version)
     lab.fault("export-none")
@@ -143,7 +162,10 @@ def test_a_share_that_is_not_exported_any_more_is_stale_and_mends_when_it_is_exp
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_directory_that_was_replaced_is_stale_until_it_is_mounted_again(
-    lab: LabGuest, watching: Callable[[str], Watch], version: str
+    told_in_time: Callable[[], AbstractContextManager[None]],
+    lab: LabGuest,
+    watching: Callable[[str], Watch],
+    version: str,
 ) -> None:
     watch = watching(version)
     lab.fault("export-replaced")
@@ -160,7 +182,7 @@ def test_a_directory_that_was_replaced_is_stale_until_it_is_mounted_again(
     lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}"))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LAST)
 def test_a_full_write_with_fsync_over_the_slowest_link_is_no_silence(
     lab: LabGuest, lab_link: Callable[[str], object], watching: Callable[[str], Watch], version: str
 ) -> None:
@@ -170,7 +192,7 @@ def test_a_full_write_with_fsync_over_the_slowest_link_is_no_silence(
     assert {state for state, _ in watch.rest()} == {"mounted"}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LAST)
 def test_a_slow_disk_is_no_silence(lab: LabGuest, watching: Callable[[str], Watch], version: str) -> None:
     """Each write takes the disk a third of a second, and fsync waits for all of them."""
     lab.fault("disk-slow")

@@ -93,9 +93,9 @@ def test_a_try_with_a_dead_server_ends(lab: "LabGuest", lab_fault: "Callable[...
     assert attempt(lab, "vers=4.2")["version"] == "4.2"
 
 
-def test_a_try_under_way_is_cancelled(lab: "LabGuest", lab_fault: "Callable[..., None]") -> None:
-    lab_fault("link-down")
-    wire = {"share": lab.share, "options": "vers=4.2", "timeout_s": 60.0}
+def test_a_try_under_way_is_cancelled(lab: "LabGuest") -> None:
+    # The kernel looks for an address of the subnet for 3 s (arp(7)).
+    wire = {"share": "10.9.0.77:/x", "options": "vers=4.2", "timeout_s": 60.0}
     call = lab.submit("lab.helper", HelperArgs(action="mount", verb="try", args=wire))
     assert call.still_runs_after(0.5)
     call.cancel()

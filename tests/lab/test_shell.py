@@ -44,6 +44,7 @@ def test_a_line_of_commands_has_its_output_errors_and_exit_code() -> None:
     assert (done.stdout, done.stderr) == (b"0\n", b"wrong\n")
 
 
+@pytest.mark.long
 def test_words_are_passed_as_they_are_and_a_missing_program_is_127() -> None:
     assert shell("printf", "%s|", "a  b", "$HOME", "-l", "--lab").stdout == b"a  b|$HOME|-l|--lab|"
     assert b"no-such-program" in shell("no-such-program", "-x", expect=127).stderr
@@ -53,7 +54,7 @@ def test_a_command_that_a_signal_ends_has_its_status() -> None:
     shell("kill -KILL $$", expect=137)
 
 
-@pytest.mark.parametrize("version", ["3", "4.2"])
+@pytest.mark.parametrize("version", [pytest.param("3", marks=pytest.mark.long), "4.2"])
 def test_mountwright_mounts_in_a_sequence_of_commands(version: str) -> None:
     done = shell(
         "set -e; mkdir /mnt/a; "
@@ -78,7 +79,9 @@ def test_a_script_on_standard_input_is_carried_out() -> None:
     assert shell(stdin=b"cd /mnt\npwd\nexit 3\n", expect=3).stdout == b"/mnt\n"
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
+)
 def test_a_signal_ends_the_command_and_the_guest(number: signal.Signals, status: int) -> None:
     child = subprocess.Popen(
         [*PROGRAM, "echo started; sleep 1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -97,6 +100,7 @@ def test_a_signal_ends_the_command_and_the_guest(number: signal.Signals, status:
     assert not any(Path(f"/proc/{pid}").exists() for pid in supervisors)
 
 
+@pytest.mark.long
 def test_a_command_that_ignores_the_signal_is_killed() -> None:
     child = subprocess.Popen(
         [*PROGRAM, "trap '' INT TERM; echo started; while :; do sleep 1; done"],
@@ -246,7 +250,9 @@ def test_output_that_nobody_takes_stops_at_a_bound_and_goes_on(lab: "LabGuest") 
 
 
 def test_input_that_no_program_reads_waits_and_ends_with_it(lab: "LabGuest") -> None:
-    call = lab.submit("lab.shell", ShellArgs(command=["sleep 1000"]))
+    begun = threading.Event()
+    call = lab.submit("lab.shell", ShellArgs(command=["sleep 1000"]), lambda _event: begun.set())
+    lab.wait(begun, "the command to begin", call)
     writing = lab.submit("lab.shell-input", ShellInputArgs(id=call.id, data=b"x" * 200_000))
     assert writing.still_runs_after(1.0)
     call.cancel()

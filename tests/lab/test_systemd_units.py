@@ -9,7 +9,9 @@ from systemd_boot import SYSTEMD
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("options", ["vers=3,nolock,nofail", "vers=4.2,nofail"])
+@pytest.mark.parametrize(
+    "options", [pytest.param("vers=3,nolock,nofail", marks=pytest.mark.long), "vers=4.2,nofail"]
+)
 def test_units_are_loaded_started_and_forgotten(
     guest_job: Callable[..., dict[str, Any]], options: str
 ) -> None:
