@@ -139,6 +139,7 @@ def judge(path, declare):
     return mounts[APPROVED]
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("count", [QUICK, pytest.param(LONG, marks=pytest.mark.long)])
 def test_no_place_outside_the_judge_s_is_accepted(count, monkeypatch):
     monkeypatch.setattr(declarations, "note", lambda *_args: None)
