@@ -374,7 +374,7 @@ class MainWindow(QMainWindow):
         """Show the form of a new mount, with what was typed into it before."""
         self._drafting = True
         self._mounts.clear_choice()
-        self._ask_facts()
+        self._facts.forget()
         before = self._drafts.get(self.session.key, None)
         self._detail.show_draft(share, mount_point)
         if before is not None:
@@ -420,12 +420,10 @@ class MainWindow(QMainWindow):
 
     def _ask_facts(self) -> None:
         mount = self._mounts.current()
-        if self.session.hello is not None and mount is not None:
-            self._facts.ask(mount.share)
-        elif self.session.hello is not None and self._drafting:
-            self._facts.ask("")  # no server yet, but what this computer lacks for an option can be told
-        else:
+        if mount is None or self.session.hello is None:
             self._facts.forget()
+        else:
+            self._facts.ask(mount.share)
 
     # Commands
 

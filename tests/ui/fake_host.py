@@ -10,7 +10,7 @@ import msgspec
 from fake_experiments import FakeExperiments
 from waiting import DEADLINE_S
 
-from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
+from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
@@ -481,8 +481,7 @@ class FakeHost(FakeExperiments):
         return Facts(
             client=ClientFacts(hostname="testhost", udp=False),
             link=self.link,
-            server=ServerFacts(name="nas01") if args.share else None,
-            prerequisites=PrerequisiteFacts(rdma_device=False),
+            server=ServerFacts(name="nas01"),
         )
 
     def plan_test(self, args: Any, context: Context) -> TestPlan:

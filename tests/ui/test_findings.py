@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 from waiting import DEADLINE_MS
 
 from advisor.lint import LintContext, lint
 from advisor.options import MountOptions
-from ui.actions import Command
 from ui.panels.settings import SettingsPanel
 from ui.widgets.findings import FindingsPanel
-
-if TYPE_CHECKING:
-    from driver import Driver
 
 
 @pytest.fixture
@@ -73,15 +67,3 @@ def test_many_findings_scroll_and_leave_room_for_the_form(panel: SettingsPanel) 
     panel.load_entry("", "", "intr,posix,udp,noac,nolock,rsize=1000,sloppy,acregmin=90,timeo=7")
     assert findings(panel).height() < panel.height() / 3
     assert findings(panel).widget().height() >= findings(panel).viewport().height()
-
-
-def test_the_form_of_a_new_mount_says_what_this_computer_lacks(driver: Driver) -> None:
-    driver.open()
-    driver.window._actions[Command.NEW].trigger()
-    driver.wait(lambda: driver.sees("share"))
-    panel = driver.window.findChild(SettingsPanel)
-    assert panel is not None
-    panel.load_entry("nas01:/a", "/mnt/a", "_netdev,nofail,rdma")
-    driver.wait(lambda: "This computer has no RDMA device." in texts(panel))
-    assert "dnf install rdma-core  # Fedora" in texts(panel)
-    assert driver.fake.asked("facts.get")[-1].share == ""
