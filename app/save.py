@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
-from app.folders import home
 from app.process import find_program, run
+from app.user_directories import home
 
 if TYPE_CHECKING:
     from pathlib import Path

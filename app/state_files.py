@@ -40,7 +40,7 @@ def read_state_file(path: Path, what: str, max_bytes: int) -> str:
     """Return the beginning of a file, "" if it is not there.
 
     Args:
-        path: below :func:`app.folders.state_folder`.
+        path: below :func:`app.user_directories.state_directory`.
         what: the thing in it, as the subject of an error's sentence.
         max_bytes: length of the beginning.
 

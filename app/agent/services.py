@@ -50,8 +50,8 @@ from app.discovery.recent import forget_all, remember
 from app.discovery.scan import subnets
 from app.discovery.servers import find_servers
 from app.errors import AppError, ErrorKind
-from app.facts.before_mount import mount_findings
 from app.facts.gather import gather_facts
+from app.facts.missing_prerequisites import missing_prerequisites
 from app.facts.nfsmount_conf import added_to
 from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
 from app.mounts import point
@@ -263,7 +263,7 @@ class Services:
                 "This computer cannot mount NFS: the program mount.nfs is not installed.",
                 hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
             )
-        problem = refusal(mount_findings(args.share, args.mount_point, args.options), args.options)
+        problem = refusal(missing_prerequisites(args.share, args.mount_point, args.options), args.options)
         if problem is not None:
             raise problem
         try:
@@ -323,7 +323,7 @@ class Services:
     def check(self, args: CheckArgs, context: Context) -> CheckResult:
         """Return what this computer lacks for a mount."""
         context.token.check()
-        return CheckResult(findings=mount_findings(args.share, args.mount_point, args.options))
+        return CheckResult(findings=missing_prerequisites(args.share, args.mount_point, args.options))
 
     def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
         """Return what has to be approved to mount a share, or to unmount what is there."""
@@ -355,7 +355,7 @@ class Services:
             raise refuse_move(args.replaces, args.mount_point)
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
-            lacking = mount_findings(args.share, args.mount_point, _options_of(report.line))
+            lacking = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
             return msgspec.structs.replace(
                 report, approval=needed, findings=[*lacking, *report.findings], given=args.options or ""
             )
@@ -563,7 +563,7 @@ class Services:
             has_client=has_client,
             added=added_to,
             approval=partial(approval_of, kept=self._kept),
-            lacking=mount_findings,
+            lacking=missing_prerequisites,
         )
 
     def _find_holders(self, path: str) -> list[Holder]:

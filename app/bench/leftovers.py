@@ -17,11 +17,11 @@ import msgspec
 from app.bench.cleanup import clean, in_background
 from app.bench.files import PREFIX, maker_lives
 from app.errors import AppError, printable
-from app.folders import state_folder
 from app.mounts import mountinfo
 from app.process_identity import host_hash
 from app.state_files import read_state_folder, remove_state_file, write_state_file
 from app.tasks import run_in_thread
+from app.user_directories import state_directory
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ _loaded = _watching = False
 _places: list[Place] = []
 
 
-def state_directory() -> Path:
+def records_directory() -> Path:
     """Return where the runs are recorded."""
-    return state_folder() / "test-files"
+    return state_directory() / "test-files"
 
 
 def _record(name: str) -> Path:
-    return state_directory() / f"{name}.json"
+    return records_directory() / f"{name}.json"
 
 
 def leftover_of(path: str, name: str, place: Place | None) -> Leftover:
@@ -293,7 +293,7 @@ def _mount_of(path: str) -> mountinfo.MountRow | None:
 
 def _load() -> None:
     try:
-        text = read_state_folder(state_directory(), _WHAT, _MAX_BYTES)
+        text = read_state_folder(records_directory(), _WHAT, _MAX_BYTES)
     except (AppError, OSError) as error:
         log.warning("the record of test files cannot be read: %s", error)
         return

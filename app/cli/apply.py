@@ -11,7 +11,7 @@ import msgspec
 
 from app.agent.protocol import ListArgs
 from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
-from app.cli.lacking import finding_lines, say
+from app.cli.findings import finding_lines, print_findings
 from app.cli.persist import add_exact
 from app.cli.table import table
 from app.cli.text import report_text
@@ -99,7 +99,7 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
         return plan
     if not args.json:
         # What the kernel is sure to refuse, the error of the change says.
-        say(one for one in grave(plan.findings) if one.before_mount != "refuse")
+        print_findings(one for one in grave(plan.findings) if one.before_mount != "refuse")
     if plan.asks_nofail and ask_nofail(query.mount_point, yes=args.yes):
         query = msgspec.structs.replace(query, options=with_nofail(query.options))
     try:

@@ -22,9 +22,9 @@ from app.cli.discover import ask_for, exports_text, probe_text, servers_text
 from app.cli.exchange import run_export, run_import_mounts
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
+from app.cli.findings import print_findings, print_missing_prerequisites
 from app.cli.foreign_import import foreign_import_text, run_foreign_import
 from app.cli.history import keep_test, run_history
-from app.cli.lacking import say, say_what_is_lacking
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
 from app.cli.log import lines_text as log_lines
@@ -218,12 +218,12 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     share = args.share or _lab_share(host)
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = MountArgs(share=share, mount_point=mount_point, options=args.options)
-    say_what_is_lacking(lambda verb, check: ask(host, verb, check), query)
+    print_missing_prerequisites(lambda verb, check: ask(host, verb, check), query)
     options = MountOptions.parse(args.options)
     if not args.json and all(
         problem.code == "unknown" for problem in check(options)
     ):  # else the answer is an error that says so
-        say(grave(judge(options, saved=False, share=share, mount_point=mount_point)))
+        print_findings(grave(judge(options, saved=False, share=share, mount_point=mount_point)))
     result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 

@@ -9,7 +9,7 @@ import msgspec
 from app.agent.protocol import ForgetArgs, PersistArgs
 from app.cli.approval import agree_to, ask_nofail
 from app.cli.consent import get_consent
-from app.cli.lacking import say
+from app.cli.findings import print_findings
 from app.mounts.approval import sentences
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import grave
@@ -79,7 +79,7 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         query = msgspec.structs.replace(query, options=with_nofail(report.given or query.options))
         report = ask(verb, query)
     if not args.json:
-        say(grave(report.findings))
+        print_findings(grave(report.findings))
     whole = _whole_diff(report)
     if args.dry_run or not whole:
         return report

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from app.discovery.host_names import is_host_name, leads_to
 from app.discovery.model import KnownServer
-from app.discovery.names import is_host_name, leads_to
 from app.discovery.xdr import readable
 from app.tasks import run_in_thread
 

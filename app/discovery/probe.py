@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from app.discovery import nfs4, rpcbind
+from app.discovery.host_names import reverse_name
 from app.discovery.model import ProbeResult, Problem, Question, Service, VersionOffer
-from app.discovery.names import reverse_name
 from app.discovery.nfs4 import NFS_PROGRAM
 from app.discovery.parallel import run_all, run_parts
 from app.discovery.rpc import (

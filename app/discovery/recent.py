@@ -9,8 +9,8 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.discovery.model import KnownServer
-from app.folders import state_folder
 from app.state_files import read_state_file, remove_state_file, write_state_file
+from app.user_directories import state_directory
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _one_at_a_time = threading.Lock()
 
 def state_file() -> Path:
     """Return where the shares are kept."""
-    return state_folder() / "recent-shares.json"
+    return state_directory() / "recent-shares.json"
 
 
 def recent_shares() -> list[str]:

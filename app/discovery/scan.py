@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from app.discovery.host_names import leads_to, reverse_name
 from app.discovery.model import NFS_PORT, KnownServer, ServersEvent, Subnet, Subnets
-from app.discovery.names import leads_to, reverse_name
 from app.discovery.nfs4 import NFS_PROGRAM
 from app.discovery.rpc import (
     NULL_PROCEDURE,

@@ -18,10 +18,10 @@ import time
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
-from app.folders import data_folder
 from app.history.salvage import renew
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
 from app.mounts import mountinfo
+from app.user_directories import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -48,7 +48,7 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 def default_path() -> Path:
     """Return where the history is."""
-    return data_folder() / "history.sqlite"
+    return data_directory() / "history.sqlite"
 
 
 class _DamagedError(Exception):

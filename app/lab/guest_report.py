@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError
-from app.folders import state_folder
 from app.state_files import remove_old_state_files, write_state_file
+from app.user_directories import state_directory
 from app.version import VERSION
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def write_report(supervisor: int, link: str, console: BinaryIO, reason: str, *, 
         AppError: if the file cannot be written.
     """
     now = datetime.now(UTC)
-    path = state_folder() / "lab-reports" / f"lab-{now:%Y%m%dT%H%M%S.%fZ}.txt"
+    path = state_directory() / "lab-reports" / f"lab-{now:%Y%m%dT%H%M%S.%fZ}.txt"
     parts = [
         f"Mountwright {VERSION}, lab report of {now:%Y-%m-%d %H:%M:%S} UTC\n",
         f"{reason}\nLink: {link}\nThis computer's kernel: {' '.join(os.uname())}\n",

@@ -19,12 +19,12 @@ import msgspec
 
 from advisor.dialects.linux_command import mount_command
 from app.errors import AppError
-from app.folders import state_folder
 from app.helper import fstab_writer, unit_text, unit_writer
 from app.mounts.model import InterruptedChange, Mount
 from app.mounts.requested_options import command_options
 from app.process_identity import boot_id, host_name, own_pid, start_ticks
 from app.state_files import read_state_folder, remove_state_file, write_state_file
+from app.user_directories import state_directory
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class ChangeRecords:
 
 
 def _folder() -> Path:
-    return state_folder() / "changes"
+    return state_directory() / "changes"
 
 
 def _path(name: str) -> Path:

@@ -21,13 +21,13 @@ from app.agent.hosts import InProcess
 from app.agent.protocol import ListArgs
 from app.agent.services import Services
 from app.errors import AppError
-from app.folders import state_folder
 from app.lab.server import SHARE
 from app.lab.syscalls import mount, unmount
 from app.mounts import mountinfo
 from app.mounts.change import ApplyArgs, DismissArgs
 from app.mounts.interrupted import TEMPORARIES
 from app.process import find_program, run
+from app.user_directories import state_directory
 
 if TYPE_CHECKING:
     from app.mounts.model import MountTable
@@ -241,7 +241,7 @@ def restore() -> None:
             unmount(point)
     for path in [*TEMPORARIES, *UNITS.rglob("mnt-*")]:
         Path(path).unlink(missing_ok=True)
-    shutil.rmtree(state_folder(), ignore_errors=True)
+    shutil.rmtree(state_directory(), ignore_errors=True)
     UNITS.mkdir(parents=True, exist_ok=True)
     Path("/etc/fstab").write_text(f"# head\n{SHARE} {POINT} nfs {BASE} 0 0\n")
     Path(POINT).mkdir(exist_ok=True)

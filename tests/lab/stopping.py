@@ -16,7 +16,7 @@ from private_mounts import PATIENCE_S, processes
 
 from app.agent.hosts import LocalAgent
 from app.bench.files import DATA, PREFIX
-from app.bench.leftovers import state_directory
+from app.bench.leftovers import records_directory
 from app.bench.result import TestSpec
 from app.lab.faults import apply_fault
 from app.lab.hosts import ServerHost
@@ -110,7 +110,7 @@ def next_start(host: ServerHost) -> dict[str, Any]:
 
 
 def recorded() -> list[str]:
-    return [path.stem for path in state_directory().glob("*.json")]
+    return [path.stem for path in records_directory().glob("*.json")]
 
 
 def written() -> bool:

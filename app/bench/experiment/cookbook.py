@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.bench.experiment.model import SEARCH
 from app.bench.experiment.recipe_text import parse_recipe
 from app.errors import AppError, ErrorKind, printable
-from app.folders import config_folder
+from app.user_directories import config_directory
 
 if TYPE_CHECKING:
     from app.bench.experiment.recipe import Recipe
@@ -163,7 +163,7 @@ def delete_recipe(name: str) -> None:
 
 def own_folder() -> Path:
     """Return where a person's own recipes are."""
-    return config_folder() / "recipes"
+    return config_directory() / "recipes"
 
 
 def _own_files() -> list[Path]:

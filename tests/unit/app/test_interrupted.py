@@ -12,11 +12,11 @@ from mount_world import CLASSES, FSTAB, POINT, World, ask
 
 from app.cli.text import mounts_text
 from app.errors import AppError
-from app.folders import state_folder
 from app.mounts import interrupted
 from app.mounts.change import ApplyArgs
 from app.mounts.interrupted import ChangeRecord, ChangeRecords
 from app.mounts.model import InterruptedChange
+from app.user_directories import state_directory
 
 pytestmark = pytest.mark.usefixtures("no_waiting", "at_once")
 FOREIGN = ("other:/x", "/mnt/other")
@@ -29,7 +29,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def records() -> list[Path]:
-    return sorted((state_folder() / "changes").glob("*"))
+    return sorted((state_directory() / "changes").glob("*"))
 
 
 class Transitions:
@@ -222,7 +222,7 @@ def test_a_helper_that_lost_its_agent_gets_its_time(tmp_path: Path, monkeypatch:
 def test_a_state_folder_that_cannot_be_written_does_not_stop_a_change(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = state_folder()
+    folder = state_directory()
     folder.parent.mkdir(parents=True)
     folder.write_bytes(b"no folder")
     world = made(tmp_path / "world", mounted=True)

@@ -169,7 +169,10 @@ def test_a_mount_that_needs_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatc
 
     for name in ("client_facts", "gather_facts", "prerequisite_facts"):
         monkeypatch.setattr(before_mount, name, looked)
-    assert before_mount.mount_findings("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys") == []
+    assert (
+        before_mount.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys")
+        == []
+    )
 
 
 def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,10 +187,10 @@ def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         before_mount, "prerequisite_facts", lambda: PrerequisiteFacts(rdma_module=True, rdma_device=False)
     )
-    found = before_mount.mount_findings("nas.example:/a", "/mnt/a", "sec=krb5p")
+    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5p")
     assert [finding.rule for finding in found] == ["kerberos-gssd-not-running"]
     assert asked == ["nas.example:/a"]
-    found = before_mount.mount_findings("nas.example:/a", "/mnt/a", "rdma")
+    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "rdma")
     assert [finding.rule for finding in found] == ["rdma-no-device"]
     assert asked == ["nas.example:/a"]
 
@@ -195,7 +198,7 @@ def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch)
 def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(before_mount, "gather_facts", lambda _share: Facts(client=ClientFacts()))
     monkeypatch.setattr(before_mount, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
-    found = before_mount.mount_findings("nas.example:/a", "/mnt/a", "sec=krb5")
+    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5")
     assert [finding.rule for finding in found] == ["kerberos-no-keytab"]
 
 

@@ -1,4 +1,4 @@
-"""What this computer lacks for a mount: said on standard error before a command goes on."""
+"""Findings of the lint, and what this computer lacks for a mount, printed before a command goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.mounts.change import ApplyArgs
 
 
-def say_what_is_lacking(ask: Callable[[str, Any], Any], query: MountArgs | ApplyArgs) -> None:
+def print_missing_prerequisites(ask: Callable[[str, Any], Any], query: MountArgs | ApplyArgs) -> None:
     """Print what may keep a mount from being made; what the kernel is sure to refuse ends it with an error.
 
     Args:
@@ -25,10 +25,10 @@ def say_what_is_lacking(ask: Callable[[str, Any], Any], query: MountArgs | Apply
     """
     check = CheckArgs(share=query.share, mount_point=query.mount_point, options=query.options)
     result: CheckResult = ask("mounts.check", check)
-    say([one for one in result.findings if one.before_mount == "tell"])
+    print_findings([one for one in result.findings if one.before_mount == "tell"])
 
 
-def say(findings: Iterable[Finding]) -> None:
+def print_findings(findings: Iterable[Finding]) -> None:
     """Print findings on standard error."""
     for line in finding_lines(findings):
         print(line, file=sys.stderr, flush=True)

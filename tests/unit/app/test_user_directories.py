@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.folders import config_folder, data_folder, home, state_folder
+from app.user_directories import config_directory, data_directory, home, state_directory
 
 
 @pytest.mark.parametrize("environment", [{"HOME": ""}, {"HOME": None}, {"HOME": "home"}])
@@ -21,6 +21,6 @@ def test_without_a_home_the_user_database_has_one(
             monkeypatch.setenv(name, value)
     own = Path(pwd.getpwuid(os.getuid()).pw_dir)
     assert home() == own
-    assert config_folder() == own / ".config/mountwright"
-    assert data_folder() == own / ".local/share/mountwright"
-    assert state_folder() == own / ".local/state/mountwright"
+    assert config_directory() == own / ".config/mountwright"
+    assert data_directory() == own / ".local/share/mountwright"
+    assert state_directory() == own / ".local/state/mountwright"

@@ -23,17 +23,17 @@ def home() -> Path:
         return Path("/")
 
 
-def state_folder() -> Path:
+def state_directory() -> Path:
     """Return the folder of what is no setting and may be lost."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
-def data_folder() -> Path:
+def data_directory() -> Path:
     """Return the folder of the history."""
     return _folder("XDG_DATA_HOME", ".local/share")
 
 
-def config_folder() -> Path:
+def config_directory() -> Path:
     """Return the folder of a person's own recipes."""
     return _folder("XDG_CONFIG_HOME", ".config")
 

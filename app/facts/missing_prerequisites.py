@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from advisor.lint import Finding
 
 
-def mount_findings(share: str, mount_point: str, options: str) -> list[Finding]:
+def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Finding]:
     """Return what this computer lacks for a mount, errors first; most mounts need nothing, and cost nothing.
 
     The server is asked only where Kerberos needs to know its clock and its name, for three seconds at most.
