@@ -61,7 +61,7 @@ from app.mounts.asked import parse_options, parse_share
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
-from app.mounts.findings import judge
+from app.mounts.findings import judge, refusal
 from app.mounts.foreign import foreign_entry
 from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
@@ -69,7 +69,6 @@ from app.mounts.home_link import make_link
 from app.mounts.importing import plan_import, run_import
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
-from app.mounts.lacking import refusal
 from app.mounts.log import LogReader, subject_of
 from app.mounts.model import FstabReport, Mount, MountReport, MountTable, ReadaheadReport
 from app.mounts.persist import Persistence
@@ -355,9 +354,9 @@ class Services:
             raise refuse_move(args.replaces, args.mount_point)
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
-            lacking = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
+            missing = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
             return msgspec.structs.replace(
-                report, approval=needed, findings=[*lacking, *report.findings], given=args.options or ""
+                report, approval=needed, findings=[*missing, *report.findings], given=args.options or ""
             )
         if not args.approved:
             raise refuse_unapproved(needed)
@@ -563,7 +562,7 @@ class Services:
             has_client=has_client,
             added=added_to,
             approval=partial(approval_of, kept=self._kept),
-            lacking=missing_prerequisites,
+            missing_prerequisites=missing_prerequisites,
         )
 
     def _find_holders(self, path: str) -> list[Holder]:

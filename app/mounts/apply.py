@@ -25,7 +25,7 @@ from app.mounts.busy import stop_own
 from app.mounts.change import ApplyEvent, ApplyReport, Step
 from app.mounts.effective import compare, differences
 from app.mounts.farewell import let_client_go
-from app.mounts.lacking import refusal
+from app.mounts.findings import refusal
 from app.mounts.model import Active, Configured, Mount, MountReport, ReadaheadReport
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words

@@ -1,15 +1,16 @@
-"""What lint says of the options of a mount of this host, before anything is done with them."""
+"""Findings about a mount of this host: judged, in words, and as the refusal of a mount that cannot be."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.lint import Finding, LintContext, lint
+from advisor.lint import Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.share import Share, ShareError
+from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from advisor.facts import Facts
     from app.mounts.model import Mount
@@ -68,6 +69,26 @@ def connections(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[s
 def grave(findings: Iterable[Finding]) -> list[Finding]:
     """Return the errors and warnings: notes are left to lint and to the form."""
     return [finding for finding in findings if finding.severity != "info"]
+
+
+def refusal(findings: Sequence[Finding], options: str) -> AppError | None:
+    """Return the error of a mount that the kernel is sure to refuse, None if it may be tried."""
+    finding = next((one for one in findings if one.before_mount == "refuse"), None)
+    if finding is None:
+        return None
+    left = apply_fix(MountOptions.parse(options), finding)
+    hint = f"Use the options “{left}” instead." if len(left) else "Leave the option out."
+    return AppError(
+        ErrorKind.OPTION_REJECTED,
+        finding.title,
+        hint=f"{finding.why} {hint}",
+        detail="\n".join([finding.rule, *finding.mend]),
+    )
+
+
+def finding_text(finding: Finding) -> str:
+    """Return what is lacking, why it is needed, and the commands that mend it, a line each."""
+    return "\n".join([f"{finding.title} {finding.why}", *finding.mend])
 
 
 def _host(share: str) -> str:

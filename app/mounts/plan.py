@@ -62,7 +62,7 @@ class Surroundings:
         has_client: address and version to whether the kernel has a client of the server.
         added: share, mount point and options to what nfsmount.conf adds to such a mount.
         approval: change and what becomes of the live mount to what an administrator has to approve by itself.
-        lacking: share, mount point and options to what this computer lacks for such a mount.
+        missing_prerequisites: share, mount point and options to what this computer lacks for such a mount.
         rule: mount point to the udev rule that saves its readahead.
     """
 
@@ -74,7 +74,7 @@ class Surroundings:
     has_client: Callable[[str, str], bool]
     added: Callable[[str, str, MountOptions], list[Added]]
     approval: Callable[[ApplyArgs, Way], Approval | None] = lambda _args, _way: None
-    lacking: Callable[[str, str, str], list[Finding]] = lambda _share, _point, _options: []
+    missing_prerequisites: Callable[[str, str, str], list[Finding]] = lambda _share, _point, _options: []
     rule: Callable[[str], Rule] = read_rule
 
 
@@ -186,7 +186,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         rule_diff=changed(rule, args.mount_point, save_kb) if args.save_read_ahead else "",
         save_kb=save_kb,
         approval=approval,
-        findings=tuple(around.lacking(args.share, args.mount_point, args.options)),
+        findings=tuple(around.missing_prerequisites(args.share, args.mount_point, args.options)),
         entry=entry,
     )
 

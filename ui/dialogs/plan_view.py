@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from advisor.options import catalogue
 from app.mounts.approval import sentences
 from app.mounts.entry_options import added_sentences
-from app.mounts.findings import grave
-from app.mounts.lacking import finding_text
+from app.mounts.findings import finding_text, grave
 from ui.widgets.labels import enlarge, plain_label
 from ui.widgets.sentences import Sentences
 from ui.widgets.step_list import StepList
@@ -83,8 +82,8 @@ class PlanView(QWidget):
                 self.tr("These mounts share the server's connections; what belongs to those stays as it is "
                         "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
             )  # fmt: skip
-        lacking = [finding_text(finding) for finding in grave(plan.findings)]
-        self._warnings.show_sentences([*lacking, *warnings, *plan.warnings])
+        missing = [finding_text(finding) for finding in grave(plan.findings)]
+        self._warnings.show_sentences([*missing, *warnings, *plan.warnings])
         self._holders.show_sentences([holder_line(holder) for holder in plan.holders])
         self._changes.show_sentences([self._change_line(change) for change in plan.changes])
         self._added.show_sentences(added_sentences(plan.for_safety, plan.for_boot))

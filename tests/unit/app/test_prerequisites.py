@@ -14,7 +14,7 @@ from app.errors import ErrorKind
 from app.facts import before_mount, kernel_options
 from app.facts import prerequisites as needed
 from app.facts.netlink import family_answer, has_generic_family
-from app.mounts.lacking import finding_text, refusal
+from app.mounts.findings import finding_text, refusal
 from app.process import Outcome
 
 OLD = Facts(
