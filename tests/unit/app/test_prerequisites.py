@@ -11,7 +11,8 @@ from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from advisor.lint import LintContext, prerequisites
 from advisor.options import MountOptions
 from app.errors import ErrorKind
-from app.facts import before_mount, kernel_options
+from app.facts import kernel_options
+from app.facts import missing_prerequisites as checks
 from app.facts import prerequisites as needed
 from app.facts.netlink import family_answer, has_generic_family
 from app.mounts.findings import finding_text, refusal
@@ -168,11 +169,8 @@ def test_a_mount_that_needs_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("something was looked at")
 
     for name in ("client_facts", "gather_facts", "prerequisite_facts"):
-        monkeypatch.setattr(before_mount, name, looked)
-    assert (
-        before_mount.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys")
-        == []
-    )
+        monkeypatch.setattr(checks, name, looked)
+    assert checks.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys") == []
 
 
 def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,23 +180,23 @@ def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch)
         asked.append(share)
         return Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(gssd_running=False))
 
-    monkeypatch.setattr(before_mount, "gather_facts", gather)
-    monkeypatch.setattr(before_mount, "client_facts", lambda: ClientFacts(kernel="6.1.0"))
+    monkeypatch.setattr(checks, "gather_facts", gather)
+    monkeypatch.setattr(checks, "client_facts", lambda: ClientFacts(kernel="6.1.0"))
     monkeypatch.setattr(
-        before_mount, "prerequisite_facts", lambda: PrerequisiteFacts(rdma_module=True, rdma_device=False)
+        checks, "prerequisite_facts", lambda: PrerequisiteFacts(rdma_module=True, rdma_device=False)
     )
-    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5p")
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5p")
     assert [finding.rule for finding in found] == ["kerberos-gssd-not-running"]
     assert asked == ["nas.example:/a"]
-    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "rdma")
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "rdma")
     assert [finding.rule for finding in found] == ["rdma-no-device"]
     assert asked == ["nas.example:/a"]
 
 
 def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(before_mount, "gather_facts", lambda _share: Facts(client=ClientFacts()))
-    monkeypatch.setattr(before_mount, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
-    found = before_mount.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5")
+    monkeypatch.setattr(checks, "gather_facts", lambda _share: Facts(client=ClientFacts()))
+    monkeypatch.setattr(checks, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5")
     assert [finding.rule for finding in found] == ["kerberos-no-keytab"]
 
 
