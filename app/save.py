@@ -11,6 +11,8 @@ from app.user_directories import home
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from app.process import Outcome
+
 #: A folder that answers takes milliseconds.
 _TIMEOUT_S = 10.0
 #: "set -C" makes the shell open the file with O_EXCL: nothing is ever overwritten (POSIX sh, 2.7.2).
@@ -33,18 +35,10 @@ def save_file(path: str, data: bytes) -> None:
     Raises:
         AppError: if there is a file already, or it cannot be written, or its folder does not answer.
     """
-    if not path.startswith("/"):
-        raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")
     shell = find_program("sh")
     if shell is None:
         raise AppError(ErrorKind.UNAVAILABLE, "There is no shell on this computer to write the file with.")
-    outcome = run([shell, "-c", _SCRIPT, "sh", path], timeout=_TIMEOUT_S, input_data=data, cwd="/")
-    if outcome.timed_out:
-        raise AppError(
-            ErrorKind.NOT_RESPONDING,
-            f"The folder of {path} did not answer in time.",
-            hint="It may be on a server that does not respond. Choose a folder of this computer.",
-        )
+    outcome = _run_child(path, [shell, "-c", _SCRIPT, "sh", path], "Choose a folder of this computer.", data)
     if not outcome.ok:
         raise AppError(
             ErrorKind.IO,
@@ -64,18 +58,11 @@ def read_file(path: str, most: int) -> bytes:
     Raises:
         AppError: if it cannot be read, or is longer, or its folder does not answer.
     """
-    if not path.startswith("/"):
-        raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")
     head = find_program("head")
     if head is None:
         raise AppError(ErrorKind.UNAVAILABLE, "The program head, which reads the file, is not installed.")
-    outcome = run([head, "-c", str(most + 1), "--", path], timeout=_TIMEOUT_S, cwd="/")
-    if outcome.timed_out:
-        raise AppError(
-            ErrorKind.NOT_RESPONDING,
-            f"The folder of {path} did not answer in time.",
-            hint="It may be on a server that does not respond. Choose a file of this computer.",
-        )
+    command = [head, "-c", str(most + 1), "--", path]
+    outcome = _run_child(path, command, "Choose a file of this computer.")
     if not outcome.ok:
         raise AppError(
             ErrorKind.IO,
@@ -87,3 +74,21 @@ def read_file(path: str, most: int) -> bytes:
     if len(data) > most:
         raise AppError(ErrorKind.USAGE, f"{path} is longer than {most} bytes.")
     return data
+
+
+def _run_child(path: str, command: list[str], instead: str, data: bytes = b"") -> Outcome:
+    """Run what opens a file, and return what came of it.
+
+    Raises:
+        AppError: if the path is not absolute, or its folder does not answer; ``instead`` is what to do then.
+    """
+    if not path.startswith("/"):
+        raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")
+    outcome = run(command, timeout=_TIMEOUT_S, input_data=data, cwd="/")
+    if outcome.timed_out:
+        raise AppError(
+            ErrorKind.NOT_RESPONDING,
+            f"The folder of {path} did not answer in time.",
+            hint=f"It may be on a server that does not respond. {instead}",
+        )
+    return outcome

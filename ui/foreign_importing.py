@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.errors import AppError
 from app.mounts.foreign import ForeignArgs
 from ui.dialogs.foreign_import import ask_foreign_import
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,32 +33,19 @@ class ForeignImporting(QObject):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], window: QWidget) -> None:
         super().__init__(window)
-        self._submit = submit
         self._window = window
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
 
     def ask(self, mount_point: str) -> None:
         """Read the entry of a mount point, and ask what is to become of what only root may give."""
-        try:
-            call = self._submit("mounts.foreign", ForeignArgs(mount_point=mount_point))
-        except AppError as error:
-            self.failed.emit(error)
-            return
-        self._call = call
-        call.succeeded.connect(partial(self._on_read, call))
-        call.failed.connect(partial(self._on_failed, call))
+        args = ForeignArgs(mount_point=mount_point)
+        self._call.ask("mounts.foreign", args, self._on_read, self.failed.emit)
 
     def forget(self) -> None:
         """The host is gone."""
-        self._call = None
+        self._call.forget()
 
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self.failed.emit(error)
-
-    def _on_read(self, call: BridgeCall, entry: ForeignEntry) -> None:
-        if call is not self._call:
-            return
+    def _on_read(self, entry: ForeignEntry) -> None:
         if entry.is_plain:
             self.chosen.emit(entry, entry.options)
         else:

@@ -9,14 +9,15 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.agent.protocol import ForgetArgs
-from app.errors import AppError
 from ui.dialogs.forget import ForgetDialog
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtWidgets import QWidget
 
+    from app.errors import AppError
     from app.mounts.model import FstabReport
     from ui.bridge import BridgeCall
 
@@ -36,8 +37,7 @@ class Forgetting(QObject):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
-        self._submit = submit
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._dialog: ForgetDialog | None = None
         self._writing = False
 
@@ -59,29 +59,20 @@ class Forgetting(QObject):
             self._dialog.reject()
 
     def _start(self, args: ForgetArgs, then: Callable[[FstabReport], None]) -> None:
-        try:
-            call = self._submit("mounts.forget", args)
-        except AppError as error:
-            self.failed.emit(error)
-            return
-        self._call = call
-        self._writing = not args.preview
-        self.changed.emit()
-        call.succeeded.connect(partial(self._on_answer, call, then))
-        call.failed.connect(partial(self._on_failed, call))
+        if self._call.ask("mounts.forget", args, partial(self._on_answer, then), self._on_failed):
+            self._writing = not args.preview
+            self.changed.emit()
 
-    def _on_answer(self, call: BridgeCall, then: Callable[[FstabReport], None], report: FstabReport) -> None:
-        if call is self._call:
-            self._end()
-            then(report)
+    def _on_answer(self, then: Callable[[FstabReport], None], report: FstabReport) -> None:
+        self._end()
+        then(report)
 
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self._end()
-            self.failed.emit(error)
+    def _on_failed(self, error: AppError) -> None:
+        self._end()
+        self.failed.emit(error)
 
     def _end(self) -> None:
-        self._call = None
+        self._call.forget()
         self._writing = False
         self.changed.emit()
 

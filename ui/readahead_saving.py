@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from app.agent.protocol import ReadaheadArgs
-from app.errors import AppError
 from ui.dialogs.save_readahead import SaveReadaheadDialog
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtWidgets import QWidget
 
+    from app.errors import AppError
     from app.mounts.model import ReadaheadReport
     from ui.bridge import BridgeCall
 
@@ -33,8 +34,7 @@ class ReadaheadSaving(QObject):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
-        self._submit = submit
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._dialog: SaveReadaheadDialog | None = None
         self._writing = False
         self._last: ReadaheadReport | None = None
@@ -76,32 +76,21 @@ class ReadaheadSaving(QObject):
             self._dialog.reject()
 
     def _start(self, args: ReadaheadArgs, then: Callable[[ReadaheadReport], None]) -> None:
-        try:
-            call = self._submit("mounts.readahead", args)
-        except AppError as error:
-            self.failed.emit(error)
-            return
-        self._call = call
-        self._writing = not args.preview
-        self.changed.emit()
-        call.succeeded.connect(partial(self._on_answer, call, then))
-        call.failed.connect(partial(self._on_failed, call))
+        if self._call.ask("mounts.readahead", args, partial(self._on_answer, then), self._on_failed):
+            self._writing = not args.preview
+            self.changed.emit()
 
-    def _on_answer(
-        self, call: BridgeCall, then: Callable[[ReadaheadReport], None], report: ReadaheadReport
-    ) -> None:
-        if call is self._call:
-            then(report)
-            self._end()
+    def _on_answer(self, then: Callable[[ReadaheadReport], None], report: ReadaheadReport) -> None:
+        then(report)
+        self._end()
 
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self._last = None
-            self._end()
-            self.failed.emit(error)
+    def _on_failed(self, error: AppError) -> None:
+        self._last = None
+        self._end()
+        self.failed.emit(error)
 
     def _end(self) -> None:
-        self._call = None
+        self._call.forget()
         self._writing = False
         self.changed.emit()
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.errors import AppError
 from app.mounts.space import FRESH_S, SpaceArgs
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.errors import AppError
     from app.mounts.model import Mount
-    from app.mounts.space import Space
     from ui.bridge import BridgeCall
 
 
@@ -40,9 +39,8 @@ class SpaceAsking(QObject):
         self, submit: Callable[[str, Any], BridgeCall], rests: Callable[[], bool], parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._submit = submit
+        self._call = LatestCall(submit)
         self._rests = rests
-        self._call: BridgeCall | None = None
         self._followed: tuple[str, ...] | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -58,9 +56,7 @@ class SpaceAsking(QObject):
         if wanted == self._followed:
             return
         self._followed = wanted
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._call.cancel()
         self.known.emit(None)
         if wanted is None:
             self._timer.stop()
@@ -68,21 +64,14 @@ class SpaceAsking(QObject):
             self._ask()
 
     def _ask(self) -> None:
-        if self._followed is None or self._call is not None:
+        if self._followed is None or self._call.is_pending:
             return
         if self._rests():
             self._timer.start(_REST_MS)
             return
         self._timer.start(int(FRESH_S * 1000))
-        try:
-            call = self._submit("mounts.space", SpaceArgs(mount_point=self._followed[0]))
-        except AppError:  # the host is gone, which is told elsewhere
-            return
-        self._call = call
-        call.succeeded.connect(partial(self._on_answer, call))
-        call.failed.connect(partial(self._on_answer, call, None))
+        args = SpaceArgs(mount_point=self._followed[0])
+        self._call.ask("mounts.space", args, self.known.emit, self._on_unknown)
 
-    def _on_answer(self, call: BridgeCall, space: Space | None, *_error: Any) -> None:
-        if call is self._call:
-            self._call = None
-            self.known.emit(space)
+    def _on_unknown(self, _error: AppError) -> None:
+        self.known.emit(None)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.errors import AppError
 from app.mounts.waiting import WaitingArgs
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.errors import AppError
     from app.mounts.model import Mount
-    from app.mounts.waiting import Waiting
     from ui.bridge import BridgeCall
 
 _AGAIN_MS = 5000
@@ -35,8 +34,7 @@ class WaitingAsking(QObject):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
-        self._submit = submit
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._point = ""
         self._timer = QTimer(self)
         self._timer.setInterval(_AGAIN_MS)
@@ -49,7 +47,7 @@ class WaitingAsking(QObject):
         if point == self._point:
             return
         self._point = point
-        self._call = None
+        self._call.forget()
         self.known.emit(None)
         if point:
             self._timer.start()
@@ -58,17 +56,9 @@ class WaitingAsking(QObject):
             self._timer.stop()
 
     def _ask(self) -> None:
-        if self._call is not None:
-            return
-        try:
-            call = self._submit("mounts.waiting", WaitingArgs(mount_point=self._point))
-        except AppError:  # the host is gone, which is told elsewhere
-            return
-        self._call = call
-        call.succeeded.connect(partial(self._on_answer, call))
-        call.failed.connect(partial(self._on_answer, call, None))
+        if not self._call.is_pending:
+            args = WaitingArgs(mount_point=self._point)
+            self._call.ask("mounts.waiting", args, self.known.emit, self._on_unknown)
 
-    def _on_answer(self, call: BridgeCall, waiting: Waiting | None, *_error: Any) -> None:
-        if call is self._call:
-            self._call = None
-            self.known.emit(waiting)
+    def _on_unknown(self, _error: AppError) -> None:
+        self.known.emit(None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
@@ -25,7 +24,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.errors import AppError
 from app.mounts.approval import sentences
 from app.mounts.exchange import MAX_BYTES, from_toml
 from app.mounts.importing import (
@@ -41,6 +39,7 @@ from app.mounts.importing import (
 from app.save import default_folder, read_file
 from ui import theme
 from ui.dialogs.buttons import add_buttons, show_outline
+from ui.latest_call import LatestCall
 from ui.widgets.labels import plain_label
 from ui.widgets.problem_label import ProblemLabel
 from ui.widgets.sentences import Sentences
@@ -49,6 +48,7 @@ from ui.widgets.text_view import TextView
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.errors import AppError
     from app.mounts.exchange import MountEntry
     from app.mounts.importing import ImportProgress, ImportReport
     from ui.bridge import BridgeCall, RunInThread
@@ -70,11 +70,10 @@ class ImportMountsDialog(QDialog):
         self.setObjectName("import-mounts")
         self.setWindowTitle(self.tr("Import Mounts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._submit = submit
         self._run = run
         self._entries: list[MountEntry] = []
         self._plan = ImportPlan(items=[])
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._writing = False
         self._path = QLineEdit()
         self._path.setObjectName("import-path")
@@ -159,7 +158,8 @@ class ImportMountsDialog(QDialog):
         self._show_plan(ImportPlan(items=[]))
         self._tell(self.tr("Reading {path}…").format(path=path))
         call = self._run("import", lambda: from_toml(read_file(path, MAX_BYTES), path))
-        self._follow(call, self._on_entries)
+        self._begin()
+        self._call.follow(call, self._on_entries, self._on_failed)
 
     def _on_entries(self, entries: list[MountEntry]) -> None:
         self._entries = entries
@@ -167,16 +167,14 @@ class ImportMountsDialog(QDialog):
 
     def _ask_plan(self) -> None:
         if not self._entries:
-            if self._call is None and self._path.text().strip():
+            if not self._call.is_pending and self._path.text().strip():
                 self._tell("")
             return
         self._stop()
         self._tell(self.tr("Comparing with what is saved here…"))
         args = ImportPlanArgs(entries=self._entries, save_in=self._place.currentData())
-        try:
-            self._follow(self._submit("mounts.import-plan", args), self._show_plan)
-        except AppError as error:
-            self._fail(error)
+        self._begin()
+        self._call.ask("mounts.import-plan", args, self._show_plan, self._on_failed)
 
     def _show_plan(self, plan: ImportPlan) -> None:
         self._plan = plan
@@ -220,7 +218,7 @@ class ImportMountsDialog(QDialog):
             else self.tr("&Import {count} Entries").format(count=count)
         )
         self._do.setText(text if count else self.tr("&Import Entries"))
-        self._do.setEnabled(bool(chosen) and self._call is None)
+        self._do.setEnabled(bool(chosen) and not self._call.is_pending)
         (self._do if chosen else self._read).setDefault(True)
 
     # Writing
@@ -231,18 +229,14 @@ class ImportMountsDialog(QDialog):
             entries=self._entries, choices=choices, save_in=self._place.currentData(),
             mount=self._mount.isChecked(), approved=True,
         )  # fmt: skip
-        try:
-            call = self._submit("mounts.import", args)
-        except AppError as error:
-            self._fail(error)
+        self._begin()
+        if not self._call.ask("mounts.import", args, self._on_report, self._on_failed, self._on_progress):
             return
         self._writing = True
         self._close.setText(self.tr("&Stop"))
         for widget in (self._path, self._read, self._place, self._list, self._mount, self._do):
             widget.setEnabled(False)
         self._tell(self.tr("Writing…"))
-        call.progressed.connect(self._on_progress)
-        self._follow(call, self._on_report)
 
     def _on_progress(self, event: ImportProgress) -> None:
         text = self.tr("Writing {number} of {count}: {path}…")
@@ -276,34 +270,19 @@ class ImportMountsDialog(QDialog):
 
     # Requests
 
-    def _follow(self, call: BridgeCall, then: Callable[[Any], None]) -> None:
-        self._call = call
+    def _begin(self) -> None:
         self._problem.show_problem("")
         self._do.setEnabled(False)
-        call.succeeded.connect(partial(self._on_answer, call, then))
-        call.failed.connect(partial(self._on_failed, call))
 
-    def _on_answer(self, call: BridgeCall, then: Callable[[Any], None], answer: Any) -> None:
-        if call is self._call:
-            self._call = None
-            then(answer)
-
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self._call = None
-            if self._writing:
-                self._end_writing()
-            self._fail(error)
-
-    def _fail(self, error: AppError) -> None:
+    def _on_failed(self, error: AppError) -> None:
+        if self._writing:
+            self._end_writing()
         self._tell("")
         self._problem.show_problem(f"{error.message} {error.hint}".strip())
         self._show_choice()
 
     def _stop(self) -> None:
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._call.cancel()
 
     def _tell(self, text: str) -> None:
         self._told.setText(text)
@@ -313,8 +292,8 @@ class ImportMountsDialog(QDialog):
 
     def reject(self) -> None:
         """Qt: what is being written is ended first, and told."""
-        if self._writing and self._call is not None:
-            self._call.cancel()
+        if self._writing:
+            self._call.interrupt()
             self._tell(self.tr("Stopping after this entry…"))
             return
         super().reject()

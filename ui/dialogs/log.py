@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
-from app.errors import AppError
 from app.mounts.log import Log, LogArgs, log_text
 from ui.dialogs.buttons import add_buttons
+from ui.latest_call import LatestCall
 from ui.widgets.labels import plain_label
 from ui.widgets.problem_label import ProblemLabel
 from ui.widgets.text_view import TextView
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QWidget
 
+    from app.errors import AppError
     from ui.bridge import BridgeCall
 
 _LINES = 1000
@@ -45,8 +45,7 @@ class LogDialog(QDialog):
         self.setWindowTitle(self.tr("Log of {path}").format(path=mount_point))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._mount_point = mount_point
-        self._submit = submit
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._about = plain_label(
             self.tr("Lines of this computer's log about {share} at {path}, and about its server.").format(
                 share=share, path=mount_point
@@ -101,20 +100,10 @@ class LogDialog(QDialog):
             mount_point=self._mount_point, since_s=3600.0 * self._since.currentData(), lines=_LINES
         )
         self._tell(self.tr("Reading the log…"))
-        try:
-            call = self._submit("mounts.log", args)
-        except AppError as error:
-            self._on_failed(None, error)
-            return
-        self._call = call
-        self._refresh.setEnabled(False)
-        call.succeeded.connect(partial(self._on_log, call))
-        call.failed.connect(partial(self._on_failed, call))
+        self._refresh.setEnabled(not self._call.ask("mounts.log", args, self._on_log, self._on_failed))
 
-    def _on_log(self, call: BridgeCall, log: Log) -> None:
-        if call is not self._call:
-            return
-        self._end()
+    def _on_log(self, log: Log) -> None:
+        self._refresh.setEnabled(True)
         self._lines.show_text(
             "\n".join(f"{_moment(line.time_s)}  {line.program}: {line.text}" for line in log.lines)
         )
@@ -123,22 +112,15 @@ class LogDialog(QDialog):
         self._copy.setEnabled(bool(log.lines))
         self._tell("\n".join(log_text(log, self._mount_point)))
 
-    def _on_failed(self, call: BridgeCall | None, error: AppError) -> None:
-        if call is self._call:
-            self._end()
-            self._tell("")
-            self._problem.show_problem(f"{error.message} {error.hint}".strip())
-
-    def _end(self) -> None:
-        self._call = None
+    def _on_failed(self, error: AppError) -> None:
         self._refresh.setEnabled(True)
+        self._tell("")
+        self._problem.show_problem(f"{error.message} {error.hint}".strip())
 
     def _stop(self) -> None:
         self._problem.show_problem("")
         self._copy.setEnabled(False)
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._call.cancel()
 
     def _tell(self, text: str) -> None:
         self._told.setText(text)

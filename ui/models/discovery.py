@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.discovery.model import DEADLINE_S
-from app.errors import AppError
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from app.discovery.model import ExportsResult, KnownServer
+    from app.errors import AppError
     from ui.bridge import BridgeCall
 
 State = Literal["idle", "waiting", "asking", "answered", "failed"]
@@ -93,11 +93,10 @@ class Inquiry(QObject):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(parent)
-        self._submit = submit
+        self._call = LatestCall(submit)
         self._verb = verb
         self._make_args = make_args
         self._clock = clock
-        self._call: BridgeCall | None = None
         self._began = 0.0
         self.state: State = "idle"
         self.server = ""
@@ -150,43 +149,30 @@ class Inquiry(QObject):
     def _drop(self) -> None:
         self._debounce.stop()
         self._tick.stop()
-        call, self._call = self._call, None
         self.state, self.server, self.result, self.error, self.events = "idle", "", None, None, []
-        if call is not None:
-            call.cancel()
+        self._call.cancel()
 
     def _start(self) -> None:
         self._debounce.stop()
         self._began = self._clock()
-        try:
-            call = self._submit(self._verb, self._make_args(self.server))
-        except AppError as error:
-            self._end("failed", error=error)
-            return
-        self._call = call
-        self.state = "asking"
-        self._tick.start()
-        call.progressed.connect(partial(self._on_event, call))
-        call.succeeded.connect(partial(self._on_answer, call))
-        call.failed.connect(partial(self._on_failed, call))
-        self.changed.emit()
-
-    def _on_event(self, call: BridgeCall, event: Any) -> None:
-        if call is self._call:
-            self.events.append(event)
+        args = self._make_args(self.server)
+        if self._call.ask(self._verb, args, self._on_answer, self._on_failed, self._on_event):
+            self.state = "asking"
+            self._tick.start()
             self.changed.emit()
 
-    def _on_answer(self, call: BridgeCall, result: Any) -> None:
-        if call is self._call:
-            self._end("answered", result=result)
+    def _on_event(self, event: Any) -> None:
+        self.events.append(event)
+        self.changed.emit()
 
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self._end("failed", error=error)
+    def _on_answer(self, result: Any) -> None:
+        self._end("answered", result=result)
+
+    def _on_failed(self, error: AppError) -> None:
+        self._end("failed", error=error)
 
     def _end(self, state: State, *, result: Any = None, error: AppError | None = None) -> None:
         self._tick.stop()
-        self._call = None
         self.state, self.result, self.error = state, result, error
         self.changed.emit()
 

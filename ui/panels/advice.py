@@ -9,8 +9,8 @@ import msgspec
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.errors import AppError
 from app.history import desk
+from ui.latest_call import LatestCall
 from ui.panels.advice_answer import AdviceAnswer
 from ui.panels.advice_question import AdviceQuestion
 from ui.speed_units import SPEED_UNITS
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from advisor.recommend import Measured
     from app.advice import AdviceArgs, AdviceResult
+    from app.errors import AppError
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall, RunInThread
     from ui.mounting import Wish
@@ -58,12 +59,11 @@ class AdvicePanel(QWidget):
         run: RunInThread,
     ) -> None:
         super().__init__()
-        self._submit = submit
+        self._call = LatestCall(submit)
         self._run = run
         self._mount: Mount | None = None
         self._wish: Wish | None = None
         self._result: AdviceResult | None = None
-        self._call: BridgeCall | None = None
         #: The question and the state of the mount that the answer is for.
         self._asked: tuple[AdviceArgs, object] | None = None
         self._facts = FactsCard()
@@ -163,9 +163,8 @@ class AdvicePanel(QWidget):
 
     def _forget_answer(self) -> None:
         self._pause.stop()
-        if self._call is not None:
-            self._call.cancel()
-        self._call = self._asked = self._result = None
+        self._call.cancel()
+        self._asked = self._result = None
         self.advised.emit(None)
         self._show()
 
@@ -194,39 +193,23 @@ class AdvicePanel(QWidget):
             return
         if key == self._asked:
             return
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self._call.cancel()
         self._asked = key
-        try:
-            call = self._submit("advice.get", key[0])
-        except AppError as error:
-            self._fail(error)
-            return
-        self._call = call
-        if self._result is None:
+        if self._call.ask("advice.get", key[0], self._on_answer, self._on_failure) and self._result is None:
             self._answer.show_text(self.tr("Looking at the link and the server…"))
-        call.succeeded.connect(partial(self._on_answer, call))
-        call.failed.connect(partial(self._on_failure, call))
 
     def _on_refresh(self) -> None:
         self._asked = None
         self._ask()
 
-    def _on_answer(self, call: BridgeCall, result: AdviceResult) -> None:
-        if call is self._call:
-            self._call = None
-            self._result = result
-            self._recall(result)
-            self.advised.emit(None if self._question.elsewhere else result)
-            self._show()
+    def _on_answer(self, result: AdviceResult) -> None:
+        self._result = result
+        self._recall(result)
+        self.advised.emit(None if self._question.elsewhere else result)
+        self._show()
 
-    def _on_failure(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._call:
-            self._fail(error)
-
-    def _fail(self, error: AppError) -> None:
-        self._call = self._result = None
+    def _on_failure(self, error: AppError) -> None:
+        self._result = None
         self.advised.emit(None)
         self._show()
         self._answer.show_failure(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -11,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollA
 from app.errors import AppError, ErrorKind
 from app.stats.model import WatchArgs
 from app.units import format_duration, format_size
+from ui.latest_call import LatestCall, ignore
 from ui.models.live_window import SPAN_S, LiveWindow
 from ui.speed_units import SPEED_UNITS, speed_text
 from ui.widgets.labels import MutedLabel, enlarge, heading, plain_label
@@ -44,9 +44,8 @@ class LivePanel(QWidget):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
-        self._submit = submit
         self._share = self._point = ""
-        self._call: BridgeCall | None = None
+        self._call = LatestCall(submit)
         self._again = QTimer(self)
         self._again.setSingleShot(True)
         self._again.timeout.connect(self._start)
@@ -168,35 +167,23 @@ class LivePanel(QWidget):
     # Watching
 
     def _start(self) -> None:
-        if self._call is not None or not self._point or not self.isVisible():
+        if self._call.is_pending or not self._point or not self.isVisible():
             return
         # Each watch counts its seconds from its own beginning, and nobody watched before it.
         self._show_nothing()
-        try:
-            call = self._submit("stats.watch", WatchArgs(mount_point=self._point))
-        except AppError as error:
-            self.failed.emit(error)
-            return
-        self._call = call
-        self._said.setText(self.tr("waiting for the first second…"))
-        call.progressed.connect(partial(self._on_sample, call))
-        call.failed.connect(partial(self._on_failed, call))
+        args = WatchArgs(mount_point=self._point)
+        if self._call.ask("stats.watch", args, ignore, self._on_failed, self._on_sample):
+            self._said.setText(self.tr("waiting for the first second…"))
 
     def _stop(self) -> None:
         self._again.stop()
-        call, self._call = self._call, None
-        if call is not None:
-            call.cancel()
+        self._call.cancel()
 
-    def _on_sample(self, call: BridgeCall, sample: StatsSample) -> None:
-        if call is self._call:
-            self._window.take(sample)
-            self._show()
+    def _on_sample(self, sample: StatsSample) -> None:
+        self._window.take(sample)
+        self._show()
 
-    def _on_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is not self._call:
-            return
-        self._call = None
+    def _on_failed(self, error: AppError) -> None:
         self._show_nothing()
         if error.kind is ErrorKind.NOT_MOUNTED:
             # The list says if it has gone; it may also be away only while its options are changed.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.errors import AppError, ErrorKind
+from ui.latest_call import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +33,8 @@ class Planner(QObject):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
-        self._submit = submit
+        self._call = LatestCall(submit)
         self._args: TestPlanArgs | None = None
-        self._call: BridgeCall | None = None
         self._last: tuple[TestPlanArgs | None, TestPlan] | None = None
         self.plan: TestPlan | None = None
         self.error: AppError | None = None
@@ -47,7 +46,7 @@ class Planner(QObject):
     @property
     def asking(self) -> bool:
         """Whether an answer is under way."""
-        return self._call is not None or self._timer.isActive()
+        return self._call.is_pending or self._timer.isActive()
 
     @property
     def shown(self) -> TestPlan | None:
@@ -77,10 +76,8 @@ class Planner(QObject):
     def forget(self) -> None:
         """Plan nothing."""
         self._timer.stop()
-        call, self._call = self._call, None
         self._args = self.plan = self.error = None
-        if call is not None:
-            call.cancel()
+        self._call.cancel()
 
     def start_over(self) -> None:
         """Plan nothing, and show nothing that was planned: the link is another now."""
@@ -88,22 +85,14 @@ class Planner(QObject):
         self.forget()
 
     def _ask(self) -> None:
-        try:
-            call = self._submit("test.plan", self._args)
-        except AppError as error:
-            self._on_failed(None, error)
-            return
-        self._call = call
-        call.succeeded.connect(partial(self._on_plan, call))
-        call.failed.connect(partial(self._on_failed, call))
+        self._call.ask("test.plan", self._args, self._on_plan, self._on_failed)
 
-    def _on_plan(self, call: BridgeCall, plan: TestPlan) -> None:
-        if call is self._call:
-            self._call, self.plan, self.error = None, plan, None
-            self._last = self._args, plan
-            self.changed.emit()
+    def _on_plan(self, plan: TestPlan) -> None:
+        self.plan, self.error = plan, None
+        self._last = self._args, plan
+        self.changed.emit()
 
-    def _on_failed(self, call: BridgeCall | None, error: AppError) -> None:
-        if call is self._call and error.kind is not ErrorKind.CANCELLED:
-            self._call, self.plan, self.error = None, None, error
+    def _on_failed(self, error: AppError) -> None:
+        if error.kind is not ErrorKind.CANCELLED:
+            self.plan, self.error = None, error
             self.changed.emit()
