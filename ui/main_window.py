@@ -148,6 +148,7 @@ class MainWindow(QMainWindow):
         session.slow_changed.connect(self._on_slow)
         self._facts.known.connect(self._detail.quick_test.set_facts)
         self._facts.known.connect(self._detail.settings.set_facts)
+        self._facts.client_known.connect(self._detail.settings.set_facts)
         self._host_bar.host_chosen.connect(self._on_host_chosen)
         self._mounts.chosen.connect(self._on_chosen)
         self._mounts.changed.connect(self._on_changed)
@@ -374,11 +375,11 @@ class MainWindow(QMainWindow):
         """Show the form of a new mount, with what was typed into it before."""
         self._drafting = True
         self._mounts.clear_choice()
-        self._facts.forget()
         before = self._drafts.get(self.session.key, None)
         self._detail.show_draft(share, mount_point)
         if before is not None:
             self._detail.settings.restore(before)
+        self._ask_facts()
         self._show_page(self._detail)
 
     def _leave_draft(self) -> None:
@@ -396,6 +397,8 @@ class MainWindow(QMainWindow):
         place = None if self._drafting else self._detail.place
         self._drafts.keep(self.session.key, place, self._detail.settings.unfinished)
         self._show_draft_row()
+        if self._drafting:
+            self._facts.follow_options(self._detail.settings.wish().options)
 
     def _on_discarded(self) -> None:
         self._drafts.keep(self.session.key, None, None)
@@ -420,10 +423,12 @@ class MainWindow(QMainWindow):
 
     def _ask_facts(self) -> None:
         mount = self._mounts.current()
-        if mount is None or self.session.hello is None:
-            self._facts.forget()
-        else:
+        if mount is not None and self.session.hello is not None:
             self._facts.ask(mount.share)
+        elif self._drafting and self.session.hello is not None:
+            self._facts.ask_client(self._detail.settings.wish().options)
+        else:
+            self._facts.forget()
 
     # Commands
 

@@ -10,7 +10,7 @@ import msgspec
 from fake_experiments import FakeExperiments
 from waiting import DEADLINE_S
 
-from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
 from app.advice import AdviceResult, advise
 from app.agent.client import AgentClient
 from app.agent.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
@@ -141,6 +141,8 @@ class FakeHost(FakeExperiments):
         self.hold = threading.Event()
         self.hold.set()
         self.link = LINK
+        #: Whether this computer has an RDMA device; None is not known.
+        self.rdma: bool | None = None
         self.samples: list[StatsSample] = []
         self.watching = 0
         super().__init__()
@@ -480,8 +482,9 @@ class FakeHost(FakeExperiments):
         self.calls.append(("facts.get", args))
         return Facts(
             client=ClientFacts(hostname="testhost", udp=False),
-            link=self.link,
-            server=ServerFacts(name="nas01"),
+            link=self.link if args.share else None,
+            server=ServerFacts(name="nas01") if args.share else None,
+            prerequisites=PrerequisiteFacts(rdma_device=self.rdma),
         )
 
     def plan_test(self, args: Any, context: Context) -> TestPlan:
