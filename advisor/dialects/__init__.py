@@ -119,8 +119,8 @@ def read_every(text: str) -> list[Reading]:
     Raises:
         UnreadableError: as :func:`read_any`.
     """
-    found: list[Reading] = []
-    if not _SECTION.search(text):
+    found = _read_whole_map(text)
+    if not found and not _SECTION.search(text):
         for line in _CONTINUED.sub(" ", text).splitlines():
             try:
                 found.append(read_any(line))
@@ -140,8 +140,21 @@ def _read_command(text: str) -> Reading:
     return reading
 
 
+def _read_whole_map(text: str) -> list[Reading]:
+    """Return the entries of a map, whose master line counts for all, [] if the text is none or has one."""
+    try:
+        found = [_in_words_of_linux(reading) for reading in autofs.read_all(text)]
+    except DialectError:
+        return []
+    return found if len(found) > 1 else []
+
+
 def _read_map(text: str) -> Reading:
-    reading = autofs.read(text)
+    return _in_words_of_linux(autofs.read(text))
+
+
+def _in_words_of_linux(reading: Reading) -> Reading:
+    """Return the entry of a map that may be one of macOS or FreeBSD."""
     if not bsd_reading.is_bsd(reading.entry.options):
         return reading
     # What says "on demand" was added in reading; the rest is in the words of macOS or FreeBSD.

@@ -1,9 +1,13 @@
-"""A direct map of autofs with its line in the master map (autofs(5), auto.master(5))."""
+"""Maps of autofs and their line of the master map (autofs(5), auto.master(5)).
+
+A direct map is written. Direct and indirect ones are read.
+"""
 
 from __future__ import annotations
 
 import re
 
+from advisor.dialects import autofs_maps
 from advisor.dialects.entry import (
     DialectError,
     Entry,
@@ -23,11 +27,12 @@ MASTER = "/etc/auto.master.d/mountwright.autofs"
 
 #: Characters that a map takes for something else: blanks, quotes, a comment, the key, a variable.
 _SPECIAL = re.compile(r"([ \t\\\"'#&$])")
-_ESCAPED = re.compile(r"\\(.)")
-_FIELD = re.compile(r"(?:\\.|[^ \t\\])+")
-#: The options of a map's line begin with a dash, the map of a master line does not.
-_MASTER_LINE = re.compile(r"/-\s+[^-\s]\S*(.*)")
-_TIMEOUT = re.compile(r"(?:--timeout|-t)[= ]([0-9]+)")
+_QUOTED_OPTIONS = re.compile(r'\S+\s+-\S*"')
+_OPEN_QUOTE = re.compile(r'[^\s"]+\s+-[^"]*"[^"]*')
+_NO_ROW = (
+    "No line has a path, or a key and options that begin with a dash, and a share: the key of an indirect "
+    "map is a name below the directory that the line of the master map gives."
+)
 
 
 def write(entry: Entry) -> Written:
@@ -41,8 +46,11 @@ def write(entry: Entry) -> Written:
         if catalogue().read_item(item)[1]
         not in {"x-systemd.automount", "x-systemd.idle-timeout", "auto", "nofail", "_netdev", "defaults"}
     ]
-    if entry.options.get("x-systemd.idle-timeout") and not idle:
-        untranslated.append("The idle time-out is not a number of seconds, so autofs takes its own.")
+    given = entry.options.get("x-systemd.idle-timeout")
+    if given and not idle:
+        untranslated.append(
+            f"“x-systemd.idle-timeout={given}” is no number of seconds: autofs takes its own."
+        )
     if entry.when != "on demand":
         untranslated.append("autofs mounts on demand, never at start-up and not by hand.")
     text = ",".join(items)
@@ -63,49 +71,113 @@ def write(entry: Entry) -> Written:
 
 
 def read(text: str) -> Reading:
-    """Return the first line of a direct map, with the idle time-out of a master line if there is one.
+    """Return the first mount that a map says; what else the text has is told.
 
     Raises:
-        DialectError: if no line has a path, options with a dash, and a share.
+        DialectError: as :func:`read_all`.
     """
-    idle = ""
-    left: list[str] = []
-    found: list[str] | None = None
-    # A blank at the end may be escaped and belong to the share.
-    for line in (line.rstrip("\r").lstrip(" \t") for line in text.split("\n")):
-        master = _MASTER_LINE.fullmatch(line)
-        fields = _FIELD.findall(line)
-        if master:
-            timeout = _TIMEOUT.search(master[1])
-            idle = timeout[1] if timeout else idle
-        elif found is None and _is_map_line(fields):
-            found = fields
-        elif line and not line.startswith("#"):
-            left.append(f"Another line was left out: {line}")
-    if found is None:
-        raise OtherFormError("No line has a path, options that begin with a dash, and a share.")
-    if len(found) > 3:
+    first, *others = read_all(text)
+    left = [f"Another mount was left out: {one.entry.share} on {one.entry.mount_point}" for one in others]
+    return Reading(first.entry, first.form, [*first.untranslated, *left])
+
+
+def read_all(text: str) -> list[Reading]:
+    """Return every mount of a direct map, or of an indirect one below the directory of its master map's line.
+
+    A line of the master map counts for the entries behind it: its directory, its options for mount, and the
+    time after which an unused mount goes.
+
+    Raises:
+        OtherFormError: if no line is one of a map.
+        DialectError: if the entries cannot be read: a key without its directory, a wildcard, several places.
+    """
+    masters = autofs_maps.read_master(text)[0]
+    found = autofs_maps.read_map(text)
+    numbers = {master.number for master in masters if _is_master(master)}
+    masters = [master for master in masters if master.number in numbers]
+    entries = [entry for entry in found.entries if entry.number not in numbers]
+    rows = [row for row in entries if _is_row(row, masters)]
+    if not rows:
+        if any(_OPEN_QUOTE.fullmatch(_line(text, number)) for number in found.broken):
+            raise DialectError("A quotation mark in the options is not closed.")
+        raise OtherFormError(_NO_ROW)
+    left = [f"“{_line(text, entry.number)}” was left out." for entry in entries if entry not in rows]
+    left += [f"“+{name.name}” was left out: the map that it includes." for _, name in found.included]
+    readings: list[Reading] = []
+    refused: list[DialectError] = []
+    for row in rows:
+        try:
+            readings.append(_reading(row, _master_of(row, masters), _line(text, row.number)))
+        except DialectError as error:
+            refused.append(error)
+    if not readings:
+        raise refused[0]
+    left += [f"An entry was left out. {error}" for error in refused]
+    first = readings[0]
+    return [Reading(first.entry, first.form, [*first.untranslated, *left]), *readings[1:]]
+
+
+def _is_master(master: autofs_maps.MasterLine) -> bool:
+    """Whether a line names a map, and not a share."""
+    name = master.map
+    return bool(master.point) and ":/" not in name.name and not name.name.startswith("-")
+
+
+def _is_row(row: autofs_maps.MapEntry, masters: list[autofs_maps.MasterLine]) -> bool:
+    """Whether an entry names a share; without options and a master map only a path is taken for a key."""
+    named = all(":" in place for place in row.locations)
+    if row.key.startswith("/"):
+        return named and not row.key.startswith("//")
+    key = "/" not in row.key and ":" not in row.key
+    return named and key and bool(row.options or row.fstype or any(m.point != "/-" for m in masters))
+
+
+def _master_of(
+    row: autofs_maps.MapEntry, masters: list[autofs_maps.MasterLine]
+) -> autofs_maps.MasterLine | None:
+    """Return the line of the master map that counts for an entry: the last before it, else the first."""
+    fitting = [master for master in masters if (master.point == "/-") == row.key.startswith("/")]
+    before = [master for master in fitting if master.number < row.number]
+    return before[-1] if before else fitting[0] if fitting else None
+
+
+def _reading(row: autofs_maps.MapEntry, master: autofs_maps.MasterLine | None, line: str) -> Reading:
+    fstype = autofs_maps.entry_fstype(row, master)
+    if fstype not in {"nfs", "nfs4"}:
+        raise DialectError(f"The map mounts the type “{fstype}”, not nfs.")
+    shares = autofs_maps.shares(row)
+    if len(shares) != 1:
         raise DialectError("Maps with several places are not understood.")
-    items = list(MountOptions.parse(found[1].removeprefix("-")))
-    fstypes = [item.partition("=")[2] for item in items if item.startswith("fstype=")]
-    if fstypes and fstypes[-1] not in {"nfs", "nfs4"}:
-        raise DialectError(f"The map mounts the type “{fstypes[-1]}”, not nfs.")
-    options = MountOptions([item for item in items if not item.startswith("fstype=")])
-    if fstypes and fstypes[-1] == "nfs4":
+    if row.key == autofs_maps.WILDCARD:
+        raise DialectError("The key * stands for any name: only autofs can mount what it does not know yet.")
+    if master is None and not row.key.startswith("/"):
+        raise DialectError(
+            f"“{row.key}” is a key: a name below the directory that the master map gives. "
+            "Put the line of the master map before it, for example “/nfs auto.nfs”."
+        )
+    general = master.options if master is not None else ()
+    options = MountOptions([*(word for word in general if not word.startswith("fstype=")), *row.options])
+    if fstype == "nfs4":
         set_nfs4(options)
     put(options, "x-systemd.automount", YES)
-    if idle and idle != "0":
-        put(options, "x-systemd.idle-timeout", idle)
-    return Reading(Entry.make(_unescape(found[2]), _unescape(found[0]), options), FORM, left)
+    if master is not None and master.idle_s:
+        put(options, "x-systemd.idle-timeout", str(master.idle_s))
+    told = [f"“{word}” is for autofs, and means nothing elsewhere." for word in autofs_maps.own_words(line)]
+    told += [f"“{name}” is a variable of autofs. It was left as it is written."
+             for name in autofs_maps.variables(line)]  # fmt: skip
+    if _QUOTED_OPTIONS.match(line):
+        told.append("autofs takes the quotation marks in the options for its own, not for those of mount.")
+    base = master.point if master is not None else "/-"
+    point = row.point(base) if base != "/-" or row.offset else row.key
+    return Reading(Entry.make(shares[0], point, options), FORM, told)
 
 
-def _is_map_line(fields: list[str]) -> bool:
-    return len(fields) >= 3 and fields[0].startswith("/") and fields[1].startswith("-") and ":" in fields[2]
+def _line(text: str, number: int) -> str:
+    """Return the line with this number and those that it goes on in."""
+    lines = text.replace("\r\n", "\n").split("\n")[number - 1 :]
+    end = next((place for place, line in enumerate(lines) if not line.endswith("\\")), len(lines) - 1)
+    return " ".join(line.rstrip("\\").strip() for line in lines[: end + 1])
 
 
 def _escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPED.sub(r"\1", text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WILDCARD = "*"
 #: One field: quoted parts, characters behind a backslash, and others.
-_FIELD = re.compile(r'(?:"[^"]*"?|\\.|[^\s"\\])+', re.DOTALL)
+_FIELD = re.compile(r'(?:"[^"]*"?|\\.|[^\s"\\])+', re.DOTALL | re.ASCII)
 _PIECE = re.compile(r'"([^"]*)"?|\\(.)|([^"\\]+)', re.DOTALL)
 #: A line goes on behind a backslash at its end.
 _LINE = re.compile(r"(?:\\.|[^\n\\]|\\\Z)*(?:\n|\Z)", re.DOTALL)
@@ -28,6 +28,8 @@ _CONTINUED = re.compile(r"\\\n")
 #: [type[,format]:]map
 _TYPED = re.compile(r"([a-z]+)(?:,([a-z]+))?:(.*)", re.DOTALL)
 _TIMEOUT = re.compile(r"(?:--timeout|-t)(?:=([0-9]+))?")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{\w+\}|\$\w+")
 _WEIGHT = re.compile(r"\([0-9]+\)\Z")
 #: Read by autofs itself and not handed to mount.
 _OWN_WORDS = frozenset(
@@ -176,6 +178,19 @@ def shares(entry: MapEntry) -> list[str]:
         hosts, colon, path = place.partition(":/")
         found += [_WEIGHT.sub("", host) + colon + path for host in hosts.split(",") if host]
     return found
+
+
+def own_words(line: str) -> list[str]:
+    """Return the options of an entry's line that autofs itself reads."""
+    fields = _FIELD.findall(line)
+    words = [word for field in fields[1:] if field.startswith("-")
+             for word in MountOptions.parse(_plain(field).removeprefix("-"))]  # fmt: skip
+    return [word for word in words if word in _OWN_WORDS]
+
+
+def variables(line: str) -> list[str]:
+    """Return the variables of an entry's line, as written."""
+    return list(dict.fromkeys(_VARIABLE.findall(_ESCAPED.sub("", line))))
 
 
 def pattern_of(share: str, key: str) -> re.Pattern[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from advisor.dialects.commands import BSD_PROGRAM, Command, parse_flags
 from advisor.dialects.entry import Entry, OtherFormError, Reading
-from advisor.options import MountOptions
+from advisor.options import MountOptions, catalogue
 
 FORM_COMMAND = "a mount_nfs command of a BSD or macOS"
 FORM_MOUNT = "a mount command of a BSD or macOS"
@@ -30,12 +30,16 @@ _UNKNOWN_FLAGS = "4Kqpvnm:"
 
 #: Words that Linux spells otherwise; "" where Linux does so anyway.
 _WORDS = {
-    "nfsv3": "vers=3", "nolockd": "nolock", "locallocks": "local_lock=all", "locks": "lock",
+    "nfsv3": "vers=3", "nolockd": "nolock", "locallocks": "local_lock=all", "locks": "lock", "lockd": "lock",
+    "nlm": "lock", "nolock": "nolock", "nolocks": "nolock", "nonlm": "nolock",
     "noac": "actimeo=0",
     "mntudp": "mountproto=udp", "tls": "xprtsec=tls", "failok": "nofail", "late": "_netdev", "net": "_netdev",
     "rdonly": "ro", "nordonly": "rw", "proto=tcp4": "proto=tcp", "proto=udp4": "proto=udp", "conn": "",
     "nodumbtimer": "", "nomntudp": "", "inet": "", "inet4": "", "nohard": "soft", "nosoft": "hard",
 }  # fmt: skip
+#: macOS switches all locks off with these (mount_nfs.c: the inverse of lock, locks and nlm).
+_NO_LOCKS = frozenset({"nolock", "nolocks", "nonlm"})
+_VERSION_2 = frozenset({"nfsv2", "vers=2", "nfsvers=2"})
 _KEYS = {"timeout": "timeo", "nfsvers": "vers"}
 #: They mean the same on Linux, with a value or without.
 _SAME = frozenset({
@@ -44,10 +48,11 @@ _SAME = frozenset({
     "rsize", "wsize", "timeo", "retrans", "acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac",
     "resvport", "noresvport", "rdirplus", "nordirplus", "nocto", "cto", "sync", "async", "noauto", "auto",
     "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "atime", "vers",
+    "nosymfollow", "nconnect", "lock",
 })  # fmt: skip
 #: Words that no mount of Linux has: one of them tells the family.
 _TELLING = frozenset({
-    "nfsv2", "nfsv3", "nfsv4", "nolockd", "locallocks", "nolocks", "mntudp", "tls", "failok", "late",
+    "nfsv2", "nfsv3", "nfsv4", "nolockd", "locallocks", "nolocks", "nonlm", "mntudp", "tls", "failok", "late",
     "rdonly",
     "dumbtimer", "noconn", "retrycnt", "readahead", "readdirsize", "dsize", "rwsize", "maxgroups",
     "deadthresh",
@@ -129,22 +134,36 @@ def translate(words: list[str]) -> _Options:
     items: list[str] = []
     untranslated: list[str] = []
     words = [_undashed(word) for word in words if word]
-    minor = next((word.partition("=")[2] for word in words if word.startswith("minorversion=")), "0")
+    minors = [word for word in words if word.startswith("minorversion=")]
+    version = {"nfsv4"} | ({"vers=4", "nfsvers=4"} if minors else set[str]())
+    minor = minors[-1].partition("=")[2] if minors else "0"
     for word in words:
         key, _, value = word.partition("=")
-        if word == "nfsv4" or (word in {"vers=4", "nfsvers=4"} and f"minorversion={minor}" in words):
+        if word in version:
             items.append(f"vers=4.{minor}")
         elif key == "retrycnt":
-            tries = _number(value, 1)
-            items.append(f"retry={tries or _FOREVER}")
-            if not tries:
-                untranslated.append(f"retrycnt=0 tries for ever; retry={_FOREVER} is a week.")
+            items.append(f"retry={_number(value, 1) or _FOREVER}")
+            untranslated.append(_counts_tries(word, items[-1]))
+        elif word in minors and version & set(words):
+            continue
+        elif word in _VERSION_2 or key == "minorversion":
+            untranslated.append(_no_word(key, word))
         elif key == "rwsize":
             items += [f"rsize={value}", f"wsize={value}"]
         elif word in _WORDS or key in _SAME or key in _KEYS:
             item = _WORDS.get(word, word.replace(key, _KEYS.get(key, key), 1))
             items += [item] if item else []
-        elif key != "minorversion":
+            if word in _NO_LOCKS:
+                untranslated.append(
+                    f"“{word}” switches locks off on macOS. Linux's nolock, which was written, keeps them on "
+                    "this computer."
+                )
+        elif catalogue().find(key) is not None:
+            items.append(word)
+            untranslated.append(
+                f"“{word}” was kept: it is a word of Linux, and may mean something else there."
+            )
+        else:
             untranslated.append(_no_word(key, word))
     return _Options(items, untranslated)
 
@@ -157,13 +176,19 @@ def _undashed(word: str) -> str:
     return _FLAGS.get(flag, f"-{flag}") + value if flag in _FLAGS else word
 
 
+def _counts_tries(word: str, item: str) -> str:
+    if item == f"retry={_FOREVER}":
+        return f"“{word}” tries for ever; {item} is a week."
+    return f"“{word}” counts tries, up to a minute apart. Linux counts minutes, and {item} was written."
+
+
 def _no_word(key: str, word: str) -> str:
+    if word in _VERSION_2:
+        return f"“{word}”: Linux no longer speaks NFS version 2."
+    if key == "minorversion":
+        return f"“{word}” counts only beside nfsv4 or vers=4."
     if key == "readahead":
         return f"“{word}” counts blocks of a read; Linux sets the readahead beside the mount, in KiB."
-    if key == "nfsv2":
-        return "Linux no longer speaks NFS version 2."
-    if key == "nolocks":
-        return "“nolocks” switches locks off; Linux can only keep them local (nolock)."
     return f"“{word}” has no word on Linux."
 
 

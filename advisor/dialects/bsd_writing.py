@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor.dialects.entry import Entry, Written
-from advisor.options import NO, YES, catalogue
+from advisor.dialects.entry import DialectError, Entry, Written
+from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, catalogue, implied_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ Words = str | dict[str, str]
 
 _SIZES = ("rsize", "wsize")
 _BLOCK = 512
+_BLANK = re.compile(r"\s")
 
 #: Words that all of the BSD family share.
 GENERIC: dict[str, Words] = {
@@ -77,8 +79,8 @@ class Translation:
 def translate(entry: Entry, system: System, *, fstab: bool) -> Translation:
     """Return the entry's options in the system's words, within its limits."""
     items = {catalogue().read_item(item)[1]: item for item in entry.options if item}
-    values = entry.options.values()
     told = Translation([], [], [])
+    values = _effective(entry.options, told)
     for name, value in values.items():
         if name in FSTAB_ONLY and not fstab:
             told.untranslated.append(f"“{items[name]}” is for fstab, and means nothing here.")
@@ -88,12 +90,34 @@ def translate(entry: Entry, system: System, *, fstab: bool) -> Translation:
             kept = str(_limited(name, int(value), values, system, told))
         word = _word(system.words.get(name), kept)
         if word is None:
-            told.untranslated.append(f"“{items[name]}” has no counterpart on {system.name}.")
+            told.untranslated.append(f"“{items.get(name, name)}” has no counterpart on {system.name}.")
         elif word:
             told.words.extend(part for part in word.split(",") if part not in told.words)
     told.words.extend(word for name, word in system.always.items() if name not in values)
     _note_differences(values, system, told)
     return told
+
+
+def _effective(options: MountOptions, told: Translation) -> dict[str, str]:
+    """Return the values in force: other systems combine minorversion, actimeo and noac in other ways."""
+    values = options.values()
+    if values.get("vers") == "4" and "minorversion" in values:
+        values["vers"] = f"4.{values.pop('minorversion')}"
+    if values.get("hard") == "soft" and "softreval" in implied_values(options):
+        values["softreval"] = YES  # a softerr before it says so
+    times = {"actimeo", *ATTRIBUTE_TIMES} & set(values)
+    if values.get("ac") == NO:
+        for name in sorted(times):
+            told.problems.append(f"“{name}={values.pop(name)}” does not count beside noac.")
+    elif "actimeo" in times and len(times) > 1:
+        in_force = {name: value for name, value in implied_values(options).items() if name in ATTRIBUTE_TIMES}
+        for name in times:
+            del values[name]
+        if len(set(in_force.values())) == 1:
+            values["actimeo"] = next(iter(in_force.values()))
+        else:
+            values.update(in_force)
+    return dict(sorted(values.items(), key=lambda pair: catalogue().order(pair[0])))
 
 
 def _word(words: Words | None, value: str) -> str | None:
@@ -135,7 +159,13 @@ def _limited_size(
 
 def _note_differences(values: Mapping[str, str], system: System, told: Translation) -> None:
     if values.get("hard") == "softerr":
-        told.problems.append("“softerr” became “soft”: a lost server gives an input/output error.")
+        told.problems.append(
+            "“softerr” became “soft”: a lost server gives an input/output error, and no cached attributes."
+        )
+    if values.get("rdirplus") == "heuristic" and system.words.get("rdirplus"):
+        told.problems.append(
+            f"rdirplus fetches attributes with every listing on {system.name}, and on Linux where it helps."
+        )
     if values.get("ac") == NO and "noac" in told.words:
         if "sync" in system.words and "sync" not in told.words:
             told.words.append("sync")
@@ -156,3 +186,14 @@ def fstab_fields(entry: Entry, words: list[str]) -> list[str]:
     """Return the first four fields of an fstab line, where the options begin with the access."""
     access = [] if {"ro", "rw"} & set(words) else ["rw"]
     return [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *words])]
+
+
+def fstab_line(system: System, fields: list[str]) -> str:
+    """Return the line of an fstab without escapes.
+
+    Raises:
+        DialectError: if a field holds a blank, which would begin the next one.
+    """
+    if any(_BLANK.search(field) for field in fields):
+        raise DialectError(f"The fstab of {system.name} cannot hold a blank inside a path or an option.")
+    return " ".join([*fields, "0", "0"]) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, mount_command, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.dialects.linux_fstab import escape
-from advisor.options import NO, YES
+from advisor.options import NO, YES, implied_values
 
 FILE = "/etc/fstab"
 #: vfs.maxbcachebuf unless /boot/loader.conf raises it.
@@ -32,7 +32,7 @@ SYSTEM = System(
         "bg": {"bg": "bg", "fg": "fg"},
         "hard": {"hard": "hard", "soft": "soft", "softerr": "soft"},
         "intr": {YES: "intr", NO: ""},
-        "rdirplus": {"force": "rdirplus", "heuristic": "", "none": ""},
+        "rdirplus": {"force": "rdirplus", "heuristic": "rdirplus", "none": ""},
         "mountproto": {"udp": "mntudp", "tcp": ""},
         "port": "port={}",
         "acregmin": "acregmin={}",
@@ -75,6 +75,6 @@ def _told(entry: Entry, *, fstab: bool) -> Translation:
             told.problems.append(
                 f"FreeBSD cuts {name} to vfs.maxbcachebuf, {DEFAULT_LIMIT} unless loader.conf raises it."
             )
-    if entry.options.get("vers") == "4":
+    if implied_values(entry.options).get("vers") == "4":
         told.problems.append("FreeBSD takes minor version 0 where Linux takes the highest: vers=4 is 4.0.")
     return told

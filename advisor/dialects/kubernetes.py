@@ -23,6 +23,9 @@ def write(entry: Entry) -> Written:
     problems.append("The capacity of 1Gi is only for matching a claim; NFS does not keep to it.")
     if "bg" in options:
         problems.append("The kubelet takes a mount that goes on in the background for done: leave out bg.")
+    share = entry.share.absolute
+    if share != entry.share:
+        problems.append(f"Kubernetes takes absolute paths only: “{entry.share}” became “{share}”.")
     mode = "ReadOnlyMany" if read_only else "ReadWriteMany"
     lines = [
         "apiVersion: v1",
@@ -39,7 +42,7 @@ def write(entry: Entry) -> Written:
     ]
     lines += ["  mountOptions:"] if options else []
     lines += [f"    - {scalar(item)}" for item in options]
-    lines += ["  nfs:", f"    server: {scalar(entry.share.host)}", f"    path: {scalar(entry.share.export)}"]
+    lines += ["  nfs:", f"    server: {scalar(entry.share.host)}", f"    path: {scalar(share.export)}"]
     lines += ["    readOnly: true"] if read_only else []
     return Written("\n".join(lines) + "\n", "", untranslated, problems)
 

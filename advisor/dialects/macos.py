@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from advisor.dialects.bsd_writing import GENERIC, System, Translation, mount_command, translate
-from advisor.dialects.entry import Entry, Written
-from advisor.options import NO, YES
+from advisor.dialects.entry import DialectError, Entry, Written
+from advisor.options import NO, YES, implied_values
 
 MAP = "/etc/auto_nfs"
+#: Blanks, quotes, a comment, the key, a variable.
+_SPECIAL = re.compile(r"[\s\\\"'#&$]")
 
 #: Its NFS client reads and writes up to 1 MiB over TCP and 16 KiB over UDP (nfsproto.h).
 SYSTEM = System(
@@ -29,7 +31,7 @@ SYSTEM = System(
         "bg": {"bg": "bg", "fg": ""},
         "hard": {"hard": "hard", "soft": "soft", "softerr": "soft"},
         "intr": {YES: "intr", NO: "nointr"},
-        "rdirplus": {"force": "rdirplus", "none": "nordirplus", "heuristic": ""},
+        "rdirplus": {"force": "rdirplus", "heuristic": "rdirplus", "none": "nordirplus"},
         "port": "port={}",
         "mountport": "mountport={}",
         "acregmin": "acregmin={}",
@@ -52,15 +54,21 @@ def write(entry: Entry) -> Written:
 
 
 def write_autofs(entry: Entry) -> Written:
-    """Return the line of /etc/auto_master and that of the direct map, each under its file's name."""
+    """Return the line of /etc/auto_master and that of the direct map, each under its file's name.
+
+    Raises:
+        DialectError: if a path has a character that the map takes for something else.
+    """
+    special = _SPECIAL.search(f"{entry.share}{entry.mount_point}")
+    if special:
+        name = "a blank" if special[0].isspace() else f"“{special[0]}”"
+        raise DialectError(f"A map of macOS's automounter cannot hold {name} inside a path.")
     options = entry.options.copy()
     for name in ("x-systemd.automount", "auto", "nofail", "_netdev"):
         options.remove(name)  # a map is on demand, and holds no start-up up
     told = _told(Entry(entry.share, entry.mount_point, options))
     if entry.when != "on demand":
         told.untranslated.append("The automounter mounts on demand, never at start-up and not by hand.")
-    if re.search(r"[\s\\\"'#&$]", f"{entry.share}{entry.mount_point}"):
-        told.problems.append("A map may misread blanks, quotes, “#”, “$” and “&” in a path.")
     lines = [
         "# /etc/auto_master",
         "/- auto_nfs",
@@ -73,6 +81,7 @@ def write_autofs(entry: Entry) -> Written:
 
 def _told(entry: Entry) -> Translation:
     told = translate(entry, SYSTEM, fstab=False)
-    if entry.options.get("vers") in {"4.1", "4.2"}:
-        told.problems.append("macOS speaks NFS up to version 4.0, which was written.")
+    version = implied_values(entry.options).get("vers")
+    if version in {"4.1", "4.2"}:
+        told.problems.append(f"macOS speaks NFS up to version 4.0, so vers={version} became vers=4.0.")
     return told

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from advisor.dialects.bsd_writing import System, fstab_fields, translate
+from advisor.dialects.bsd_writing import System, fstab_fields, fstab_line, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 
@@ -44,15 +42,17 @@ SYSTEM = System(
 
 
 def write(entry: Entry) -> Written:
-    """Return the line. ``retry`` counts tries of ``mnttimeo`` seconds there, and minutes on Linux."""
+    """Return the line. ``retry`` counts tries of ``mnttimeo`` seconds there, and minutes on Linux.
+
+    Raises:
+        DialectError: if a path has a blank in it.
+    """
     told = translate(entry, SYSTEM, fstab=True)
     told.problems.append("NeXTSTEP speaks NFS version 2 over UDP only; the server has to offer both.")
     fields = fstab_fields(entry, [_retry(word) for word in told.words])
-    if any(re.search(r"\s", field) for field in fields):
-        told.problems.append("This fstab cannot hold a blank inside a path.")
     if ":" in entry.share.host:
         told.problems.append("NeXTSTEP knows IPv4 only.")
-    return Written(" ".join([*fields, "0", "0"]) + "\n", FILE, told.untranslated, told.problems)
+    return Written(fstab_line(SYSTEM, fields), FILE, told.untranslated, told.problems)
 
 
 def _retry(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from advisor.dialects.entry import Entry, Written, control_problem, split_items
+from advisor.dialects.entry import DialectError, Entry, Written, control_problem, split_items
 from advisor.options import NO, YES, catalogue
 
 FILE = "/etc/nfsmount.conf"
@@ -16,19 +16,24 @@ _NAMES = {"bg": "Background", "fg": "Foreground", "sloppy": "Sloppy"}
 
 
 def write(entry: Entry) -> Written:
-    """Return the section. It has no share: it counts for every mount at this mount point."""
+    """Return the section. It has no share: it counts for every mount at this mount point.
+
+    Raises:
+        DialectError: if the file cannot name the mount point.
+    """
+    if _BAD_SECTION.search(entry.mount_point):
+        raise DialectError('[ MountPoint ] cannot name a path with “"”, “]”, “#” or “;” in it.')
     items, outer = split_items(entry.options)
     untranslated = [f"“{item}” belongs in fstab, mount.nfs does not read it here." for item in outer]
     untranslated.append("The share and when to mount: the section only adds options to other entries.")
     problems = control_problem(",".join(items), "options")
-    if _BAD_SECTION.search(entry.mount_point):
-        problems.append('The file cannot name a mount point with “"”, “]”, “#” or “;” in it.')
     lines = [f'[ MountPoint "{entry.mount_point}" ]']
     for item in items:
         line = _line(item)
         if _BAD_VALUE.search(line):
-            problems.append(f"The file cuts “{item}” short: it has a blank, a quote, “#” or “;” in it.")
-        lines.append(line)
+            untranslated.append(f"“{item}”: the file cannot hold a blank, a quote, “#” or “;” in a value.")
+        else:
+            lines.append(line)
     problems.append("Options on the command line and in fstab come before those of this file.")
     return Written("\n".join(lines) + "\n", FILE, untranslated, problems)
 

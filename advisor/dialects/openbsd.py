@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, translate
+from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, fstab_line, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 
@@ -35,7 +34,10 @@ SYSTEM = System(
         "bg": {"bg": "-b", "fg": ""},
         "hard": {"hard": "", "soft": "-s", "softerr": "-s"},
         "intr": {YES: "-i", NO: ""},
-        "rdirplus": {"force": "-l", "heuristic": "", "none": ""},
+        "rdirplus": {"force": "-l", "heuristic": "-l", "none": ""},
+        # nfs_advlock (sys/nfs/nfs_vnops.c) asks no server: every lock is local.
+        "lock": {NO: ""},
+        "local_lock": {"all": ""},
         "mountproto": {"udp": "-U", "tcp": ""},
         "port": "port={}",
         "acregmin": "acregmin={}",
@@ -63,12 +65,15 @@ def write(entry: Entry) -> Written:
 
 
 def write_fstab(entry: Entry) -> Written:
-    """Return the fstab line. This fstab has no escapes: a path with a blank cannot stand in it."""
+    """Return the fstab line. This fstab has no escapes.
+
+    Raises:
+        DialectError: if a path has a blank in it.
+    """
     told = _told(entry, fstab=True)
-    fields = fstab_fields(entry, told.words)
-    if any(re.search(r"\s", field) for field in fields):
-        told.problems.append("OpenBSD's fstab cannot hold a blank inside a path.")
-    return Written(" ".join([*fields, "0", "0"]) + "\n", FILE, told.untranslated, told.problems)
+    return Written(
+        fstab_line(SYSTEM, fstab_fields(entry, told.words)), FILE, told.untranslated, told.problems
+    )
 
 
 def _told(entry: Entry, *, fstab: bool) -> Translation:
@@ -77,6 +82,8 @@ def _told(entry: Entry, *, fstab: bool) -> Translation:
         told.problems.append("OpenBSD's mount_nfs knows IPv4 addresses and names only.")
     if (entry.options.get("vers") or "").startswith("4"):
         told.problems.append("OpenBSD speaks NFS versions 2 and 3 only; it will try 3 first.")
+    if entry.options.get("lock") != NO and entry.options.get("local_lock") != "all":
+        told.problems.append("OpenBSD keeps every lock on this computer: others do not see it.")
     return told
 
 

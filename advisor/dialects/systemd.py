@@ -38,7 +38,9 @@ _SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.requires": (("Unit", "Requires"), ("Unit", "After")),
     "x-systemd.after": (("Unit", "After"),),
     "x-systemd.before": (("Unit", "Before"),),
+    "x-systemd.wants": (("Unit", "Wants"), ("Unit", "After")),
     "x-systemd.requires-mounts-for": (("Unit", "RequiresMountsFor"),),
+    "x-systemd.wants-mounts-for": (("Unit", "WantsMountsFor"),),
     "x-systemd.wanted-by": (("Install", "WantedBy"),),
     "x-systemd.required-by": (("Install", "RequiredBy"),),
 }
@@ -215,15 +217,19 @@ def _split(options: MountOptions) -> tuple[MountOptions, Settings, list[str]]:
     settings: Settings = []
     untranslated: list[str] = []
     for item in options:
-        option, name, value = catalogue().read_item(item) if item else (None, "", "")
+        _, name, value = catalogue().read_item(item) if item else (None, "", "")
         if name in _SETTINGS and value:
             settings += [(section, key, value) for section, key in _SETTINGS[name]]
         elif name in {"user", "comment"}:
             untranslated.append(f"“{item}” means nothing in a unit.")
-        elif name not in {"auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults"} and item:
+        elif name == "x-systemd.idle-timeout":
+            untranslated.append(f"“{item}” belongs in the .automount unit.")
+        elif name == "x-systemd.rw-only" and value == YES:
+            settings.append(("Mount", "ReadWriteOnly", "yes"))
+        elif name.startswith("x-systemd.") and name != "x-systemd.automount":
+            untranslated.append(f"systemd reads “{item}” in fstab only.")
+        elif name not in {"auto", "x-systemd.automount", "defaults"} and item:
             kept.append(item)
-            if option is None and item.startswith("x-systemd."):
-                untranslated.append(f"systemd reads “{item}” in fstab only.")
     return MountOptions(kept), settings, untranslated
 
 
@@ -255,7 +261,8 @@ def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str]
     """Return the items that say what the settings say, and a sentence for each that has no word."""
     items: list[str] = []
     untranslated: list[str] = []
-    required = {value for section, key, value in settings if (section, key) == ("Unit", "Requires")}
+    required = {value for section, key, value in settings
+                if section == "Unit" and key in {"Requires", "Wants"}}  # fmt: skip
     is_required = any(
         (section, key) == ("Install", "RequiredBy") and value in _AT_BOOT for section, key, value in settings
     )
@@ -281,6 +288,8 @@ def _read_setting(place: tuple[str, str], value: str) -> str:
     """Return the item for one setting, "" if there is none."""
     if place == ("Mount", "SloppyOptions") and value in {"yes", "true", "on", "1"}:
         return "sloppy"
+    if place == ("Mount", "ReadWriteOnly") and value in {"yes", "true", "on", "1"}:
+        return "x-systemd.rw-only"
     words = [word for word, places in _SETTINGS.items() if places[0] == place]
     words += ["x-systemd.idle-timeout"] if place == ("Automount", "TimeoutIdleSec") else []
     if not words or "," in value or '"' in value or value != value.strip() or not value:

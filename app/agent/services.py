@@ -57,7 +57,7 @@ from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
 from app.mounts import point
 from app.mounts.apply import Apply
 from app.mounts.approval import approval, approval_of, home_offer, refuse_move, refuse_unapproved, sentences
-from app.mounts.asked import parse_options, parse_share
+from app.mounts.asked import parse_options, share_to_mount
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
@@ -247,7 +247,7 @@ class Services:
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
         """Mount through the helper and report requested against effective values."""
-        share = parse_share(args.share)
+        share = share_to_mount(args.share)
         options = parse_options(args.options)
         needed = approval(args.share, args.mount_point, mounts=True, options=to_mount(options))
         if needed is None:

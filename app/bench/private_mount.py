@@ -22,7 +22,7 @@ from app.bench.programs import Place
 from app.bench.run import look_at, run_test
 from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
-from app.mounts.asked import parse_options, parse_share
+from app.mounts.asked import parse_options, share_to_mount
 from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.effective import effective_values
 from app.mounts.model import Active, Mount, MountTable
@@ -119,7 +119,7 @@ class PrivateMount:
         Raises:
             AppError: as for a mount; nothing is mounted then.
         """
-        parse_share(share)
+        share_to_mount(share)
         parse_options(options)
         mount = cls(share, options, read_ahead_kb, timeout_s)
         if session is not None:

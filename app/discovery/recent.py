@@ -70,5 +70,7 @@ def recent_servers() -> list[KnownServer]:
             share = Share.parse(text)
         except ShareError:
             continue
-        found.append(KnownServer(name=share.host, sources=["recent"], exports=[share.export]))
+        found.append(
+            KnownServer(name=share.host, sources=["recent"], exports=[share.export] if share.export else [])
+        )
     return found

@@ -93,7 +93,7 @@ def known_servers(root: str = "/") -> ServersResult:
             except ShareError:
                 continue
             sources.setdefault(share.host, set()).add(source)
-            exports.setdefault(share.host, set()).add(share.export)
+            exports.setdefault(share.host, set()).update({share.export} - {""})
     servers = [
         KnownServer(name=name, sources=sorted(sources[name]), exports=sorted(exports[name]))
         for name in sorted(sources, key=str.casefold)

@@ -19,6 +19,22 @@ def parse_share(text: str) -> Share:
         ) from error
 
 
+def share_to_mount(text: str) -> Share:
+    """Return the share as the privileged helper mounts it, or raise SHARE_INVALID.
+
+    mount.nfs takes a path without a slash too; the helper's grammar does not (app/helper/validate.py).
+    """
+    share = parse_share(text)
+    if share == share.absolute:
+        return share
+    raise AppError(
+        ErrorKind.SHARE_INVALID,
+        f"“{text}” cannot be mounted from here: its export does not begin with a slash.",
+        hint=f"Write it as {share.absolute}. NFS version 4 and most servers take both for the same export. "
+        "Only mount(8), as root, takes it as it is.",
+    )
+
+
 def parse_options(text: str) -> MountOptions:
     """Return the options, or raise OPTION_INVALID naming the first bad one.
 

@@ -19,6 +19,7 @@ from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.options import load, split
 from app.helper.table import NFS_TYPES
+from app.mounts.asked import share_to_mount
 from app.mounts.entry_options import EntryOptions, entry_options, words_for_safety
 from app.mounts.findings import judge
 from app.mounts.model import FstabReport
@@ -63,6 +64,7 @@ class Persistence:
         Raises:
             AppError: fstab is as it was then.
         """
+        share_to_mount(args.share)
         data = self._read(args.expected_sha256)
         change = _change(args, data)
         report = self._carry_out(data, change, token, helper, preview=args.preview)

@@ -20,7 +20,7 @@ from app.helper.options import ALWAYS
 from app.helper.places import Place, place_of
 from app.helper.tuning import MAX_READ_AHEAD_KB
 from app.mounts.approval import refuse_move
-from app.mounts.asked import parse_options, parse_share
+from app.mounts.asked import parse_options, parse_share, share_to_mount
 from app.mounts.change import MAX_KEEP_S, Interruption, Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.entry_options import EntryOptions, entry_options
@@ -134,7 +134,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         AppError: if it is wrong in itself: a bad share, option or mount point, or fstab cannot take it; or if
             it would go against a unit that others made, or against a map of autofs.
     """
-    parse_share(args.share)
+    share_to_mount(args.share)
     parse_options(args.options)
     if args.busy == "next-boot" and args.keeper == "nowhere":
         raise AppError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.share import Share, ShareError
 from app.errors import printable
 from app.facts.nfsmount_conf import read_settings
 from app.mounts import autofs, fstab, mountinfo, saved_readahead, units, utab
@@ -68,7 +70,7 @@ def _configured_mounts(
 
     def is_elsewhere(item: tuple[str, Configured]) -> bool:
         live = active.get(item[0])
-        return live is None or utab.plain_share(live.share) != utab.plain_share(item[1].share)
+        return live is None or not _same_share(item[1], live)
 
     return sorted(found, key=is_elsewhere)
 
@@ -135,11 +137,20 @@ def _covered(info: MountInfo, row: MountRow) -> str:
     return printable(f"The mount of {row.source} at {row.mount_point} is hidden below {cover}.")
 
 
+def _same_share(configured: Configured, live: Active) -> bool:
+    """Whether a mount is of the share that is configured; version 4 shows ``nas:x`` as ``nas:/x``."""
+    wanted = configured.share
+    if live.fstype == "nfs4":
+        with suppress(ShareError):
+            wanted = str(Share.parse(wanted).absolute)
+    return utab.plain_share(live.share) == utab.plain_share(wanted)
+
+
 def _merge(point: str, configured: Configured, live: Active | None) -> Mount:
     if live is None:
         return Mount(mount_point=point, share=configured.share, state="not-mounted", configured=configured)
     sentences: list[str] = []
-    if utab.plain_share(live.share) != utab.plain_share(configured.share):
+    if not _same_share(configured, live):
         sentences.append(f"{configured.origin} says {configured.share}, mounted is {live.share}.")
     sentences += differences(configured, live)
     state: State = "differs" if sentences else "mounted"

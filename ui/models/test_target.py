@@ -53,7 +53,9 @@ def target_of(mount: Mount | None, wish: Wish | None) -> TestTarget | None:
     if wish is None:
         return None
     try:
-        share = str(Share.parse(wish.share.strip()))
+        share = Share.parse(wish.share.strip())
     except ShareError:
         return None
-    return TestTarget(share, wish.mount_point.strip(), wish.options, mounted=False)
+    if share != share.absolute:  # the helper would not mount it
+        return None
+    return TestTarget(str(share), wish.mount_point.strip(), wish.options, mounted=False)

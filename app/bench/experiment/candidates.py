@@ -34,7 +34,7 @@ from app.bench.experiment.plan import MAX_SETS, option_sets, sized
 from app.bench.experiment.probe import VOLATILE, Prober
 from app.bench.experiment.sift import without_impossible
 from app.errors import AppError, ErrorKind
-from app.mounts.asked import parse_options, parse_share
+from app.mounts.asked import parse_options, share_to_mount
 from app.units import format_duration
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
 
     They are {} if the setting in use is made of no levels.
     """
-    parse_share(args.share)
+    share_to_mount(args.share)
     factors = args.factors or list(FACTORS)
     for factor in factors:
         if factor.name in OF_THE_TEST:

@@ -29,7 +29,7 @@ from app.bench.experiment.sift import (
     without_refused,
 )
 from app.errors import AppError, ErrorKind
-from app.mounts.asked import parse_share
+from app.mounts.asked import share_to_mount
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def plan_experiment(
         CancelledError: when the token is set.
     """
     experiment = args.experiment
-    parse_share(experiment.share)
+    share_to_mount(experiment.share)
     sets, struck = option_sets(experiment, hands.facts)
     prober = Prober(hands, token, emit)
     probed = prober.probe(experiment, sets)

@@ -18,6 +18,10 @@ from advisor.share import Share, ShareError
         ("bücher.example.:/x", "bücher.example.", "/x"),
         ("a_b-c.example:/x:y", "a_b-c.example", "/x:y"),
         ("127.0.0.1://srv//a/", "127.0.0.1", "//srv//a/"),
+        ("nas01:", "nas01", ""),
+        ("192.168.122.76:s_test", "192.168.122.76", "s_test"),
+        ("[2001:db8::7]:", "2001:db8::7", ""),
+        ("nas01:a/b c", "nas01", "a/b c"),
     ],
 )
 def test_shares_are_taken_apart_and_put_together(text: str, host: str, export: str) -> None:
@@ -33,8 +37,6 @@ def test_shares_are_taken_apart_and_put_together(text: str, host: str, export: s
         ("/export", "no colon"),
         ("nas01", "no colon"),
         (":/x", "no server"),
-        ("nas01:", "no export"),
-        ("nas01:x", "begin with a slash"),
         ("fe80::1:/x", "brackets"),
         ("[fe80::1:/x", "bracket is not closed"),
         ("[1.2.3.4]:/x", "IPv6"),
@@ -56,6 +58,13 @@ def test_shares_are_taken_apart_and_put_together(text: str, host: str, export: s
 def test_a_text_that_is_no_share_is_refused_with_a_reason(text: str, reason: str) -> None:
     with pytest.raises(ShareError, match=reason):
         Share.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "absolute"), [("nas:", "nas:/"), ("nas:a/b", "nas:/a/b"), ("nas:/a", "nas:/a")]
+)
+def test_a_share_without_a_slash_and_its_absolute_form(text: str, absolute: str) -> None:
+    assert str(Share.parse(text).absolute) == absolute
 
 
 @given(st.one_of(st.text(), st.builds("{}:/{}".format, st.text(), st.text())))

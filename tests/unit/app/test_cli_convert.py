@@ -70,3 +70,22 @@ def test_wrong_usage(flags: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["convert", *flags, "nas:/a /m nfs"])
     assert caught.value.code == 2
+
+
+def test_a_path_that_openbsds_fstab_cannot_hold_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "--to", "openbsd-fstab", "mount", "nas:/a b", "/m"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "cannot hold a blank" in err
+
+
+def test_a_share_without_a_slash(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "--to", "fstab", "mount", "192.168.122.76:s_test", "/m"]) == 0
+    assert capsys.readouterr().out == "192.168.122.76:s_test /m nfs defaults 0 0\n"
+
+
+def test_the_keys_of_an_indirect_map_are_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "--to", "fstab", "data -fstype=nfs4 h:/d"]) == 1
+    assert "“data” is a key" in capsys.readouterr().err
+    assert main(["convert", "--to", "fstab", "/nfs auto.nfs\ndata -fstype=nfs4 h:/d"]) == 0
+    assert capsys.readouterr().out == "h:/d /nfs/data nfs vers=4,x-systemd.automount 0 0\n"

@@ -86,6 +86,7 @@ def test_an_entry_is_changed_where_it_stands(fstab: Persistence, path: Path) -> 
     ("args", "kind"),
     [
         (PersistArgs(share="nas", mount_point="/mnt/b"), ErrorKind.SHARE_INVALID),
+        (PersistArgs(share="nas:", mount_point="/mnt/b"), ErrorKind.SHARE_INVALID),
         (PersistArgs(share="nas:/b", mount_point="b"), ErrorKind.MOUNT_POINT_INVALID),
         (PersistArgs(share="nas:/b", mount_point="/etc"), ErrorKind.MOUNT_POINT_SYSTEM),
         (PersistArgs(share="nas:/b", mount_point="/mnt/b", options="suid"), ErrorKind.OPTION_INVALID),

@@ -174,6 +174,7 @@ def test_a_dead_server_is_told(world: World) -> None:
     ("changes", "kind"),
     [
         ({"share": "nas"}, ErrorKind.SHARE_INVALID),
+        ({"share": "nas:s_test"}, ErrorKind.SHARE_INVALID),
         ({"options": "rsize=lots"}, ErrorKind.OPTION_INVALID),
         ({"options": "vers=4.1", "busy": "next-boot"}, ErrorKind.USAGE),
         ({"keep_s": 481.0}, ErrorKind.USAGE),

@@ -220,7 +220,11 @@ def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("share", "options", "kind"),
-    [("nas", "", ErrorKind.SHARE_INVALID), ("nas:/a", "rsize=lots", ErrorKind.OPTION_INVALID)],
+    [
+        ("nas", "", ErrorKind.SHARE_INVALID),
+        ("nas:x", "", ErrorKind.SHARE_INVALID),
+        ("nas:/a", "rsize=lots", ErrorKind.OPTION_INVALID),
+    ],
 )
 def test_bad_words_reach_no_helper(share: str, options: str, kind: ErrorKind) -> None:
     with pytest.raises(AppError) as caught:

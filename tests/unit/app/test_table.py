@@ -100,6 +100,16 @@ def test_the_spelling_of_a_share_is_no_difference(tree: Tree) -> None:
     assert find(read_table(root), "/a").state == "mounted"
 
 
+@pytest.mark.parametrize(("written", "shown"), [("nas:", "nas:/"), ("nas:export", "nas:/export")])
+def test_version_4_shows_a_share_with_the_slash_that_was_not_written(
+    tree: Tree, written: str, shown: str
+) -> None:
+    root = tree(fstab=f"{written} /mnt/a nfs defaults 0 0\n", mountinfo=ROOT + row(30, "/mnt/a", shown))
+    assert find(read_table(root), "/mnt/a").state == "mounted"
+    root = tree(mountinfo=ROOT + row(30, "/mnt/a", shown).replace("nfs4", "nfs"))
+    assert find(read_table(root), "/mnt/a").state == "differs"
+
+
 def test_sub_mounts_and_one_share_at_two_places_are_rows_of_their_own(tree: Tree) -> None:
     table = read_table(tree(mountinfo=DATA / "submounts.mountinfo"))
     assert [mount.mount_point for mount in table.mounts] == [

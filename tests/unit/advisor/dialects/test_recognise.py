@@ -111,7 +111,7 @@ def test_units() -> None:
     ("mount_nfs -T -3 -s -i nas01:/export/home /home", "proto=tcp,vers=3,soft,intr"),
     ("mount_nfs -r 32768 -w16384 -t 10 -x 4 -T nas01:/export/home /home",
      "rsize=32768,wsize=16384,timeo=10,retrans=4,tcp"),
-    ("doas mount_nfs -lTb -R 5 nas01:/export/home /home", "rdirplus,tcp,bg,retry=5"),
+    ("doas mount_nfs -lTb nas01:/export/home /home", "rdirplus,tcp,bg"),
     ("mount_nfs -o nfsv4,minorversion=1,nolockd,tcp nas01:/export/home /home", "vers=4.1,nolock,tcp"),
     ("mount_nfs -T -U -P -o rdonly,port=20049 nas01:/export/home /home",
      "tcp,mountproto=udp,resvport,ro,port=20049"),
@@ -127,7 +127,7 @@ def test_mount_nfs(text: str, options: str) -> None:
 @pytest.mark.parametrize(("flags", "said"), [
     ("-4", "-4"), ("-a 4", "readahead=4"), ("-I 8192", "readdirsize=8192"), ("-2", "version 2"),
     ("-d", "dumbtimer"), ("-K", "-K"), ("-g 8", "maxgroups=8"), ("-o nobrowse", "nobrowse"),
-    ("-R 0", "for ever"), ("-s", "OpenBSD uses UDP"),
+    ("-R 0", "for ever"), ("-R 5", "counts tries"), ("-s", "OpenBSD uses UDP"),
 ])  # fmt: skip
 def test_what_linux_cannot_say_is_told(flags: str, said: str) -> None:
     reading = read_any(f"mount_nfs {flags} nas01:/export/home /home")
@@ -143,7 +143,7 @@ def test_what_linux_cannot_say_is_told(flags: str, said: str) -> None:
     ("nas01:/export/home /home nfs rw,bg,noac,mnttimeo=30,retry=3 0 0", "NeXTSTEP",
      "rw,bg,actimeo=0,retry=2"),
     ("/- auto_nfs\n/home -fstype=nfs,resvport,nolocks nas01:/export/home", "autofs",
-     "resvport,x-systemd.automount"),
+     "resvport,nolock,x-systemd.automount"),
     ("/home -fstype=nfs4,ro nas01:/export/home", "autofs", "ro,vers=4,x-systemd.automount"),
 ])  # fmt: skip
 def test_words_of_others(text: str, form: str, options: str) -> None:
@@ -206,3 +206,41 @@ def test_several_commands() -> None:
 def test_nothing_is_said_as_read_any_says_it() -> None:
     with pytest.raises(UnreadableError):
         read_every("Dear all,\nthe server is down.")
+
+
+INDIRECT = "/nfs auto.nfs -ro --timeout=90\n# the map\ndata -fstype=nfs4 h:/d\nhome\tnas01:/export/&\n"
+
+
+def test_an_indirect_map_behind_its_line_of_the_master_map() -> None:
+    first, second = read_every(INDIRECT)
+    assert told(first.entry) == ("h:/d", "/nfs/data")
+    assert str(first.entry.options) == "ro,vers=4,x-systemd.automount,x-systemd.idle-timeout=90"
+    assert told(second.entry) == ("nas01:/export/home", "/nfs/home")
+    assert first.form == second.form == "an autofs map"
+    assert read_any(INDIRECT).untranslated == ["Another mount was left out: nas01:/export/home on /nfs/home"]
+
+
+def test_a_key_without_its_directory_is_refused_with_that_reason() -> None:
+    with pytest.raises(UnreadableError, match=r"“data” is a key.*master map"):
+        read_any("data -fstype=nfs4 h:/d")
+    with pytest.raises(UnreadableError) as caught:
+        read_any("Dear all")
+    assert any("key of an indirect map" in reason for _, reason in caught.value.tried)
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("/nfs auto.nfs\n* -ro nas:/home/&", "any name"),
+    ("/nfs auto.nfs\ndata -ro a:/x b:/x", "several places"),
+    ("/nfs auto.nfs\ndata -fstype=cifs ://a/x", "cifs"),
+])  # fmt: skip
+def test_maps_that_only_autofs_can_say(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read_any(text)
+
+
+def test_what_only_autofs_reads_is_told() -> None:
+    reading = read_any("/m -fstype=nfs,nobind,soft nas:/home/$USER")
+    assert str(reading.entry.options) == "soft,x-systemd.automount"
+    assert any("nobind" in note for note in reading.untranslated)
+    assert any("$USER" in note for note in reading.untranslated)
+    assert any("+auto.more" in note for note in read_any("/m -ro nas:/x\n+auto.more\n").untranslated)
