@@ -62,6 +62,7 @@ class Option:
         scope: who shares the value.
         change: what it takes to change it under a live mount.
         since: first kernel, or "".
+        since_values: canonical value to its first kernel, where it is younger than the option.
         helper: whether the root helper may pass it on.
     """
 
@@ -90,6 +91,7 @@ class Option:
     scope: Scope
     change: Change
     since: str
+    since_values: Mapping[str, str]
     helper: bool
 
     @property
@@ -109,10 +111,11 @@ class Option:
 
     def newer_than(self, release: str) -> bool:
         """Whether it came with a later kernel than this release of uname; False if that is not known."""
-        needed, running = _KERNEL.match(self.since), _KERNEL.match(release)
-        if needed is None or running is None:
-            return False
-        return (int(needed[1]), int(needed[2])) > (int(running[1]), int(running[2]))
+        return _is_newer(self.since, release)
+
+    def newer_values(self, release: str) -> dict[str, str]:
+        """Return the values that came with a later kernel than this release, each with its first kernel."""
+        return {value: since for value, since in self.since_values.items() if _is_newer(since, release)}
 
     def matches(self, query: str) -> bool:
         """Whether every word of a search is in the option's names, label, keywords or unit."""
@@ -194,6 +197,13 @@ class Option:
         if "=" in word:
             return self.canonical(word.partition("=")[2])
         return self.canonical(word) if word in self.values else YES
+
+
+def _is_newer(since: str, release: str) -> bool:
+    needed, running = _KERNEL.match(since), _KERNEL.match(release)
+    if needed is None or running is None:
+        return False
+    return (int(needed[1]), int(needed[2])) > (int(running[1]), int(running[2]))
 
 
 class Catalogue:
@@ -367,6 +377,7 @@ def _option(name: str, raw: object) -> Option:
         scope=cast("Scope", table.choice("scope", get_args(Scope))),
         change=cast("Change", table.choice("change", get_args(Change))),
         since=table.text("since"),
+        since_values=table.mapping("since_values"),
         helper=table.flag("helper", default=...),
     )
     table.end()
@@ -385,6 +396,8 @@ def _check_values(table: _Table, option: Option) -> None:
         raise table.error("default", f"“{option.default}” is not one of the values")
     if not all(_CONDITION.fullmatch(condition) for condition in option.defaults):
         raise table.error("defaults", "has a key that is not VERSION/TRANSPORT")
+    if not set(option.since_values) <= set(option.values):
+        raise table.error("since_values", "names a value that is not one of the values")
     for key, mapping in (("means", option.means), ("synonyms", option.synonyms)):
         if not set(mapping.values()) <= set(option.values):
             raise table.error(key, "names a value that is not one of the values")

@@ -1,6 +1,6 @@
-"""Lint: what is wrong, risky or without effect in a set of mount options.
+"""Lint: what is wrong, risky or without effect in a mount: its options and the entry around them.
 
-The rules are data (lint.toml and prerequisites.toml of resources/rules). None fires on a fact that is not
+The rules are data (lint*.toml and prerequisites.toml of resources/rules). None fires on a fact that is not
 known.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.lint_finders import FINDERS
 from advisor.lint_rules import SEVERITIES, BeforeMount, Fix, Rule, Severity, lint_rules
-from advisor.lint_situation import LintContext, Situation
+from advisor.lint_situation import LintContext, Neighbor, Place, Situation
 from advisor.option_check import check_item
 from advisor.options import MountOptions, catalogue
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.facts import Facts
-    from advisor.lint_finders import Match
+    from advisor.lint_match import Match
 
-__all__ = ["SEVERITIES", "Finding", "Fix", "LintContext", "Severity", "apply_fix", "lint", "prerequisites"]
+__all__ = [
+    "SEVERITIES", "Finding", "Fix", "LintContext", "Neighbor", "Place", "Severity", "apply_fix", "lint",
+    "prerequisites",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,8 @@ class Finding:
         title: what is wrong, one sentence.
         why: the reason.
         source: where that is written, or how it was measured.
-        fix: for :func:`apply_fix`, None where no change is safe.
+        fix: for :func:`apply_fix`, None where no change of options is safe.
+        fields: what else of the entry to change, see Match.
         before_mount: what becomes of a mount: "" nothing, tell (said before it is tried), refuse (not tried).
         mend: commands that mend it or show more.
         values: what was found, by the names that the rule's texts use.
@@ -51,6 +55,7 @@ class Finding:
     before_mount: BeforeMount = ""
     mend: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict[str, str])
+    fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:
@@ -94,6 +99,7 @@ def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Findin
             before_mount=rule.before_mount,
             mend=tuple(command.format_map(match.words) for command in rule.mend),
             values=match.words,
+            fields=dict(match.fields),
         )
 
 

@@ -7,12 +7,14 @@ Each yields one Match for everything it finds. What it finds depends on the rule
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from advisor.kernel_numbers import kernel_number, rounded_io_size
+from advisor.lint_entry import ENTRY_FINDERS
+from advisor.lint_match import Match
 from advisor.lint_rules import Fix
 from advisor.option_check import bytes_of, check_item, close_spelling
-from advisor.options import ATTRIBUTE_TIMES, catalogue
+from advisor.options import ATTRIBUTE_TIMES, NO, catalogue, is_comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,25 +25,21 @@ if TYPE_CHECKING:
 
 #: What Kerberos accepts if nobody has set another value (krb5.conf(5), clockskew), seconds.
 CLOCK_SKEW_S = 300.0
-
-
-class Match(NamedTuple):
-    """One place where a rule applies.
-
-    Attributes:
-        options: canonical names.
-        words: for the places of the rule's texts and fix.
-        fix: its own fix, where the rule's is not enough.
-    """
-
-    options: tuple[str, ...]
-    words: dict[str, str]
-    fix: Fix | None = None
+#: A soft mount that gives up sooner does not outlast a server that restarts a service, tenths of a second.
+_SOFT_LEAST_DS = 100
+#: timeo of guides for UDP and of people who take it for seconds.
+_SHORT_TIMER_DS = 20
 
 
 def _whole(_situation: Situation, rule: Rule) -> Iterator[Match]:
     """The conditions say it all."""
     yield Match(rule.options, {})
+
+
+def _written(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """The conditions say it all, and the texts name items as they are written."""
+    words = {name: items[-1] for name, items in situation.written.items()}
+    yield Match(rule.options, words | {"mount_point": situation.context.mount_point})
 
 
 def _given(situation: Situation, rule: Rule) -> Iterator[Match]:
@@ -92,8 +90,10 @@ def _bad_value(situation: Situation, rule: Rule) -> Iterator[Match]:
     """Values that mount or the kernel refuses."""
     for problem in _first(situation, {"missing", "value", "range", "text"}):
         value = problem.item.partition("=")[2]
-        if problem.item in rule.ignore or _is_odd_number(value):
+        if problem.item in rule.ignore or problem.name in rule.ignore or _is_odd_number(value):
             continue
+        if is_comment(problem.item):
+            continue  # it never reaches mount.nfs: the finder of systemd's words looks at it
         option = catalogue().find(problem.name)
         fix = None
         if option is not None and option.is_number and situation.written[option.name][-1] == problem.item:
@@ -197,6 +197,98 @@ def _taken(situation: Situation, _rule: Rule) -> Iterator[Match]:
             yield Match(("nconnect",), {"asked": str(asked), "count": str(count), "version": version})
 
 
+def _overruled_lock(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """A lock or nolock beside a local_lock that says something else."""
+    lock, local = situation.values.get("lock"), situation.values.get("local_lock")
+    if lock is not None and local is not None and local != ("all" if lock == NO else "none"):
+        yield Match(rule.options, {})
+
+
+def _soft_timer(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A soft mount that gives up within ten seconds, or at the first lost request."""
+    given = tuple(name for name in ("timeo", "retrans") if name in situation.values)
+    udp = situation.values.get("proto", "").startswith("udp")
+    transport = "udp" if udp else "tcp"
+    timeo, retrans = (
+        kernel_number(situation.values.get(name) or catalogue()[name].default_for("3", transport) or "")
+        for name in ("timeo", "retrans")
+    )
+    if not given or timeo is None or retrans is None or timeo < 1:
+        return
+    # Over UDP the time doubles with each retry (nfs(5), timeo).
+    total = timeo * (2 ** (min(retrans, 30) + 1) - 1 if udp else retrans + 1)
+    if total < _SOFT_LEAST_DS or retrans == 0 or (timeo <= _SHORT_TIMER_DS and not udp):
+        words = {"seconds": f"{total / 10:g}", "timeo": str(timeo), "retrans": str(retrans)}
+        yield Match((*given, "hard"), words, Fix(remove=given))
+
+
+def _long_times(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Attribute times of at least the rule's number of seconds."""
+    for match in _number(situation, rule):
+        minutes = f"{int(match.words['number']) // 60}"
+        name = match.options[0]
+        yield Match(match.options, match.words | {"minutes": minutes}, Fix(remove=(name,)))
+        return
+
+
+def _no_times(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """All four attribute times are 0."""
+    given = tuple(name for name in ("actimeo", *ATTRIBUTE_TIMES) if name in situation.values)
+    if given and all(situation.implied.get(name) == "0" for name in ATTRIBUTE_TIMES):
+        yield Match(given, {})
+
+
+def _mixed_flavors(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Flavors with and without Kerberos in one list."""
+    flavors = situation.values.get("sec", "").split(":")
+    secure = [flavor for flavor in flavors if flavor.startswith("krb5")]
+    if secure and not set(flavors) - set(secure) <= {""}:
+        yield Match(("sec",), _words(situation, "sec") | {"secure": ":".join(secure)})
+
+
+def _flavor_gone(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Flavors whose names the kernel knows, and nothing else of them."""
+    flavors = situation.values.get("sec", "").split(":")
+    for gone in [flavor for flavor in flavors if flavor.startswith(("lkey", "spkm3"))][:1]:
+        left = [flavor for flavor in flavors if not flavor.startswith(("lkey", "spkm3"))]
+        fix = Fix(set=(f"sec={':'.join(left)}",)) if left else Fix(remove=("sec",))
+        yield Match(("sec",), {"flavor": gone}, fix)
+
+
+def _families(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Two netids of different address families."""
+    written = [situation.written.get(name, [""])[-1] for name in ("proto", "mountproto")]
+    if all("=" in item for item in written) and written[0].endswith("6") is not written[1].endswith("6"):
+        netid = situation.values["mountproto"].removesuffix("6") + ("6" if written[0].endswith("6") else "")
+        words = {"first": written[0], "second": written[1]}
+        yield Match(("mountproto", "proto"), words, Fix(set=(f"mountproto={netid}",)))
+
+
+def _callback_address(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """An address of this computer that no server can reach."""
+    value = situation.values.get("clientaddr", "")
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        return
+    if address.is_link_local or address.is_loopback:
+        yield Match(("clientaddr",), {"address": value})
+
+
+def _remount(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Options that a remount cannot change."""
+    named = [items[-1] for name, items in situation.written.items() if catalogue()[name].change == "mount"]
+    if named:
+        yield Match(("remount",), {"items": _listed(named)})
+
+
+def _empty_option(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Nothing between two commas."""
+    items = list(situation.options)
+    if len(items) > 1 and "" in items:
+        yield Match((), {})
+
+
 def _newer(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """Options that came with a later kernel than this one, and that it is not known to have all the same."""
     yield from _newer_options(situation, answers={None})
@@ -216,7 +308,11 @@ def _newer_options(situation: Situation, answers: set[bool | None]) -> Iterator[
     for name in situation.written:
         option = catalogue()[name]
         if option.newer_than(release) and asked.get(name) in answers:
-            yield Match((name,), {"name": name, "since": option.since, "kernel": release})
+            yield Match((name,), {"name": name, "since": option.since, "kernel": release}, Fix((name,)))
+        since = option.newer_values(release).get(situation.values[name])
+        word = option.word_for(situation.values[name]) or situation.written[name][-1]
+        if since and asked.get(word) in answers:
+            yield Match((name,), {"name": word, "since": since, "kernel": release}, Fix((name,)))
 
 
 def _clock(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -252,7 +348,9 @@ def _is_address(host: str) -> bool:
 
 
 FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
+    **ENTRY_FINDERS,
     "whole": _whole,
+    "written": _written,
     "given": _given,
     "number": _number,
     "rounded": _rounded,
@@ -268,6 +366,16 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "actimeo": _actimeo,
     "family": _family,
     "taken": _taken,
+    "overruled-lock": _overruled_lock,
+    "soft-timer": _soft_timer,
+    "long-times": _long_times,
+    "no-times": _no_times,
+    "mixed-flavors": _mixed_flavors,
+    "flavor-gone": _flavor_gone,
+    "families": _families,
+    "callback-address": _callback_address,
+    "remount": _remount,
+    "empty-option": _empty_option,
     "newer-than-kernel": _newer,
     "not-in-kernel": _not_in_kernel,
     "clock": _clock,

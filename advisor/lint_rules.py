@@ -1,9 +1,9 @@
-"""The lint's rules, read from lint.toml and prerequisites.toml of resources/rules."""
+"""The lint's rules, read from the files lint*.toml and prerequisites.toml of resources/rules."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from resources.decoding import converted
 
 Severity = Literal["error", "warning", "info"]
 BeforeMount = Literal["", "tell", "refuse"]
+_FILES = ("lint-entry", "lint", "lint-combinations", "prerequisites")
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
@@ -37,12 +38,18 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         any: one of these items is in force at least; ``rsize=`` means the option with any value.
         all: all of these items are in force.
+        one_of: one of these items is in force too, for a rule that has ``any`` already.
         none: none of these items is in force.
         versions: the version is surely one of these.
+        maybe: the version may be one of these.
+        places: the options stand in one of these (LintContext.place).
         fstab: the options stand in fstab.
         start_up: mounted at start-up, neither by hand nor on demand.
         fstype: the third field of fstab.
+        at: mount points that it is about.
         not_at: mount points that are left alone.
+        servers: the share's host is one of these by its name (resources/servers.toml).
+        not_servers: it is none of these.
         udp: whether the kernel's client speaks NFS over UDP.
         kerberos: every security flavor of ``sec`` is one of Kerberos.
         missing: facts of PrerequisiteFacts that are known to be false.
@@ -52,12 +59,18 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     any: tuple[str, ...] = ()
     all: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
     none: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    maybe: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     fstab: bool | None = None
     start_up: bool | None = None
     fstype: str | None = None
+    at: tuple[str, ...] = ()
     not_at: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    not_servers: tuple[str, ...] = ()
     udp: bool | None = None
     kerberos: bool | None = None
     missing: tuple[str, ...] = ()
@@ -75,7 +88,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source: where that is written or how it was measured.
         options: the options that it is about.
         when: the conditions.
-        find: name of the finder that looks closer (advisor/lint_finders.py).
+        find: name of the finder that looks closer (advisor/lint.py, FINDERS).
         min: least number that a finder reports.
         max: greatest number that a finder reports.
         ignore: names or items that a finder passes over.
@@ -105,5 +118,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def lint_rules() -> dict[str, Rule]:
     """Return all rules by their ids, in the order in which they are tried."""
-    tables = read_toml("rules/lint.toml")["rule"] | read_toml("rules/prerequisites.toml")["rule"]
+    tables: dict[str, Any] = {}
+    for name in _FILES:
+        tables |= read_toml(f"rules/{name}.toml")["rule"]
     return converted(tables, dict[str, Rule])

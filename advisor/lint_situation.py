@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from advisor.options import NO, MountOptions, catalogue, check, implied_values
+from advisor.servers import identify_server
 from advisor.share import Share, ShareError
 
 if TYPE_CHECKING:
@@ -19,24 +20,59 @@ _ALL = _V4 | {"3"}
 _KERBEROS = frozenset({"krb5", "krb5i", "krb5p"})
 
 
+#: Where options stand: nowhere yet (a mount made now), fstab, a systemd unit, a map of autofs, a command.
+Place = Literal["", "fstab", "unit", "autofs", "command"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """Another entry of the same file.
+
+    Attributes:
+        line: from 1.
+        share: server:/export, or the device of another file system.
+        mount_point: absolute path; in a map of autofs the key.
+        options: as written.
+        fstype: nfs, nfs4, or another file system's type.
+    """
+
+    line: int
+    share: str
+    mount_point: str
+    options: str
+    fstype: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintContext:
     """Where options stand.
 
     Attributes:
+        place: "" for a mount made now.
         fstab: whether in fstab, where "at start-up" is the rule; else they are for a mount made now.
         share: server:/export, or "" if it is not known.
         mount_point: or "" if it is not known.
         fstype: nfs or nfs4.
         connections: version ("4.2") to the number of connections that other mounts of the server in use have
             fixed for it; empty if there are none, or none is known.
+        freq: fifth field of fstab.
+        passno: sixth field of fstab.
+        unit_file: name of the unit's file without its directory, "" if it is not known.
+        settings: section, key and value of every assignment of the unit.
+        before: entries that stand before this one in the same file, in their order.
     """
 
+    place: Place = ""
     fstab: bool = False
     share: str = ""
     mount_point: str = ""
     fstype: str = "nfs"
     connections: Mapping[str, int] = field(default_factory=dict[str, int])
+    freq: int = 0
+    passno: int = 0
+    unit_file: str = ""
+    settings: tuple[tuple[str, str, str], ...] = ()
+    before: tuple[Neighbor, ...] = ()
 
 
 class Situation:
@@ -52,6 +88,7 @@ class Situation:
         context: where the options stand.
         facts: what was observed, or None.
         host: the server of the share, "" if it is not known.
+        server: what the host's name says that it is (resources/servers.toml), "" if it says nothing.
     """
 
     def __init__(self, options: MountOptions, context: LintContext, facts: Facts | None) -> None:
@@ -68,6 +105,8 @@ class Situation:
                 self.written.setdefault(name, []).append(item)
         self.versions = _versions(self.implied.get("vers"), context.fstype)
         self.host = _host(context.share)
+        found = identify_server(host=self.host) if self.host else None
+        self.server = found[0] if found is not None else ""
 
     @property
     def start_up(self) -> bool:
@@ -98,11 +137,14 @@ class Situation:
         return self._options_hold(when) and self._place_holds(when) and self._facts_hold(when)
 
     def _options_hold(self, when: When) -> bool:
-        if when.any and not any(map(self.in_force, when.any)):
-            return False
+        for group in (when.any, when.one_of):
+            if group and not any(map(self.in_force, group)):
+                return False
         if not all(map(self.in_force, when.all)) or any(map(self.in_force, when.none)):
             return False
         if when.kerberos is not None and when.kerberos is not self.kerberos:
+            return False
+        if when.maybe and self.versions.isdisjoint(when.maybe):
             return False
         return not when.versions or self.versions <= set(when.versions)
 
@@ -111,7 +153,11 @@ class Situation:
             when.fstab in {None, self.context.fstab}
             and when.start_up in {None, self.start_up}
             and when.fstype in {None, self.context.fstype}
+            and (not when.places or self.context.place in when.places)
+            and (not when.at or self.context.mount_point in when.at)
             and self.context.mount_point not in when.not_at
+            and (not when.servers or self.server in when.servers)
+            and not (when.not_servers and self.server in when.not_servers)
         )
 
     def _facts_hold(self, when: When) -> bool:

@@ -35,7 +35,33 @@ _ELSEWHERE = {
     "uid": "Other file systems know it; on NFS the server decides who owns a file.",
     "gid": "Other file systems know it; on NFS the server decides who owns a file.",
     "umask": "Other file systems know it; on NFS permissions stand on the server.",
+    "pnfs": "FreeBSD writes it so; Linux uses pNFS by itself where the server offers it.",
 }
+#: Words of exports(5), of mount.cifs(8), of file systems on disks, and flavors of sec: no option of NFS.
+_MISPLACED = {
+    **dict.fromkeys(
+        ("no_root_squash", "root_squash", "all_squash", "no_all_squash", "subtree_check", "no_subtree_check",
+         "insecure", "secure", "insecure_locks", "secure_locks", "no_wdelay", "wdelay", "crossmnt", "hide",
+         "nohide", "no_acl", "anonuid", "anongid", "fsid", "auth_nlm", "no_auth_nlm", "refer", "replicas",
+         "mountpoint", "mp", "no_pnfs", "security_label"),
+        "It belongs to the exports(5) of the server, not to a mount. Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("credentials", "cred", "username", "password", "pass", "domain", "workgroup", "guest", "file_mode",
+         "dir_mode", "iocharset", "noperm", "mfsymlinks", "forceuid", "forcegid", "nobrl", "seal"),
+        "It belongs to mounts of Windows shares (mount.cifs(8)). Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("errors", "discard", "nodiscard", "data", "barrier", "nobarrier", "commit", "usrquota", "grpquota",
+         "quota", "noquota", "user_xattr", "nouser_xattr", "compress", "subvol", "utf8", "codepage", "fmask",
+         "dmask", "loop", "journal_checksum", "nr_inodes", "size", "allow_other"),
+        "It belongs to other file systems. Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("krb5", "krb5i", "krb5p", "sys"),
+        "It is a security flavor: write sec=krb5p, and colons between several, as in sec=krb5p:krb5i.",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +131,8 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
         foreign = "The manual names it, but the kernel refuses it; leave softreval out instead."
     elif name in _ELSEWHERE:
         foreign = f"{_ELSEWHERE[name]} Leave it out, or paste the whole line to have it translated."
+    elif name in _MISPLACED:
+        foreign = _MISPLACED[name]
     if foreign:
         message = f"There is no mount option “{name}”."
         return OptionProblem(name=name, item=item, code="foreign", message=message, hint=foreign)
@@ -119,8 +147,9 @@ def close_spelling(name: str, options: Catalogue) -> str | None:
     """Return the spelling of an option that an unknown name is closest to, or None if none is close."""
     spellings = {form.removesuffix("=") for option in options for form in option.forms}
     spellings |= {option.negation for option in options if option.negation}
-    close = difflib.get_close_matches(name, sorted(spellings), n=1, cutoff=0.7)
-    return close[0] if close else None
+    lower = {spelling.lower(): spelling for spelling in sorted(spellings)}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
+    return lower[close[0]] if close else None
 
 
 def bytes_of(value: str) -> int | None:

@@ -58,6 +58,15 @@ class Share:
         return f"{host}:{self.export}"
 
 
+def is_share(text: str) -> bool:
+    """Whether the text names a share."""
+    try:
+        Share.parse(text)
+    except ShareError:
+        return False
+    return True
+
+
 def _parse_bracketed(text: str) -> tuple[str, str]:
     host, bracket, rest = text[1:].partition("]")
     if not bracket:

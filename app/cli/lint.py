@@ -1,4 +1,4 @@
-"""The command "lint": an fstab, a unit, an autofs map or one option string, judged by the advisor's rules."""
+"""The command "lint": a file of mounts or one option string, judged by the advisor's rules."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 from advisor.facts import Facts
 from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
-from app.cli.lint_files import read_places
+from app.cli.lint_files import read_entries
 from app.cli.reading import read_input
 from app.cli.text import shown
 from app.errors import AppError, ErrorKind, printable
 from app.facts.client import client_facts
 from app.facts.prerequisites import prerequisite_facts
-from app.mounts.findings import judge
+from app.mounts.findings import connections
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE|OPTIONS",
-        help="a file (fstab, a systemd mount unit, an autofs map), - for standard input, or options as after "
-        "mount -o",
+        help="a file (fstab, a systemd mount unit, an autofs map, a script of mount commands), - for "
+        "standard input, or options as after mount -o",
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")
@@ -131,8 +131,8 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
         AppError: USAGE if it is a binary file.
     """
     name = "standard input" if name == "-" else printable(name)
-    places, warnings = read_places(name, raw)
-    if b"\0" in raw and not any(place.fstab or not place.line for place in places):
+    found, warnings = read_entries(name, raw)
+    if b"\0" in raw and not any(one.fstab or one.place == "unit" for one in found):
         # What looks like entries of a map in it is chance.
         raise AppError(
             ErrorKind.USAGE,
@@ -140,19 +140,24 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
             hint="Name an fstab, a systemd mount unit or an autofs map.",
         )
     entries: list[LintedEntry] = []
-    for place in places:
-        findings = judge(
-            MountOptions.parse(place.options),
-            saved=place.fstab,
-            share=place.share,
-            mount_point=place.point,
-            fstype=place.fstype,
-            mounts=mounts,
-            facts=facts,
+    for one in found:
+        context = LintContext(
+            place=one.place,
+            fstab=one.fstab,
+            share=one.share,
+            mount_point=one.point,
+            fstype=one.fstype,
+            connections=connections(mounts, one.share, one.point),
+            freq=one.freq,
+            passno=one.passno,
+            unit_file=one.unit_file,
+            settings=one.settings,
+            before=one.before,
         )
-        share, point, options = place.share, place.point, place.options
+        findings = lint(MountOptions.parse(one.options), context=context, facts=facts)
+        share, point, options = one.share, one.point, one.options
         entries.append(
-            LintedEntry(line=place.line, share=share, mount_point=point, options=options, findings=findings)
+            LintedEntry(line=one.line, share=share, mount_point=point, options=options, findings=findings)
         )
     return LintReport(file=name, entries=entries, warnings=[printable(warning) for warning in warnings])
 
@@ -188,6 +193,9 @@ def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str
     for finding in entry.findings:
         icon = _ICONS[finding.severity] if icons else ""
         lines = [f"{icon}{finding.severity}: {place}{finding.title}", f"    Why: {finding.why}"]
+        if finding.fields:
+            changes = ", ".join(f"{field} → {text}" for field, text in finding.fields.items())
+            lines.append(f"    Fix: {changes}")
         if finding.fix is not None:
             fixed = apply_fix(MountOptions.parse(entry.options), finding)
             lines.append(f"    Fix: {finding.fix} → {fixed}" if len(fixed) else f"    Fix: {finding.fix}")

@@ -1,106 +1,197 @@
-"""What "lint" judges in a file: the NFS entries of an fstab, a systemd mount unit or an autofs map."""
+"""What "lint" judges in a file: NFS entries of an fstab, a systemd unit, an autofs map, or mount commands."""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
+from advisor.dialects.commands import LINUX_PROGRAMS, parse_command
+from advisor.dialects.linux_command import read_flags
+from advisor.lint import Neighbor, Place
+from advisor.lint_entry import is_wrong_type, looks_like_share
+from advisor.options import MountOptions
 from app.errors import printable
 from app.mounts import fstab
 from app.mounts.mountinfo import NFS_TYPES
 from app.mounts.table import plain_path
 
-_UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE)
+_UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)
+_UNIT_FILE = re.compile(r".+\.(mount|automount)")
+_COMMAND = re.compile(r"\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:\S*/)?mount(?:\.nfs4?)?\s+\S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One set of options, and where it stands.
+class Entered:
+    """One entry: options, and where they stand.
 
     Attributes:
+        place: what it is an entry of.
         line: from 1, 0 of a unit.
-        share: server:/export.
+        share: server:/export, or what stands in its place.
         point: mount point; of an indirect map the key.
-        fstype: nfs or nfs4.
-        options: as written, without what systemd or autofs itself reads.
-        fstab: whether it is a line of fstab.
+        fstype: nfs or nfs4, or a wrong one.
+        options: as written, without what autofs itself reads.
+        freq: fifth field of fstab.
+        passno: sixth field of fstab.
+        unit_file: name of the unit's file, "" if it is not known.
+        settings: of a unit.
+        before: entries that stand before it in the file, those of other file systems too.
     """
 
+    place: Place
     line: int
     share: str
     point: str
     fstype: str
     options: str
-    fstab: bool = False
+    freq: int = 0
+    passno: int = 0
+    unit_file: str = ""
+    settings: tuple[tuple[str, str, str], ...] = ()
+    before: tuple[Neighbor, ...] = ()
+
+    @property
+    def fstab(self) -> bool:
+        """Whether it is a line of fstab."""
+        return self.place == "fstab"
 
 
-def read_places(name: str, raw: bytes) -> tuple[list[Place], list[str]]:
+def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
     """Return the NFS entries of a file, and a sentence for each thing in it that cannot be read or done.
 
-    A unit is known by its section; a map by having shares where no line is an NFS entry of fstab.
+    A unit is known by its name or its section, a script by its commands, and a map by having shares where no
+    line is an NFS entry of fstab.
 
     Args:
-        name: of the file, for the sentences.
+        name: of the file.
         raw: what is in it.
     """
-    if _UNIT.search(raw):
+    base = posixpath.basename(name)
+    if _UNIT.search(raw) or (_UNIT_FILE.fullmatch(base) and b"[" in raw):
         return _of_unit(name, printable(raw.decode(errors="surrogateescape")))
+    text = printable(raw.decode(errors="surrogateescape"))
+    found, warnings = _of_commands(name, text)
     table = fstab.parse(raw)
-    lines = table.nfs_lines()
-    if not lines:
-        places, warnings = _of_map(name, printable(raw.decode(errors="surrogateescape")))
-        if places:
-            return places, warnings
-    return [
-        Place(
-            line=line.number,
-            share=printable(entry.source),
-            point=plain_path(printable(entry.target)),
-            fstype=entry.fstype,
-            options=printable(entry.options),
-            fstab=True,
-        )
-        for line, entry in lines
-    ], table.warnings(name)
+    entries = [] if found else _of_fstab(table)
+    if not found and not entries:
+        found, warnings = _of_map(name, text)
+    return (found, warnings) if found else (entries, table.warnings(name))
 
 
-def _of_unit(name: str, text: str) -> tuple[list[Place], list[str]]:
-    settings = systemd.parse(text)
-    try:
-        reading = systemd.read_settings(settings)
-        problems = systemd.write_mount(reading.entry).problems
-    except DialectError as error:
-        return [], [f"{name} is not judged: {error}"]
-    found = {key: value for section, key, value in settings if section == "Mount"}
-    place = Place(
+def _of_fstab(table: fstab.Fstab) -> list[Entered]:
+    found: list[Entered] = []
+    before: list[Neighbor] = []
+    for line in table.lines:
+        entry = line.entry
+        if entry is None:
+            continue
+        share, point = printable(entry.source), plain_path(printable(entry.target))
+        options = printable(entry.options)
+        wrong_type = is_wrong_type(entry.fstype) or entry.fstype == "auto"
+        if entry.is_nfs or (wrong_type and looks_like_share(share)):
+            found.append(
+                Entered(
+                    place="fstab",
+                    line=line.number,
+                    share=share,
+                    point=point,
+                    fstype=entry.fstype,
+                    options=options,
+                    freq=entry.freq,
+                    passno=entry.passno,
+                    before=tuple(before),
+                )
+            )
+        if point.startswith("/"):
+            before.append(
+                Neighbor(
+                    line=line.number, share=share, mount_point=point, options=options, fstype=entry.fstype
+                )
+            )
+    return found
+
+
+def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
+    settings = tuple((section, key, value.replace("%%", "%")) for section, key, value in systemd.parse(text))
+    found = {key: value for section, key, value in settings if section.lower() == "mount"}
+    automount = {key: value for section, key, value in settings if section.lower() == "automount"}
+    fstype, share = found.get("Type", "nfs"), found.get("What", "")
+    if fstype not in NFS_TYPES and not looks_like_share(share):
+        return [], [f"{name} is not judged: the unit mounts the type “{printable(fstype)}”, not nfs."]
+    base = posixpath.basename(name)
+    entry = Entered(
+        place="unit",
         line=0,
-        share=str(reading.entry.share),
-        point=reading.entry.mount_point,
-        fstype=found.get("Type", "nfs"),
-        options=found.get("Options", "").replace("%%", "%"),
+        share=share,
+        point=plain_path(found.get("Where", "") or automount.get("Where", "")),
+        fstype=fstype,
+        options=found.get("Options", ""),
+        unit_file=base if _UNIT_FILE.fullmatch(base) else "",
+        settings=settings,
     )
-    return [place], [f"{name}: {problem}" for problem in problems]
+    return [entry], []
 
 
-def _of_map(name: str, text: str) -> tuple[list[Place], list[str]]:
+def _of_map(name: str, text: str) -> tuple[list[Entered], list[str]]:
     found = autofs_maps.read_map(text)
-    places: list[Place] = []
+    entries: list[Entered] = []
+    before: list[Neighbor] = []
     warnings = [f"Line {number} of {name} names nothing that autofs can mount." for number in found.broken]
     for entry in found.entries:
         fstype = autofs_maps.entry_fstype(entry, None)
-        shares = [share for share in autofs_maps.shares(entry) if ":/" in share[1:]]
-        if fstype not in NFS_TYPES or not shares:
+        # What is no share is left out there where others are.
+        shares = [*(place for place in entry.locations if ":" not in place), *autofs_maps.shares(entry)]
+        if fstype not in NFS_TYPES or not shares or not _is_meant_as_map(entry, shares[0]):
             continue
         point, options = entry.key + entry.offset, ",".join(entry.options)
-        places.append(Place(line=entry.number, share=shares[0], point=point, fstype=fstype, options=options))
+        one = Entered(place="autofs", line=entry.number, share=shares[0], point=point, fstype=fstype,
+                      options=options, before=tuple(before))  # fmt: skip
+        entries.append(one)
+        before.append(
+            Neighbor(line=one.line, share=one.share, mount_point=point, options=options, fstype=fstype)
+        )
         warnings += [f"Line {entry.number} of {name}: {text}" for text in _map_problems(shares[0], options)]
-    return places, warnings
+    return entries, warnings
+
+
+def _is_meant_as_map(entry: autofs_maps.MapEntry, share: str) -> bool:
+    """Whether it is NFS for sure: a share, or something else beside one or behind options for NFS."""
+    beside = any(":/" in place[1:] for place in entry.locations)
+    return beside or (bool(entry.options or entry.fstype) and not share.startswith(":"))
 
 
 def _map_problems(share: str, options: str) -> list[str]:
+    words = MountOptions.parse(options)
+    words.remove("bg")  # a finding tells of it
     try:
-        entry = Entry.make(share, "/mnt", options).with_when("on demand")
+        entry = Entry.make(share, "/mnt", words).with_when("on demand")
         return autofs.write(entry).problems
     except DialectError:  # a variable, say, which may stand in a share here
         return []
+
+
+def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
+    """Return the mounts of NFS that commands make, in a script or a shell's history."""
+    entries: list[Entered] = []
+    warnings: list[str] = []
+    lines = text.replace("\\\r\n", "  ").replace("\\\n", "  ").splitlines()
+    for number, line in enumerate(lines, 1):
+        if not _COMMAND.match(line):
+            continue
+        try:
+            command = parse_command(line)
+            if command.program not in LINUX_PROGRAMS:
+                continue
+            items, fstype, _, share, point = read_flags(command)
+        except DialectError as error:
+            if "nfs" in line:
+                warnings.append(f"Line {number} of {name} is not judged: {error}")
+            continue
+        fstype = "nfs4" if command.program == "mount.nfs4" else fstype
+        one = Entered(place="command", line=number, share=share, point=plain_path(point), fstype=fstype,
+                      options=",".join(items))  # fmt: skip
+        if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line):
+            entries.append(replace(one, share=printable(share), point=printable(one.point)))
+    return entries, warnings

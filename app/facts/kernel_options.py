@@ -33,13 +33,27 @@ _SCOPES = frozenset({"client", "superblock"})
 def newer_options(release: str) -> dict[str, bool]:
     """Return the options that came with a later kernel than this release, and whether the kernel has them.
 
+    A value that is younger than its option stands for itself, as its word: softerr, rdirplus=force.
+
     What it does not tell is left out.
 
     Args:
         release: of the running kernel.
     """
-    newer = [option for option in catalogue() if option.scope in _SCOPES and option.newer_than(release)]
-    return dict(_asked(tuple(_question(option) for option in newer))) if newer else {}
+    questions: dict[str, tuple[str, str]] = {}
+    for option in catalogue():
+        if option.scope not in _SCOPES:
+            continue
+        if option.newer_than(release):
+            questions[option.name] = _question(option)
+        for value in option.newer_values(release):
+            word = option.word_for(value) or f"{option.name}={value}"
+            name, _, text = word.partition("=")
+            questions[word] = (name, text)
+    if not questions:
+        return {}
+    known = dict(_asked(tuple(questions.values())))
+    return {word: known[name] for word, (name, _) in questions.items() if name in known}
 
 
 def _question(option: Option) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts, ServerFacts
 from advisor.lint import LintContext, prerequisites
 from advisor.options import MountOptions, to_mount
-from advisor.share import Share, ShareError
+from advisor.share import is_share
 from app.facts.client import client_facts
 from app.facts.gather import gather_facts
 from app.facts.nfsmount_conf import added_to
@@ -38,21 +38,13 @@ def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Fi
     at_worst = prerequisites(asked, context=context, facts=_nothing_there())
     if not at_worst:
         return []
-    if any(finding.options == ("sec",) for finding in at_worst) and _is_share(share):
+    if any(finding.options == ("sec",) for finding in at_worst) and is_share(share):
         facts = gather_facts(share)
         if facts.prerequisites is None:  # they came after the server's time, and here they are the point
             facts = replace(facts, prerequisites=prerequisite_facts())
     else:
         facts = Facts(client=client_facts(), prerequisites=prerequisite_facts())
     return prerequisites(asked, context=context, facts=facts)
-
-
-def _is_share(text: str) -> bool:
-    try:
-        Share.parse(text)
-    except ShareError:
-        return False
-    return True
 
 
 @cache

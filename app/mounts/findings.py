@@ -38,6 +38,7 @@ def judge(
         facts: what is known of the link, the server and this computer.
     """
     context = LintContext(
+        place="fstab" if saved else "",
         fstab=saved,
         share=share,
         mount_point=mount_point,

@@ -130,6 +130,20 @@ def _problem(fields: list[bytes]) -> str:
     for field, name in zip(fields[4:6], ("fifth", "sixth"), strict=False):
         if not _NUMBER.fullmatch(field):
             shown = field.decode(errors="backslashreplace")
-            why = " (a comment cannot stand behind an entry)" if b"#" in field else ""
+            why = _split_field(fields)
+            if b"#" in field:
+                why = " (a comment cannot stand behind an entry)"
             return f"its {name} field, “{shown}”, is not a number{why}."
     return ""
+
+
+def _split_field(fields: list[bytes]) -> str:
+    """Return what a blank inside a field has done, where that is to be seen, else ""."""
+    if any(field.endswith(b",") or field.startswith(b",") for field in fields[3:]):
+        return " (no blank can stand among the options)"
+    if fields[2] not in _TYPES and _TYPES & set(fields[3:]):
+        return " (a blank in a share or a mount point is written \\040)"
+    return ""
+
+
+_TYPES = frozenset(name.encode() for name in NFS_TYPES)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidg
 from advisor.dialects.linux_command import mount_command
 from advisor.lint import apply_fix
 from advisor.options import MountOptions, to_mount
+from advisor.share import is_share
 from app.errors import AppError, ErrorKind
 from app.mounts.effective import compare, not_taken
 from app.mounts.findings import judge
@@ -372,12 +373,17 @@ class SettingsPanel(QWidget):
     def _show_findings(self) -> None:
         mount = self._mount
         configured = mount.configured if mount is not None else None
+        share, mount_point = self._state.share.strip(), self._state.mount_point.strip()
+        if mount is None:
+            # What is still being typed has a message of its own beside its field.
+            share = share if is_share(share) else ""
+            mount_point = mount_point if mount_point.startswith("/") else ""
         found = judge(
             MountOptions.parse(self._state.options),
             # A new mount is most likely meant to last, and its form says when it is to be mounted.
             saved=mount is None or configured is not None,
-            share=self._state.share.strip(),
-            mount_point=self._state.mount_point.strip(),
+            share=share,
+            mount_point=mount_point,
             fstype=configured.fstype if configured is not None else "nfs",
             mounts=self._mounts,
             facts=self._facts,

@@ -201,7 +201,7 @@ def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
     assert main(["lint", str(path)]) == 1
     text = capsys.readouterr().out
     assert f"error: {path}: /mnt/a: A soft mount" in text
-    assert f"warning: {path}: systemd takes a mount that goes on in the background for failed" in text
+    assert f"warning: {path}: /mnt/a: “bg” does not go with systemd units" in text
     assert f"1 NFS entry of {path}: 1 error" in text
     # What is of fstab alone is no finding: a unit needs neither nofail nor _netdev.
     entries, warnings = judged(UNIT.replace("soft,bg", "ro") + "[Install]\nRequiredBy=x.target\n")
@@ -209,16 +209,69 @@ def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
     assert warnings == []
 
 
+def test_a_unit_of_another_file_system_is_not_judged() -> None:
+    text = "[Mount]\nWhat=/dev/sdb1\nWhere=/mnt/a\nType=ext4\n"
+    assert judged(text) == ([], ["f is not judged: the unit mounts the type “ext4”, not nfs."])
+
+
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("name", "text", "rule"),
     [
-        (UNIT.replace("nfs\n", "cifs\n"), "The unit mounts the type “cifs”, not nfs."),
-        ("[Automount]\nWhere=/a\n", "An automount unit says only where; the .mount unit has the share."),
-        ("[Mount]\nWhat=nas:/a\n", "The section [Mount] needs What= and Where=."),
+        ("mnt-a.mount", UNIT.replace("Type=nfs\n", "Type=cifs\n"), "entry-type"),
+        ("mnt-b.mount", UNIT, "unit-name"),
+        ("mnt-b.automount", "[Automount]\nWhere=/mnt/a\n[Install]\nWantedBy=x.target\n", "unit-name"),
+        ("mnt-a.mount", "[Mount]\nWhat=nas:/a\n", "point-missing"),
+        ("mnt-a.mount", "[mount]\nWhat=nas:/a\nWhere=/mnt/a\n", "unit-section-missing"),
+        ("mnt-a.mount", UNIT.replace("nas01:/a", "nas01/a"), "share-no-server"),
+        ("mnt-a.mount", UNIT.replace("[Mount]", "After=remote-fs.target\n[Mount]"), "ordering-cycle"),
+        ("mnt-a.mount", UNIT.replace("soft,bg", "noauto"), "words-for-fstab"),
     ],
 )
-def test_a_unit_that_is_not_judged_says_why(text: str, why: str) -> None:
-    assert judged(text) == ([], [f"f is not judged: {why}"])
+def test_what_is_wrong_around_the_options_of_a_unit(name: str, text: str, rule: str) -> None:
+    report = command.lint_file(f"/etc/systemd/system/{name}", text.encode(), None, [])
+    assert rule in [finding.rule for finding in report.entries[0].findings]
+
+
+def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
+    text = (
+        "UUID=1 /m/f ext4 defaults 0 1\nnas /m/e nfs nofail 0 0\n//nas/b /m/b nfs nofail 0 0\n"
+        "fd00::7:/p /m/c nfs nofail 0 0\nnas:/a m/rel nfs nofail 0 0\nnas:/a /m/d nfs nofail 1 2\n"
+        "nas:/b /m/d/ nfs nofail 0 0\nnas:/c /m/f nfs4.1 nofail 0 0\nnas:/my share /m/g nfs nofail 0 0\n"
+        "nas:/x /m/h nfs rw, hard 0 0\nceph1:/ /m/i ceph name=a 0 0\nann@box:/ /m/j fuse.sshfs ro 0 0\n"
+    )
+    report = command.lint_file("fstab", text.encode(), None, [])
+    found = [(e.line, [f.rule for f in e.findings if f.severity != "info"]) for e in report.entries]
+    assert found == [
+        (2, ["share-no-server"]),
+        (3, ["share-cifs"]),
+        (4, ["share-ipv6"]),
+        (5, ["point-relative"]),
+        (6, ["fsck-pass", "dump-field"]),
+        (7, ["point-twice"]),
+        (8, ["entry-type", "point-twice"]),
+    ]
+    assert "a blank in a share or a mount point is written \\040" in report.warnings[0]
+    assert "no blank can stand among the options" in report.warnings[1]
+    text = command.report_text(report, icons=False)
+    assert "Fix: share → [fd00::7]:/p" in text
+    assert "Fix: pass → 0" in text
+
+
+def test_mount_commands_of_a_script_are_judged() -> None:
+    text = (
+        "#!/bin/sh\nset -e\nmkdir -p /mnt/a\n"
+        "sudo mount -t nfs -o vers=3,nolock \\\n  nas01:/a /mnt/a\n"
+        "mount -t cifs //nas/b /mnt/b\nmount -o remount,rsize=65536 nas01:/a /mnt/a\n"
+        "/sbin/mount.nfs4 nas01/c /mnt/c -o noauto\numount /mnt/a\nmount -t nfs nas01:/a\n"
+    )
+    report = command.lint_file("mounts.sh", text.encode(), None, [])
+    found = [(e.mount_point, [f.rule for f in e.findings if f.severity != "info"]) for e in report.entries]
+    assert found == [
+        ("/mnt/a", ["nolock"]),
+        ("/mnt/a", ["remount-refused"]),
+        ("/mnt/c", ["share-no-server", "words-for-fstab-in-map"]),
+    ]
+    assert len(report.warnings) == 1
 
 
 def test_an_autofs_map_is_judged_line_by_line() -> None:
@@ -233,10 +286,8 @@ def test_an_autofs_map_is_judged_line_by_line() -> None:
     ]  # fmt: skip
     errors = {point for _, point, _, rules in entries if any("soft" in rule for rule in rules)}
     assert errors == {"alice", "pc/usr"}
-    assert warnings == [
-        "Line 9 of f names nothing that autofs can mount.",
-        "Line 8 of f: autofs waits for its mounts: bg makes them fail.",
-    ]
+    assert warnings == ["Line 9 of f names nothing that autofs can mount."]
+    assert {point for _, point, _, rules in entries if "background-elsewhere" in rules} == {"$x", "y"}
 
 
 def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None:

@@ -142,10 +142,12 @@ def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def answer(questions: Any) -> dict[str, bool]:
         asked.extend(questions)
-        return {"xprtsec": False}
+        return {"alignwrite": False, "rdirplus": False}
 
     monkeypatch.setattr(kernel_options, "_asked", answer)
-    assert kernel_options.newer_options("6.5.0-1-amd64") == {"xprtsec": False}
+    known = kernel_options.newer_options("6.5.0-1-amd64")
+    assert known == {"alignwrite": False, "rdirplus=force": False}
+    assert ("rdirplus", "force") in asked
     assert ("xprtsec", "none") not in asked
     assert ("alignwrite", "") in asked
     assert kernel_options.newer_options("99.0") == {}

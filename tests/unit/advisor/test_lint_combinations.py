@@ -1,0 +1,157 @@
+"""The lint's rules about options that are risky, contradictory or useless together, a case each."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.lint import LintContext, apply_fix, lint
+from advisor.options import MountOptions
+from resources import read_toml
+
+NOW = LintContext()
+ENTRY = LintContext(place="fstab", fstab=True, share="nas01:/export/home", mount_point="/mnt/home")
+NFS4 = LintContext(place="fstab", fstab=True, share="nas01:/", mount_point="/mnt", fstype="nfs4")
+VAR = LintContext(share="nas01:/var", mount_point="/var")
+EFS = LintContext(share="fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", mount_point="/efs")
+AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point="/files")
+BLOB = LintContext(share="acct.blob.core.windows.net:/acct/container", mount_point="/blob")
+
+#: rule, options that it fires on, where, the same after the fix, None where there is none
+CASES = [
+    ("soft-timer", "ro,soft,timeo=3", NOW, "ro,soft"),
+    ("soft-timer", "ro,soft,retrans=0", NOW, "ro,soft"),
+    ("soft-timer", "ro,softerr,timeo=14,retrans=5", NOW, "ro,softerr"),
+    ("soft-timer", "ro,soft,udp,timeo=2,vers=3", NOW, "ro,soft,udp,vers=3"),
+    ("udp-timer", "vers=3,udp,timeo=600", NOW, "vers=3,udp"),
+    ("bg-retry-zero", "bg,retry=0", NOW, "bg"),
+    ("nolock", "vers=3,nolock", NOW, "vers=3"),
+    ("nolock", "nolock,hard", NOW, "hard"),
+    ("local-lock", "vers=3,local_lock=all", NOW, "vers=3"),
+    ("locks-in-var", "vers=3,hard", VAR, "vers=3,hard,nolock"),
+    ("nocto-rw", "rw,nocto", NOW, "rw"),
+    ("attributes-kept-long", "actimeo=3600", NOW, ""),
+    ("attributes-kept-long", "rw,acdirmax=7200", NOW, "rw"),
+    ("attributes-never-kept", "actimeo=0", NOW, None),
+    ("attributes-never-kept", "acregmin=0,acregmax=0,acdirmin=0,acdirmax=0", NOW, None),
+    ("names-never-kept", "lookupcache=none", NOW, None),
+    ("kerberos-connections", "sec=krb5p,nconnect=8", NOW, "sec=krb5p"),
+    ("kerberos-side-protocols", "vers=3,sec=krb5p", NOW, None),
+    ("kerberos-or-not", "sec=krb5p:sys:krb5", NOW, "sec=krb5p:krb5"),
+    ("flavor-none", "sec=null", NOW, ""),
+    ("flavor-gone", "sec=spkm3", NOW, ""),
+    ("flavor-gone", "sec=lkey:sys", NOW, "sec=sys"),
+    ("tls-transport", "xprtsec=tls,proto=rdma", NOW, "xprtsec=tls"),
+    ("tls-transport", "vers=3,xprtsec=mtls,udp", NOW, "vers=3,xprtsec=mtls"),
+    ("certificate-without-mtls", "xprtsec=tls,cert_serial=5", NOW, "xprtsec=tls"),
+    ("connections-udp", "vers=3,udp,nconnect=4", NOW, "vers=3,udp"),
+    ("rdma-port", "proto=rdma,port=2049", NOW, "proto=rdma,port=20049"),
+    ("rdma-port-without-rdma", "port=20049,hard", NOW, None),
+    ("other-service-port", "vers=4.2,port=111", NOW, "vers=4.2"),
+    ("transport-families", "vers=3,proto=tcp6,mountproto=udp", NOW, "vers=3,proto=tcp6,mountproto=udp6"),
+    ("callback-address", "vers=4.0,clientaddr=127.0.0.1", NOW, "vers=4.0"),
+    ("callback-address", "vers=4.0,clientaddr=fe80::7", NOW, "vers=4.0"),
+    ("minorversion-beside-minor", "vers=4.2,minorversion=1", NOW, "vers=4.2"),
+    ("migration-settles", "vers=4,migration", NOW, "vers=4"),
+    ("mountd-means-v3", "mountport=635", NOW, "mountport=635,vers=3"),
+    ("mountvers", "vers=3,mountvers=4", NOW, "vers=3"),
+    ("mountvers", "vers=3,mountvers=1", NOW, "vers=3"),
+    ("type-against-version", "vers=3", NFS4, None),
+    ("remount-in-table", "remount,ro", ENTRY, "ro"),
+    ("remount-refused", "remount,nconnect=8", NOW, None),
+    ("bind-share", "bind,ro", NOW, "ro"),
+    ("owner-of-device", "owner,noauto", ENTRY, "noauto"),
+    ("empty-option", "rw,,hard", NOW, None),
+    ("efs-version", "vers=3,noresvport", EFS, "vers=4.1,noresvport"),
+    ("efs-security", "vers=4.1,noresvport,sec=krb5p", EFS, "vers=4.1,noresvport"),
+    ("efs-source-port", "vers=4.1", EFS, "vers=4.1,noresvport"),
+    ("azure-files-version", "vers=3", AZURE, "vers=4.1"),
+    ("azure-blob-version", "vers=4.1,nolock", BLOB, "vers=3,nolock"),
+    ("azure-blob-lock", "vers=3", BLOB, "vers=3,nolock"),
+]
+
+#: Options that look like one of the above, and are right.
+RIGHT = [
+    ("ro,soft", NOW),
+    ("ro,soft,timeo=100,retrans=3", NOW),
+    ("ro,soft,timeo=50,retrans=1", NOW),
+    ("ro,softerr,timeo=600,retrans=2", NOW),
+    ("bg,retry=5", NOW),
+    ("ro,vers=3,nolock", NOW),
+    ("vers=3,nolock", VAR),
+    ("vers=3,local_lock=flock", NOW),  # for Samba
+    ("ro,nolock,nocto,actimeo=3600", LintContext(place="fstab", share="server:/export", mount_point="/usr")),
+    ("ro,nocto,actimeo=600", NOW),
+    ("rw,actimeo=120", NOW),
+    ("sec=krb5p:krb5i", NOW),
+    ("vers=4.2,sec=krb5i,nconnect=1", NOW),
+    ("vers=3,sec=krb5", NOW),
+    ("xprtsec=mtls,cert_serial=5,privkey_serial=6", NOW),
+    ("proto=rdma,port=20049,nconnect=4", NOW),
+    ("vers=3,proto=tcp,mountproto=udp", NOW),
+    ("vers=3,proto=tcp6,mountproto=tcp6,mountport=0", NOW),
+    ("vers=4.0,clientaddr=0.0.0.0", NOW),
+    ("vers=4,minorversion=1", NOW),
+    ("vers=4.0,migration", NOW),
+    ("vers=3,mountvers=3", NOW),
+    ("remount,ro", NOW),
+    ("vers=3,nolock,local_lock=all,ro", NOW),
+    ("vers=3,lock,local_lock=none", NOW),
+    ("user,noauto", ENTRY),
+    ("nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport", EFS),
+    ("vers=4,minorversion=1,sec=sys,nconnect=4", AZURE),
+    ("sec=sys,vers=3,nolock,proto=tcp,nconnect=16", BLOB),
+    ("addr=nas01.example.org", NOW),
+    ("rw,bg,hard,nointr,rsize=32768,wsize=32768,tcp,vers=3,timeo=600,actimeo=0", NOW),
+]
+
+
+def rules(text: str, context: LintContext) -> list[str]:
+    return [finding.rule for finding in lint(MountOptions.parse(text), context=context)]
+
+
+@pytest.mark.parametrize(("rule", "text", "context", "fixed"), CASES)
+def test_a_combination_is_told_and_its_fix_takes_it_away(
+    rule: str, text: str, context: LintContext, fixed: str | None
+) -> None:
+    findings = lint(MountOptions.parse(text), context=context)
+    finding = next(finding for finding in findings if finding.rule == rule)
+    assert finding.source
+    for sentence in (finding.title, finding.why):
+        assert sentence.endswith(".")
+        assert "{" not in sentence
+    if fixed is None:
+        assert finding.fix is None
+        return
+    assert str(apply_fix(MountOptions.parse(text), finding)) == fixed
+    assert rule not in rules(fixed, context)
+
+
+def test_every_rule_about_combinations_has_a_case() -> None:
+    assert {case[0] for case in CASES} == set(read_toml("rules/lint-combinations.toml")["rule"])
+
+
+@pytest.mark.parametrize(("text", "context"), RIGHT)
+def test_what_only_looks_risky_gets_no_warning(text: str, context: LintContext) -> None:
+    findings = lint(MountOptions.parse(text), context=context)
+    assert [finding.rule for finding in findings if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("no_root_squash", "exports(5)"),
+        ("credentials=/root/c", "mount.cifs(8)"),
+        ("errors=remount-ro", "other file systems"),
+        ("sec=krb5,krb5p", "sec=krb5p:krb5i"),
+    ],
+)
+def test_words_of_other_files_and_file_systems_are_named_as_such(text: str, word: str) -> None:
+    finding = next(f for f in lint(MountOptions.parse(text), context=NOW) if f.rule == "foreign-option")
+    assert finding.severity == "error"
+    assert word in finding.title
+
+
+def test_options_in_capitals_are_respelled() -> None:
+    finding = next(f for f in lint(MountOptions.parse("HARD,Timeo=600"), context=NOW))
+    assert finding.fix is not None
+    assert finding.fix.set == ("hard",)
