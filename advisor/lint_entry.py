@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import math
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -25,16 +26,17 @@ if TYPE_CHECKING:
 
 _NFS_TYPES = frozenset({"nfs", "nfs4"})
 _IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
-_URL = re.compile(r"nfs4?://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
+_URL = re.compile(r"(?:nfs4?|https?|s?ftp|ssh)://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
 _CIFS = re.compile(r"(?://|\\\\|smb://|cifs://)([^/\\]+)[/\\]+(.*)", re.DOTALL)
-_RELATIVE = re.compile(r"([\w.-]+):([^/:].*)", re.DOTALL)
+_PORT = re.compile(r"([\w.-]+):[0-9]{1,5}:(/.*)", re.DOTALL)
+_RELATIVE = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
 _NO_COLON = re.compile(r"([A-Za-z0-9][\w.-]*)(/.*)", re.DOTALL)
 #: A variable or the key of an automounter map, which may stand for anything.
 _VARIABLE = re.compile(r"\$|&")
 #: Types under which mount surely mounts no share of NFS: of local disks, of Windows, and misspelt ones.
 _WRONG_TYPE = re.compile(
     r"ext[234]|xfs|btrfs|zfs|f2fs|vfat|msdos|exfat|ntfs(-?3g|3)?|iso9660|udf|tmpfs|swap|bind|cifs|smb[123]?|"
-    r"smbfs|sshfs|n[fs]{2}[\w.-]+|nsf[34]?|nf|ns|mfs|(?i:NFS[\w.-]*)"
+    r"smbfs|sshfs|n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|(?i:NFS[\w.-]*)|/.*|defaults\b.*|r[ow]\b.*"
 )
 _OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
 _KERNEL_PLACES = ("/proc", "/sys", "/dev")
@@ -48,9 +50,10 @@ _SUFFIXES = (".service", ".socket", ".device", ".mount", ".automount", ".swap", 
 _AFTER_REMOTE = frozenset({"remote-fs.target", "multi-user.target", "graphical.target", "default.target"})
 #: Targets that come before the network is up (bootup(7)).
 _BEFORE_NETWORK = frozenset(
-    {"local-fs.target", "local-fs-pre.target", "sysinit.target", "basic.target", "network-pre.target",
-     "network.target", "network-online.target", "remote-fs-pre.target"}
-)  # fmt: skip
+    {"local-fs.target", "local-fs-pre.target", "sysinit.target", "basic.target", "network-pre.target"}
+)
+#: Targets that a mount of NFS comes after by itself (systemd.mount(5), Default dependencies).
+_BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
 _UNIT_SETTINGS = {
     "Mount": frozenset(
         {"What", "Where", "Type", "Options", "SloppyOptions", "LazyUnmount", "ReadWriteOnly", "ForceUnmount",
@@ -74,6 +77,7 @@ _UNIT_SETTINGS = {
 }  # fmt: skip
 #: Of these, a mount has hundreds more, of systemd.exec(5) and its like: only near misses are named.
 _OPEN_SECTIONS = frozenset({"Mount"})
+_OF_SERVICES = ("Exec", "Restart", "RemainAfterExit", "PIDFile", "BusName", "WatchdogSec")
 
 
 def _miswritten(share: str) -> tuple[str, str]:
@@ -86,6 +90,8 @@ def _miswritten(share: str) -> tuple[str, str]:
         found, better = "share-cifs", f"{match[1]}:/{path}"
     elif (match := _IPV6.fullmatch(share)) and _address(match[1]) is not None:
         found, better = "share-ipv6", f"[{match[1]}]:{match[2]}"
+    elif match := _PORT.fullmatch(share):
+        found, better = "share-port", f"{match[1]}:{match[2]}"
     elif match := _RELATIVE.fullmatch(share):
         found, better = "share-relative", f"{match[1]}:/{match[2]}"
     elif match := _NO_COLON.fullmatch(share):
@@ -118,7 +124,11 @@ def _share_link_local(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """A link-local address without the interface that it belongs to."""
     match = re.fullmatch(r"\[([^\]%]+)\]:(.*)", situation.context.share, re.DOTALL)
     address = _address(match[1]) if match else None
-    if match and address is not None and address.version == 6 and address.is_link_local:
+    if (
+        match
+        and isinstance(address, ipaddress.IPv6Address)
+        and (address.is_link_local or address.is_site_local)
+    ):
         yield Match((), {"share": situation.context.share, "address": match[1], "path": match[2]})
 
 
@@ -137,10 +147,10 @@ def _share_escape(situation: Situation, _rule: Rule) -> Iterator[Match]:
     for field, text in (("share", situation.context.share), ("mount point", situation.context.mount_point)):
         if "%20" in text:
             better = text.replace("%20", " ")
-            yield Match((), {"text": text, "what": "“%20”"}, fields={field: better})
+            yield Match((), {"text": text, "what": "%20"}, fields={field: better})
         elif '"' in text or (text.startswith("'") and text.endswith("'")):
             better = text.replace('"', "").strip("'")
-            yield Match((), {"text": text, "what": "quotation marks"}, fields={field: better})
+            yield Match((), {"text": text, "what": "quotation mark"}, fields={field: better})
 
 
 def _point_relative(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -148,6 +158,12 @@ def _point_relative(situation: Situation, _rule: Rule) -> Iterator[Match]:
     if point and not point.startswith("/"):
         odd = point in {"none", "swap", "-"} or point.startswith(("~", "$", ".", '"'))
         yield Match((), {"point": point}, fields={} if odd else {"mount point": f"/{point}"})
+
+
+def _point_dots(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.point_written
+    if point.startswith("/") and ".." in point.split("/"):
+        yield Match((), {"point": point}, fields={"mount point": posixpath.normpath(point)})
 
 
 def _point_missing(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -282,6 +298,8 @@ def _systemd_word(situation: Situation, _rule: Rule) -> Iterator[Match]:
             problem = check_item(item, catalogue())
             if problem is not None:
                 yield Match((problem.name,), {"problem": f"{problem.message} {problem.hint}"})
+            elif key in _PATH_WORDS and not value.startswith("/"):
+                yield Match((key,), {"problem": f"“{item}” needs an absolute path."})
             elif item not in catalogue()[key].all_words() and not value.strip():
                 yield Match((key,), {"problem": f"“{item}” needs a value behind an equals sign."})
             continue
@@ -316,6 +334,7 @@ def _systemd_time(situation: Situation, rule: Rule) -> Iterator[Match]:
 
 
 _TIMES = frozenset({"TimeoutSec", "TimeoutIdleSec"})
+_PATH_WORDS = frozenset({"x-systemd.requires-mounts-for", "x-systemd.wants-mounts-for"})
 
 
 def _systemd_suffix(situation: Situation, rule: Rule) -> Iterator[Match]:
@@ -348,11 +367,14 @@ def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
         after = key == "After" or (key == "Requires" and context.place == "fstab")
         if after and value in _AFTER_REMOTE and must_wait:
             cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
-        elif key in {"Before", "WantedBy", "RequiredBy"} and value in _BEFORE_NETWORK - {"network.target"}:
+        elif (key in _BY_TARGET and value in _BEFORE_NETWORK) or (key == "Before" and value in _BEFORE_MOUNT):
             cycle = f"{value} comes before the network, which this mount waits for."
         else:
             continue
         yield Match(option, {"item": item, "cycle": cycle})
+
+
+_BY_TARGET = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
 def _waits_for_ever(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -382,9 +404,10 @@ def _unit_setting(situation: Situation, _rule: Rule) -> Iterator[Match]:
     for section, key, _ in situation.context.settings:
         if section not in _UNIT_SETTINGS:
             close = _closest(section, _UNIT_SETTINGS)
-            if close and section not in told:
-                problem = f"“[{section}]” is no section of a unit. Did you mean [{close}]?"
-                yield Match((), {"problem": problem}, fields={f"[{section}]": f"[{close}]"})
+            if section not in told and not section.startswith("X-"):
+                hint = f" Did you mean [{close}]?" if close else ""
+                problem = f"“[{section}]” is no section of a unit for a mount.{hint}"
+                yield Match((), {"problem": problem}, fields={f"[{section}]": f"[{close}]"} if close else {})
             told.add(section)
             continue
         known = _UNIT_SETTINGS[section]
@@ -396,7 +419,7 @@ def _unit_setting(situation: Situation, _rule: Rule) -> Iterator[Match]:
         if elsewhere:
             problem = f"“{key}=” belongs to the section [{elsewhere}], not to [{section}]."
             yield Match((), {"problem": problem})
-        elif close or section not in _OPEN_SECTIONS:
+        elif close or section not in _OPEN_SECTIONS or key.startswith(_OF_SERVICES):
             hint = f" Did you mean “{close}=”?" if close else ""
             problem = f"“{key}=” is no setting of [{section}].{hint}"
             yield Match((), {"problem": problem}, fields={key: close} if close else {})
@@ -450,11 +473,13 @@ def _map_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
 
 ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     **{name: _share_written(name)
-       for name in ("share-cifs", "share-url", "share-ipv6", "share-no-server", "share-relative")},
+       for name in ("share-cifs", "share-url", "share-port", "share-ipv6", "share-no-server",
+                    "share-relative")},
     "share-link-local": _share_link_local,
     "share-unreadable": _share_unreadable,
     "share-escape": _share_escape,
     "point-relative": _point_relative,
+    "point-dots": _point_dots,
     "point-missing": _point_missing,
     "point-of-kernel": _point_of_kernel,
     "entry-type": _entry_type,

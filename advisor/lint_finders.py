@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CLOCK_SKEW_S = 300.0
 #: A soft mount that gives up sooner does not outlast a server that restarts a service, tenths of a second.
 _SOFT_LEAST_DS = 100
+#: One that takes longer hangs nearly as a hard one does, tenths of a second.
+_SOFT_MOST_DS = 36000
 #: timeo of guides for UDP and of people who take it for seconds.
 _SHORT_TIMER_DS = 20
 
@@ -204,22 +206,40 @@ def _overruled_lock(situation: Situation, rule: Rule) -> Iterator[Match]:
         yield Match(rule.options, {})
 
 
+def _patience(situation: Situation) -> tuple[int, int, int] | None:
+    """Return timeo, retrans, and after how many tenths of a second a soft mount gives up; None if unclear."""
+    udp = situation.values.get("proto", "").startswith("udp")
+    timeo, retrans = (
+        kernel_number(situation.values.get(name) or catalogue()[name].default_for("3", proto) or "")
+        for name, proto in (("timeo", "udp" if udp else "tcp"), ("retrans", "udp" if udp else "tcp"))
+    )
+    if timeo is None or retrans is None or timeo < 1:
+        return None
+    # Over UDP the time doubles with each retry (nfs(5), timeo).
+    return timeo, retrans, timeo * (2 ** (min(retrans, 30) + 1) - 1 if udp else retrans + 1)
+
+
 def _soft_timer(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """A soft mount that gives up within ten seconds, or at the first lost request."""
     given = tuple(name for name in ("timeo", "retrans") if name in situation.values)
-    udp = situation.values.get("proto", "").startswith("udp")
-    transport = "udp" if udp else "tcp"
-    timeo, retrans = (
-        kernel_number(situation.values.get(name) or catalogue()[name].default_for("3", transport) or "")
-        for name in ("timeo", "retrans")
-    )
-    if not given or timeo is None or retrans is None or timeo < 1:
+    patience = _patience(situation)
+    if not given or patience is None:
         return
-    # Over UDP the time doubles with each retry (nfs(5), timeo).
-    total = timeo * (2 ** (min(retrans, 30) + 1) - 1 if udp else retrans + 1)
+    timeo, retrans, total = patience
+    udp = situation.values.get("proto", "").startswith("udp")
     if total < _SOFT_LEAST_DS or retrans == 0 or (timeo <= _SHORT_TIMER_DS and not udp):
         words = {"seconds": f"{total / 10:g}", "timeo": str(timeo), "retrans": str(retrans)}
         yield Match((*given, "hard"), words, Fix(remove=given))
+
+
+def _soft_endless(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A soft mount that gives up after an hour or later."""
+    patience = _patience(situation)
+    if patience is not None and patience[2] >= _SOFT_MOST_DS:
+        timeo, retrans, total = patience
+        given = tuple(name for name in ("timeo", "retrans") if name in situation.values)
+        words = {"minutes": f"{total / 600:.0f}", "timeo": str(timeo), "retrans": str(retrans)}
+        yield Match(given, words, Fix(remove=("retrans",)) if retrans > 2 else Fix(remove=given))
 
 
 def _long_times(situation: Situation, rule: Rule) -> Iterator[Match]:
@@ -233,7 +253,7 @@ def _long_times(situation: Situation, rule: Rule) -> Iterator[Match]:
 
 def _no_times(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """All four attribute times are 0."""
-    given = tuple(name for name in ("actimeo", *ATTRIBUTE_TIMES) if name in situation.values)
+    given = tuple(name for name in ("ac", "actimeo", *ATTRIBUTE_TIMES) if name in situation.values)
     if given and all(situation.implied.get(name) == "0" for name in ATTRIBUTE_TIMES):
         yield Match(given, {})
 
@@ -331,12 +351,21 @@ def _no_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
         yield Match(("sec",), {"host": situation.host, "address": server.address or situation.host})
 
 
-def _named_by_address(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _empty_value(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """An equals sign and nothing behind it, where any text would do."""
+    for name, items in situation.written.items():
+        item = items[-1]
+        option = catalogue()[name]
+        if item.endswith("=") and option.kind == "string" and not is_comment(item):
+            yield Match((name,), {"item": item}, Fix((name,)))
+
+
+def _named_by_address(situation: Situation, rule: Rule) -> Iterator[Match]:
     """A server by its address."""
     if _is_address(situation.host):
         server = situation.facts.server if situation.facts is not None else None
         name = server.reverse_name if server is not None else None
-        yield Match(("sec",), {"host": situation.host, "known": f": {name}" if name else ""})
+        yield Match(rule.options, {"host": situation.host, "known": f": {name}" if name else ""})
 
 
 def _is_address(host: str) -> bool:
@@ -368,6 +397,8 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "taken": _taken,
     "overruled-lock": _overruled_lock,
     "soft-timer": _soft_timer,
+    "soft-endless": _soft_endless,
+    "empty-value": _empty_value,
     "long-times": _long_times,
     "no-times": _no_times,
     "mixed-flavors": _mixed_flavors,

@@ -55,6 +55,7 @@ class LintContext:
         fstype: nfs or nfs4.
         connections: version ("4.2") to the number of connections that other mounts of the server in use have
             fixed for it; empty if there are none, or none is known.
+        point_written: mount point as it stands in the file.
         freq: fifth field of fstab.
         passno: sixth field of fstab.
         unit_file: name of the unit's file without its directory, "" if it is not known.
@@ -68,6 +69,7 @@ class LintContext:
     mount_point: str = ""
     fstype: str = "nfs"
     connections: Mapping[str, int] = field(default_factory=dict[str, int])
+    point_written: str = ""
     freq: int = 0
     passno: int = 0
     unit_file: str = ""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(r"([0-9]+)([kKmMgG])[iI]?[bB]?")
 _FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_APART = re.compile(r"[\s;]+")
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|sec|m|min|h)?")
 _SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 #: What a second is in the unit of the option.
@@ -37,6 +38,12 @@ _ELSEWHERE = {
     "umask": "Other file systems know it; on NFS permissions stand on the server.",
     "pnfs": "FreeBSD writes it so; Linux uses pNFS by itself where the server offers it.",
 }
+#: What people mean by words that no option has, where the closest spelling would be another option.
+_MEANT = {
+    "version": "vers", "nfsversion": "vers", "timeout": "timeo", "readonly": "ro", "read-only": "ro",
+    "readwrite": "rw", "read-write": "rw", "retries": "retrans", "protocol": "proto", "security": "sec",
+    "background": "bg", "foreground": "fg", "connections": "nconnect", "locallock": "local_lock",
+}  # fmt: skip
 #: Words of exports(5), of mount.cifs(8), of file systems on disks, and flavors of sec: no option of NFS.
 _MISPLACED = {
     **dict.fromkeys(
@@ -117,6 +124,11 @@ def _check_text(item: str, name: str) -> OptionProblem | None:
 def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | None:
     if item.startswith(("x-", "X-")):
         return None  # for mount and systemd, or for anybody: they never reach the kernel
+    words = _APART.split(item.strip())
+    if len(words) > 1 and "=" not in words[0]:
+        message = f"“{item}” is no option: commas stand between options, not blanks or semicolons."
+        hint = f"Write {','.join(words)}."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
     if not name:
         message = f"“{item}” has no option name."
         return OptionProblem(
@@ -148,6 +160,8 @@ def close_spelling(name: str, options: Catalogue) -> str | None:
     spellings = {form.removesuffix("=") for option in options for form in option.forms}
     spellings |= {option.negation for option in options if option.negation}
     lower = {spelling.lower(): spelling for spelling in sorted(spellings)}
+    if name.lower() in _MEANT:
+        return _MEANT[name.lower()]
     close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
     return lower[close[0]] if close else None
 

@@ -148,6 +148,7 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
             mount_point=one.point,
             fstype=one.fstype,
             connections=connections(mounts, one.share, one.point),
+            point_written=one.point_written,
             freq=one.freq,
             passno=one.passno,
             unit_file=one.unit_file,

@@ -19,6 +19,13 @@ from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)
 _UNIT_FILE = re.compile(r".+\.(mount|automount)")
+#: Options of a map entry where autofs does not look for them.
+_OPTIONS_BEHIND = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
+#: A field of its own that only an entry of fstab has.
+_TYPE_FIELD = re.compile(r"^[^#\n]*\s(?:nfs|nfs4)(?:\s|$)", re.MULTILINE)
+_COMMAND_LINE = re.compile(
+    r"^\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:/\S*/)?mount(?:\.nfs4?|_nfs)?\s+\S", re.MULTILINE
+)
 _COMMAND = re.compile(r"\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:\S*/)?mount(?:\.nfs4?)?\s+\S")
 
 
@@ -31,6 +38,7 @@ class Entered:
         line: from 1, 0 of a unit.
         share: server:/export, or what stands in its place.
         point: mount point; of an indirect map the key.
+        point_written: mount point of fstab or a unit as it stands there.
         fstype: nfs or nfs4, or a wrong one.
         options: as written, without what autofs itself reads.
         freq: fifth field of fstab.
@@ -46,6 +54,7 @@ class Entered:
     point: str
     fstype: str
     options: str
+    point_written: str = ""
     freq: int = 0
     passno: int = 0
     unit_file: str = ""
@@ -72,12 +81,18 @@ def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
     if _UNIT.search(raw) or (_UNIT_FILE.fullmatch(base) and b"[" in raw):
         return _of_unit(name, printable(raw.decode(errors="surrogateescape")))
     text = printable(raw.decode(errors="surrogateescape"))
-    found, warnings = _of_commands(name, text)
+    if _COMMAND_LINE.search(text):
+        return _of_commands(name, text)
     table = fstab.parse(raw)
-    entries = [] if found else _of_fstab(table)
-    if not found and not entries:
-        found, warnings = _of_map(name, text)
-    return (found, warnings) if found else (entries, table.warnings(name))
+    entries = _of_fstab(table)
+    named_as_map = base.startswith("auto")
+    if not entries and (named_as_map or not _TYPE_FIELD.search(text)):
+        found, warnings = _of_master(name, text) if named_as_map else ([], [])
+        if not found:
+            found, warnings = _of_map(name, text, sure=named_as_map)
+        if found or (named_as_map and warnings):
+            return found, warnings
+    return entries, table.warnings(name)
 
 
 def _of_fstab(table: fstab.Fstab) -> list[Entered]:
@@ -99,6 +114,7 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
                     point=point,
                     fstype=entry.fstype,
                     options=options,
+                    point_written=printable(entry.target),
                     freq=entry.freq,
                     passno=entry.passno,
                     before=tuple(before),
@@ -121,11 +137,13 @@ def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
     if fstype not in NFS_TYPES and not looks_like_share(share):
         return [], [f"{name} is not judged: the unit mounts the type “{printable(fstype)}”, not nfs."]
     base = posixpath.basename(name)
+    where = found.get("Where", "") or automount.get("Where", "")
     entry = Entered(
         place="unit",
         line=0,
         share=share,
-        point=plain_path(found.get("Where", "") or automount.get("Where", "")),
+        point=plain_path(where),
+        point_written=where,
         fstype=fstype,
         options=found.get("Options", ""),
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
@@ -134,16 +152,49 @@ def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
     return [entry], []
 
 
-def _of_map(name: str, text: str) -> tuple[list[Entered], list[str]]:
+def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
+    """Return the options for mount of the lines of a master map; [] if it is none."""
+    lines, broken = autofs_maps.read_master(text)
+    points = [line for line in lines if line.point]
+    if broken or not points or any(":/" in line.map.name for line in points):
+        return [], []
+    if not all(
+        line.map.kind or line.map.name.startswith(("/", "auto", "-hosts", "-null")) for line in points
+    ):
+        return [], []
+    entries = [
+        Entered(place="autofs", line=line.number, share="", point=line.point, fstype="nfs",
+                options=",".join(line.options))
+        for line in points
+    ]  # fmt: skip
+    warnings: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for flag, value in _MASTER_FLAG.findall(line.partition("#")[0]):
+            if flag not in _MASTER_FLAGS:
+                warnings.append(f"Line {number} of {name}: {flag} is no option of a master map.")
+            elif flag.endswith("timeout") and not value.isdecimal():
+                warnings.append(f"Line {number} of {name}: {flag} takes whole seconds.")
+    return entries, warnings
+
+
+_MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+)[=\s]?(\S*)")
+_MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
+
+
+def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[str]]:
     found = autofs_maps.read_map(text)
     entries: list[Entered] = []
     before: list[Neighbor] = []
     warnings = [f"Line {number} of {name} names nothing that autofs can mount." for number in found.broken]
+    for number, line in enumerate(text.splitlines(), 1):
+        if _OPTIONS_BEHIND.search(line):
+            warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
     for entry in found.entries:
         fstype = autofs_maps.entry_fstype(entry, None)
         # What is no share is left out there where others are.
         shares = [*(place for place in entry.locations if ":" not in place), *autofs_maps.shares(entry)]
-        if fstype not in NFS_TYPES or not shares or not _is_meant_as_map(entry, shares[0]):
+        wrong_type = is_wrong_type(fstype) and bool(shares) and looks_like_share(shares[0])
+        if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
             continue
         point, options = entry.key + entry.offset, ",".join(entry.options)
         one = Entered(place="autofs", line=entry.number, share=shares[0], point=point, fstype=fstype,
@@ -156,10 +207,12 @@ def _of_map(name: str, text: str) -> tuple[list[Entered], list[str]]:
     return entries, warnings
 
 
-def _is_meant_as_map(entry: autofs_maps.MapEntry, share: str) -> bool:
-    """Whether it is NFS for sure: a share, or something else beside one or behind options for NFS."""
+def _is_meant_as_map(entry: autofs_maps.MapEntry, shares: list[str], *, sure: bool) -> bool:
+    """Whether it is NFS for sure: a share, or something else beside one, in a map or behind options."""
+    if not shares or (shares[0].startswith(":") and not entry.fstype):
+        return False
     beside = any(":/" in place[1:] for place in entry.locations)
-    return beside or (bool(entry.options or entry.fstype) and not share.startswith(":"))
+    return sure or beside or bool(entry.options or entry.fstype)
 
 
 def _map_problems(share: str, options: str) -> list[str]:
@@ -186,7 +239,7 @@ def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
                 continue
             items, fstype, _, share, point = read_flags(command)
         except DialectError as error:
-            if "nfs" in line:
+            if "nfs" in line or any(map(looks_like_share, line.split())):
                 warnings.append(f"Line {number} of {name} is not judged: {error}")
             continue
         fstype = "nfs4" if command.program == "mount.nfs4" else fstype

@@ -226,7 +226,7 @@ def test_small_sizes_are_right_for_slow_links_and_for_udp() -> None:
 
 
 def test_noac_is_free_of_its_price_where_nothing_is_written() -> None:
-    assert ids("noac,ro", MADE_NOW) == []
+    assert ids("noac,ro", MADE_NOW) == ["attributes-never-kept"]  # a note
 
 
 def test_the_price_of_noac_has_its_figures() -> None:

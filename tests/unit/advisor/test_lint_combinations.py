@@ -22,6 +22,8 @@ CASES = [
     ("soft-timer", "ro,soft,retrans=0", NOW, "ro,soft"),
     ("soft-timer", "ro,softerr,timeo=14,retrans=5", NOW, "ro,softerr"),
     ("soft-timer", "ro,soft,udp,timeo=2,vers=3", NOW, "ro,soft,udp,vers=3"),
+    ("soft-endless", "ro,soft,timeo=600,retrans=100", NOW, "ro,soft,timeo=600"),
+    ("retrans-zero", "hard,retrans=0", NOW, "hard"),
     ("udp-timer", "vers=3,udp,timeo=600", NOW, "vers=3,udp"),
     ("bg-retry-zero", "bg,retry=0", NOW, "bg"),
     ("nolock", "vers=3,nolock", NOW, "vers=3"),
@@ -33,6 +35,7 @@ CASES = [
     ("attributes-kept-long", "rw,acdirmax=7200", NOW, "rw"),
     ("attributes-never-kept", "actimeo=0", NOW, None),
     ("attributes-never-kept", "acregmin=0,acregmax=0,acdirmin=0,acdirmax=0", NOW, None),
+    ("attributes-never-kept", "ro,noac", NOW, None),
     ("names-never-kept", "lookupcache=none", NOW, None),
     ("kerberos-connections", "sec=krb5p,nconnect=8", NOW, "sec=krb5p"),
     ("kerberos-side-protocols", "vers=3,sec=krb5p", NOW, None),
@@ -42,6 +45,8 @@ CASES = [
     ("flavor-gone", "sec=lkey:sys", NOW, "sec=sys"),
     ("tls-transport", "xprtsec=tls,proto=rdma", NOW, "xprtsec=tls"),
     ("tls-transport", "vers=3,xprtsec=mtls,udp", NOW, "vers=3,xprtsec=mtls"),
+    ("tls-by-address", "xprtsec=tls", LintContext(share="10.0.0.7:/a", mount_point="/a"), None),
+    ("encrypted-twice", "xprtsec=tls,sec=krb5p", NOW, None),
     ("certificate-without-mtls", "xprtsec=tls,cert_serial=5", NOW, "xprtsec=tls"),
     ("connections-udp", "vers=3,udp,nconnect=4", NOW, "vers=3,udp"),
     ("rdma-port", "proto=rdma,port=2049", NOW, "proto=rdma,port=20049"),
@@ -60,9 +65,13 @@ CASES = [
     ("remount-refused", "remount,nconnect=8", NOW, None),
     ("bind-share", "bind,ro", NOW, "ro"),
     ("owner-of-device", "owner,noauto", ENTRY, "noauto"),
+    ("empty-value", "fsc=,ro", NOW, "ro"),
     ("empty-option", "rw,,hard", NOW, None),
     ("efs-version", "vers=3,noresvport", EFS, "vers=4.1,noresvport"),
     ("efs-security", "vers=4.1,noresvport,sec=krb5p", EFS, "vers=4.1,noresvport"),
+    ("efs-connections", "vers=4.1,noresvport,nconnect=4", EFS, "vers=4.1,noresvport"),
+    ("efs-sizes", "rsize=65536,noresvport", EFS, "rsize=1048576,noresvport"),
+    ("azure-files-security", "vers=4.1,sec=krb5p", AZURE, "vers=4.1,sec=sys"),
     ("efs-source-port", "vers=4.1", EFS, "vers=4.1,noresvport"),
     ("azure-files-version", "vers=3", AZURE, "vers=4.1"),
     ("azure-blob-version", "vers=4.1,nolock", BLOB, "vers=3,nolock"),
@@ -149,6 +158,13 @@ def test_words_of_other_files_and_file_systems_are_named_as_such(text: str, word
     finding = next(f for f in lint(MountOptions.parse(text), context=NOW) if f.rule == "foreign-option")
     assert finding.severity == "error"
     assert word in finding.title
+
+
+@pytest.mark.parametrize("text", ["rw hard", "rw;hard"])
+def test_options_without_commas_between_are_no_options(text: str) -> None:
+    finding = lint(MountOptions.parse(text), context=NOW)[0]
+    assert finding.severity == "error"
+    assert "Write rw,hard." in finding.title
 
 
 def test_options_in_capitals_are_respelled() -> None:

@@ -257,6 +257,26 @@ def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
     assert "Fix: pass → 0" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "rules", "warnings"),
+    [
+        ("data nas/x\n", ["share-no-server"], []),
+        ("data -fstype=nfs3 nas:/x\n", ["entry-type"], []),
+        ("data -rw nas:/a\ndata -ro nas:/b\n", ["point-twice"], []),
+        ("data fstype=nfs,rw nas:/x\n", ["map-options"], []),
+        ("data nas:/x -rw\n", [], ["Line 1 of auto.x: the options stand behind the share, not before it."]),
+        ("/- auto.direct --timeout=1m\n", [], ["Line 1 of auto.x: --timeout takes whole seconds."]),
+        ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
+         ["Line 1 of auto.x: --timout is no option of a master map."]),
+        ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
+    ],
+)  # fmt: skip
+def test_a_file_called_auto_is_a_map(text: str, rules: list[str], warnings: list[str]) -> None:
+    report = command.lint_file("/etc/auto.x", text.encode(), None, [])
+    assert [f.rule for e in report.entries for f in e.findings] == rules
+    assert [warning.replace("/etc/", "") for warning in report.warnings] == warnings
+
+
 def test_mount_commands_of_a_script_are_judged() -> None:
     text = (
         "#!/bin/sh\nset -e\nmkdir -p /mnt/a\n"
