@@ -149,7 +149,9 @@ def make(name: str, python: str, version: str = "") -> None:
     # The packages come from uv's cache by hard links, which takes a second.
     uv("venv", "--quiet", "--clear", "--no-project", "--python", python, str(folder))
     locks = [str(REQUIREMENTS / f"{part}.txt") for part in ENVIRONMENTS[name]]
-    uv("pip", "sync", "--quiet", "--require-hashes", "--python", str(folder / "bin" / "python"), *locks)
+    # Compiled now: a guest of the lab sees these files read-only, and would compile them in each process.
+    uv("pip", "sync", "--quiet", "--require-hashes", "--compile-bytecode", "--python",
+       str(folder / "bin" / "python"), *locks)  # fmt: skip
     site = next((folder / "lib").glob("python3*/site-packages"))
     (site / "mountwright.pth").write_text(f"{ROOT}\n")
     stamp = {**_wanted(name), "base": python, "base_time": Path(python).stat().st_mtime_ns}

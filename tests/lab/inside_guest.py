@@ -266,7 +266,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         "other-users": other_users.carry_out,
         "prompts": lambda: prompts.carry_out(job["prompts"]),
         "stopping": lambda: stop_programs(host),
-        "managing": lambda: managing.carry_out(host),
+        "managing": lambda: managing.carry_out(host, **job["managing"]),
         "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
         "cycles": lambda: cycles.go_round(**job["cycles"]),
         "saved-readahead": lambda: saved_readahead.carry_out(**job["saved-readahead"]),

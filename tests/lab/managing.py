@@ -164,12 +164,18 @@ def _points() -> list[str]:
     return [line.split()[1] for line in lines if line.split()[2].startswith("nfs")]
 
 
-def carry_out(host: ServerHost) -> dict[str, Any]:
-    """Do all of it."""
+def carry_out(host: ServerHost, full: list[str], silent: list[str]) -> dict[str, Any]:
+    """Do all of it.
+
+    Args:
+        full: NFS versions by which a full share is looked at.
+        silent: NFS versions by which a silent server is.
+    """
     os.environ["LC_ALL"] = "C.UTF-8"
     answer: dict[str, Any] = {"full": {}, "silent": {}}
-    for version in ("3", "4.2"):
+    for version in full:
         answer["full"][version] = fill_up(host, version)
+    for version in silent:
         answer["silent"][version] = silence(host, version)
     answer["along"] = take_along()
     answer["journal"] = with_journal()

@@ -18,11 +18,12 @@ _PATIENCE_S = 120.0
 _MAIN = "import sys; from app.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
-def carry_out(points: dict[str, list[Any]]) -> dict[str, Any]:
+def carry_out(points: dict[str, list[Any]], times: int) -> dict[str, Any]:
     """Save the readahead of each mount, unmount all, mount all, remove the rules, and mount all again.
 
     Args:
         points: mount point to options and readahead.
+        times: how often all are mounted again while it is saved.
     """
     nfs_utils = [path.read_text() for path in _RULES.glob("99-nfs.rules")]
     assert udev.start_udev()
@@ -39,7 +40,7 @@ def carry_out(points: dict[str, list[Any]]) -> dict[str, Any]:
         report = json.loads(mountwright("apply", "--json", "--save-readahead", SHARE, point))
         answer.setdefault("steps", []).append([step["kind"] for step in report["plan"]["steps"]])
     answer["saved"] = listed()
-    for _ in range(2):
+    for _ in range(times):
         again(points)
         answer.setdefault("again", []).append(listed())
     answer["dry run"] = mountwright("forget", "--dry-run", first)

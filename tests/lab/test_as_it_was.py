@@ -76,44 +76,50 @@ def test_the_words_for_the_boot_are_added_kept_and_left_out(
 ) -> None:
     script = [
         "mw persist --yes -o vers=3,soft,timeo=100 $S /mnt/b; grep /mnt/b /etc/fstab",
-        "mw persist --yes -o vers=4.2 $S /mnt/b; grep /mnt/b /etc/fstab",
         "mw persist --yes --exact -o vers=4.2 $S /mnt/b; grep /mnt/b /etc/fstab",
         "mw apply --keep-in fstab -o vers=4.2 $S /mnt/a; grep /mnt/a /etc/fstab",
         "mw apply --keep-in systemd -o vers=3 $S /mnt/d; cat /etc/systemd/system/mnt-d.mount",
-        "mw apply --keep-in systemd --exact -o vers=3 $S /mnt/e; cat /etc/systemd/system/mnt-e.mount",
         "mw persist --yes -o vers=4.2 $S /data; grep /data /etc/fstab",
-        "mw mount -o vers=4.2,soft $S /mnt/f",
         "mw mount --json -o vers=3,soft $S /mnt/g",
-        "mw apply --confirm -5 -o vers=4.2,ro $S /mnt/a",
-        "mw apply --read-ahead -5 --preview $S /mnt/a",
-        "mw mount -o ,,,= $S /mnt/h",
         'F=/etc/fstab; echo "$S /mnt/i nfs4 soft 0 0" >>$F; mw persist --yes -o ro $S /mnt/i; tail -1 $F',
         "mw apply --keep-in fstab --preview -o vers=4.2 $S /mnt/new",
     ]
-    found = guest_job({"commands": script})["commands"]
-    soft, kept, exact, saved, unit, bare, place, mounted, as_json, confirm, ahead, empty, typed, shown = found
+    soft, exact, saved, unit, place, as_json, typed, shown = guest_job({"commands": script})["commands"]
     assert "vers=3,soft,timeo=100,_netdev,nofail,nosuid,nodev" in soft["out"]
     assert "error: A soft mount that is writable can lose data." in soft["err"]
-    assert "vers=4.2,_netdev,nofail,nosuid,nodev" in kept["out"]
     assert "vers=4.2,nosuid,nodev" in exact["out"]
     assert "nofail" in exact["err"]  # lint says what may come of it
     assert "vers=4.2,_netdev,nofail,nosuid,nodev" in saved["out"]
     assert "Options=vers=3,_netdev,nofail,nosuid,nodev\n" in unit["out"]
     assert "WantedBy=remote-fs.target" in unit["out"]
-    assert "Options=vers=3,nosuid,nodev\n" in bare["out"]
-    assert "nofail" in bare["err"]
     assert "vers=4.2,_netdev,nosuid,nodev" in place["out"]
     assert "the boot waits for /data" in place["err"]
-    assert mounted["err"].startswith("error: A soft mount that is writable can lose data.")
     assert as_json["err"] == ""
     assert json.loads(as_json["out"])["findings"][0]["rule"] == "soft-rw"
+    assert "nfs4 ro 0 0" in typed["out"]
+    assert "Added for safety: nosuid,nodev." in shown["out"]
+    assert "Added for the boot: _netdev,nofail." in shown["out"]
+
+
+@pytest.mark.long
+def test_the_same_of_other_commands(guest_job: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    script = [
+        "mw persist --yes -o vers=4.2 $S /mnt/b; grep /mnt/b /etc/fstab",
+        "mw apply --keep-in systemd --exact -o vers=3 $S /mnt/e; cat /etc/systemd/system/mnt-e.mount",
+        "mw mount -o vers=4.2,soft $S /mnt/f",
+        "mw apply --confirm -5 -o vers=4.2,ro $S /mnt/a",
+        "mw apply --read-ahead -5 --preview $S /mnt/a",
+        "mw mount -o ,,,= $S /mnt/h",
+    ]
+    kept, bare, mounted, confirm, ahead, empty = guest_job({"commands": script})["commands"]
+    assert "vers=4.2,_netdev,nofail,nosuid,nodev" in kept["out"]
+    assert "Options=vers=3,nosuid,nodev\n" in bare["out"]
+    assert "nofail" in bare["err"]
+    assert mounted["err"].startswith("error: A soft mount that is writable can lose data.")
     assert [answer["ok"] for answer in (confirm, ahead, empty)] == [False] * 3
     assert "-5 s, which is out of range" in confirm["err"]
     assert "-5 KiB, which is out of range" in ahead["err"]
     assert "“=” has no option name." in empty["err"]
-    assert "nfs4 ro 0 0" in typed["out"]
-    assert "Added for safety: nosuid,nodev." in shown["out"]
-    assert "Added for the boot: _netdev,nofail." in shown["out"]
 
 
 @pytest.mark.parametrize("version", [pytest.param("3", marks=pytest.mark.long), "4.2"])

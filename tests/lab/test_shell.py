@@ -50,6 +50,7 @@ def test_words_are_passed_as_they_are_and_a_missing_program_is_127() -> None:
     assert b"no-such-program" in shell("no-such-program", "-x", expect=127).stderr
 
 
+@pytest.mark.long
 def test_a_command_that_a_signal_ends_has_its_status() -> None:
     shell("kill -KILL $$", expect=137)
 
@@ -113,6 +114,7 @@ def test_a_command_that_ignores_the_signal_is_killed() -> None:
     child.stdout.close()
 
 
+@pytest.mark.long
 def test_the_end_of_a_reader_ends_the_command() -> None:
     child = subprocess.Popen([*PROGRAM, "yes"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert child.stdout is not None
@@ -217,6 +219,7 @@ def test_a_shell_on_a_terminal(terminal: Terminal) -> None:
     assert termios.tcgetattr(terminal.side) == terminal.before
 
 
+@pytest.mark.long
 def test_a_hang_up_ends_the_shell_and_restores_the_terminal(terminal: Terminal) -> None:
     terminal.wait(rb"# ")
     terminal.child.send_signal(signal.SIGTERM)

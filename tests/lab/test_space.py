@@ -13,7 +13,10 @@ from app.mounts.space import Space, SpaceArgs, space_text
 if TYPE_CHECKING:
     from lab_guest import LabGuest
 
-pytestmark = [pytest.mark.lab, pytest.mark.parametrize("version", ["3", "4.2"])]
+pytestmark = pytest.mark.lab
+versions = pytest.mark.parametrize("version", ["3", "4.2"])
+#: Where waiting takes long and both are the same code: the older one in the long version.
+slow = pytest.mark.parametrize("version", [pytest.param("3", marks=pytest.mark.long), "4.2"])
 FREE = 2 << 20
 
 
@@ -22,6 +25,7 @@ def space(lab: "LabGuest") -> Space:
     return found
 
 
+@versions
 def test_the_numbers_are_the_server_s(
     lab: "LabGuest", lab_mount: Callable[[str], None], lab_fault: Callable[..., None], version: str
 ) -> None:
@@ -33,6 +37,7 @@ def test_the_numbers_are_the_server_s(
     assert found.total_bytes >= found.free_bytes >= found.available_bytes
 
 
+@slow
 def test_a_mount_that_is_asked_is_unmounted_all_the_same(
     lab: "LabGuest", lab_mount: Callable[[str], None], lab_link: Callable[[str], object], version: str
 ) -> None:
@@ -52,6 +57,7 @@ def test_a_mount_that_is_asked_is_unmounted_all_the_same(
     assert busy == []
 
 
+@versions
 def test_asked_twice_in_a_minute_the_second_answer_is_the_first(
     lab: "LabGuest", lab_mount: Callable[[str], None], version: str
 ) -> None:
@@ -64,6 +70,7 @@ def test_asked_twice_in_a_minute_the_second_answer_is_the_first(
     assert (again.total_bytes, again.available_bytes) == (first.total_bytes, first.available_bytes)
 
 
+@slow
 def test_a_silent_server_is_no_answer(
     lab: "LabGuest", lab_mount: Callable[[str], None], lab_fault: Callable[..., None], version: str
 ) -> None:
@@ -76,6 +83,7 @@ def test_a_silent_server_is_no_answer(
     lab.fault("server-start")
 
 
+@versions
 def test_a_mount_made_anew_is_asked_anew(
     lab: "LabGuest", lab_mount: Callable[[str], None], lab_fault: Callable[..., None], version: str
 ) -> None:
@@ -88,5 +96,6 @@ def test_a_mount_made_anew_is_asked_anew(
     assert space(lab).available_bytes == 2 * FREE
 
 
+@versions
 def test_what_is_not_mounted_is_said_to_be_so(lab: "LabGuest", version: str) -> None:
     assert space(lab).state == "not-mounted"

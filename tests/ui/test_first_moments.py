@@ -32,6 +32,16 @@ COMMANDS = [
 ]
 
 
+def some(first: int) -> pytest.MarkDecorator:
+    """Every fourth command from this one; the others in the long version, as each starts the program anew."""
+    return pytest.mark.parametrize(
+        "command",
+        [pytest.param(command, marks=[] if number % 4 == first else pytest.mark.long)
+         for number, command in enumerate(COMMANDS)],
+        ids=" ".join,
+    )  # fmt: skip
+
+
 def run(argv: list[str], **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv, stderr=subprocess.PIPE, text=True, timeout=120, check=False, **options  # type: ignore[call-overload]
@@ -45,7 +55,7 @@ def full() -> Iterator[int]:
     os.close(fd)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@some(0)
 def test_a_full_disk_is_an_error_in_words(command: list[str], full: int) -> None:
     done = run([*PROGRAM, *command], stdout=full)
     assert done.returncode == 1
@@ -53,14 +63,14 @@ def test_a_full_disk_is_an_error_in_words(command: list[str], full: int) -> None
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@some(1)
 def test_a_closed_output_is_an_error_in_words(command: list[str]) -> None:
     done = run(["/bin/sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, *command])
     assert done.returncode == 1
     assert done.stderr == "mountwright: Could not write the output: standard output is closed.\n"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@some(2)
 def test_closed_messages_and_a_closed_input_are_no_error(command: list[str]) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" <&- 2>&-', "sh", *PROGRAM, *command],
@@ -79,7 +89,7 @@ def test_an_error_beside_closed_messages_has_its_code() -> None:
     assert done.stdout == b""
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@some(3)
 def test_ascii_output_shows_what_it_cannot_write(command: list[str]) -> None:
     done = run([*PROGRAM, *command], stdout=subprocess.PIPE, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
@@ -100,7 +110,15 @@ def at(delay_s: float, send: signal.Signals, argv: list[str]) -> tuple[int, byte
 
 
 @pytest.mark.parametrize(
-    "command", [["list"], ["lint", "hard"], ["history", "list"], ["--help"]], ids=" ".join
+    "command",
+    [
+        ["list"],
+        *[
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (["lint", "hard"], ["history", "list"], ["--help"])
+        ],
+    ],
+    ids=" ".join,
 )
 def test_ctrl_c_at_any_moment_is_silent_or_a_message(command: list[str]) -> None:
     chance = random.Random(7)

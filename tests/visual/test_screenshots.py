@@ -11,13 +11,11 @@ import pytest
 SCRIPT = Path(__file__).with_name("screenshots.py")
 
 
+# The other tests here use the same pages; tests/ui/test_window_quick_test.py draws the plot in both lights.
+@pytest.mark.long
 @pytest.mark.lab
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    "dark",
-    # tests/ui/test_window_quick_test.py draws the same plot in both lights.
-    [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize("dark", [pytest.param(False, id="light"), pytest.param(True, id="dark")])
 def test_pictures(tmp_path: Path, dark: bool) -> None:
     from PySide6.QtGui import QImage
 
