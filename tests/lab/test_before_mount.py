@@ -15,14 +15,14 @@ from app.mounts.change import ApplyArgs, Plan
 
 @pytest.fixture
 def facts(lab: LabGuest) -> Facts:
-    """Return what is known; the first answer may come before the kernel's."""
+    """Return what is known, with what the kernel says of newer options."""
     found: Facts = lab.ask("facts.get", FactsArgs(share=lab.share))
 
     def whole() -> bool:
         nonlocal found
-        if found.prerequisites is None:
+        if found.prerequisites is None or not found.prerequisites.kernel_options:
             found = lab.ask("facts.get", FactsArgs(share=lab.share))
-        return found.prerequisites is not None
+        return found.prerequisites is not None and bool(found.prerequisites.kernel_options)
 
     lab.until(whole, "the prerequisites of the guest")
     return found
