@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from advisor.facts import payload_rate_bps
+from advisor.speeds import format_speed
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
@@ -228,7 +229,7 @@ def _full_link(seen: _Seen) -> Bottleneck | None:
     if part >= _FULL:
         return _found(
             "network",
-            f"The test used {_part(min(part, 1))} of the {_speed(seen.line)} that the link can carry.",
+            f"The test used {_part(min(part, 1))} of the {format_speed(seen.line)} that the link can carry.",
             "high",
         )
     traffic = load.interfaces.get(link.interface or "")
@@ -275,7 +276,7 @@ def _losses(seen: _Seen) -> Bottleneck | None:
     return _found(
         "network",
         f"{_part(loss)} of the packets were lost and sent again; over {_time(seen.way_s)} there and back TCP "
-        f"brings about {_speed(bound)} through that.",
+        f"brings about {format_speed(bound)} through that.",
         "medium",
     )
 
@@ -395,10 +396,6 @@ def _part(value: float) -> str:
 
 def _found(kind: Kind, text: str, confidence: Literal["high", "medium", "low"]) -> Bottleneck:
     return Bottleneck(kind=kind, evidence=[text], confidence=confidence)
-
-
-def _speed(value: float) -> str:
-    return f"{value / 1e6:.3g} MB/s" if value < 999.5e6 else f"{value / 1e9:.3g} GB/s"
 
 
 def _time(seconds: float) -> str:

@@ -5,6 +5,8 @@ Where a figure was repeated, its cautious side is to be given: the low end of it
 
 from __future__ import annotations
 
+from advisor.speeds import format_rate
+
 #: Bit rates of streams: streaming services ask for 15 to 25 Mbit/s in 4K and for 5 Mbit/s in HD.
 _STREAMS = (("4K", 25e6), ("HD", 5e6))
 #: A line that is full stutters: this part of it is counted on.
@@ -52,7 +54,7 @@ def _video(read: float) -> str:
         count = int(read * 8 * _USABLE / rate_bps)
         if count:
             many = f"about {count} films in {name} at once" if count > 1 else f"one film in {name}"
-            return f"Video: {many} ({rate_bps / 1e6:.0f} Mbit/s for each)."
+            return f"Video: {many} ({format_rate(rate_bps)} for each)."
     return "Video: not even one film in HD (5 Mbit/s)."
 
 

@@ -17,6 +17,7 @@ from advisor.cards import cards
 from advisor.facts import ClientFacts, LinkFacts, ServerFacts
 from advisor.lint_rules import When
 from advisor.servers import server_kinds
+from advisor.speeds import format_rate
 from resources import read_toml
 from resources.decoding import converted
 
@@ -178,7 +179,7 @@ def _of_link(given: Given, link: LinkFacts) -> _Checks:
 def _of_path(given: Given, link: LinkFacts) -> _Checks:
     if given.rate_from_bps is not None or given.rate_below_bps is not None:
         holds = _within(link.rate_bps, given.rate_from_bps, given.rate_below_bps)
-        yield holds, f"link rate: {(link.rate_bps or 0) / 1e6:g} Mbit/s"
+        yield holds, f"link rate: {format_rate(link.rate_bps or 0)}"
     if given.rtt_from_s is not None or given.rtt_below_s is not None:
         holds = _within(link.rtt_s, given.rtt_from_s, given.rtt_below_s)
         yield holds, f"round trip: {(link.rtt_s or 0) * 1e3:.3g} ms"

@@ -9,7 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.servers import server_kinds
-from app.units import format_duration, format_rate
+from advisor.speeds import format_rate
+from app.units import format_duration
 
 if TYPE_CHECKING:
     from advisor.fact_names import Part

@@ -24,8 +24,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QIcon, QImageReader, QPixmap
 from PySide6.QtWidgets import QApplication
 
+from advisor.speeds import SpeedUnit
 from app.errors import internal_error
-from app.units import SpeedUnit
 from app.version import VERSION
 from ui import theme
 from ui.hosts import lab_links, open_host

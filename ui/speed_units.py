@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from PySide6.QtCore import QObject, Signal
 
-from app.units import SpeedUnit, format_speed
-
-#: A speed in a sentence that was made where nobody knows the unit chosen.
-_SPEED = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ([kMG]?)B/s\b")
-_TIMES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+from advisor.speeds import SpeedUnit, format_speed, in_unit
 
 
 class SpeedUnits(QObject):
@@ -48,7 +42,5 @@ def speed_text(bytes_per_s: float) -> str:
 
 
 def in_chosen_unit(text: str) -> str:
-    """Return a text with its speeds in the unit chosen, as exactly as they were written."""
-    if SPEED_UNITS.unit is SpeedUnit.BYTES:
-        return text
-    return _SPEED.sub(lambda found: speed_text(float(found[1]) * _TIMES[found[2]]), text)
+    """Return a text with its speeds in the unit chosen."""
+    return in_unit(text, SPEED_UNITS.unit)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 
 from advisor.options import catalogue
+from advisor.speeds import format_rate
 from app.mounts.effective import not_taken
-from app.units import format_duration, format_rate
+from app.units import format_duration
 from ui.option_text import value_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from advisor.analysis import median
 from advisor.difference import ENOUGH_EACH, difference
 from advisor.recommend import Measured
-from app.units import format_speed
+from advisor.speeds import format_speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,8 @@ import msgspec
 from advisor.analysis import spread_is_wide
 from advisor.bottleneck import KINDS, find_bottleneck
 from advisor.enough import enough_for
-from app.units import format_size, format_speed
+from advisor.speeds import format_speed
+from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import payload_rate_bps
+from advisor.speeds import format_rate
 from app.bench.files import RESERVE
 from app.bench.grid_plan import GridWay, cells_note, for_preset, grid_bytes, grid_note, grid_seconds
 from app.bench.result import TestPlan
-from app.units import format_rate, format_size
+from app.units import format_size
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.speeds import format_speed
 from app.bench.cleanup import end_cleaners, pending
 from app.bench.probe import Probe
 from app.bench.where import Where, find_row
 from app.errors import AppError, ErrorKind
 from app.stats.mountstats import unescape
-from app.units import format_speed
 
 if TYPE_CHECKING:
     from collections.abc import Generator

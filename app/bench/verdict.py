@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.speeds import format_rate
 from app.bench.result import CacheReport
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def flag_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:
     rate = link.rate_bps if link is not None else None
     if transfer.server_bytes is not None and rate and transfer.bytes_per_s * 8 > rate:
         return True, (
-            f"The read was faster than the link can be ({rate / 1e6:g} Mbit/s), so it came at least partly "
+            f"The read was faster than the link can be ({format_rate(rate)}), so it came at least partly "
             "from the client's cache."
         )
     return False, ""

@@ -11,9 +11,9 @@ from advisor.options import MountOptions, catalogue
 from advisor.recommend import grouped, undo_of
 from advisor.rules import WORKLOADS
 from advisor.servers import server_kinds
+from advisor.speeds import format_speed
 from app.advice import AdviceArgs
 from app.cli.text import link_text
-from app.units import format_speed
 
 if TYPE_CHECKING:
     import argparse

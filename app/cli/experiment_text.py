@@ -10,11 +10,12 @@ from advisor.experiment_analysis import drifts, ranking
 from advisor.experiment_text import drift_text, unmeasured_text, winner_text
 from advisor.experiment_values import of_workload, value
 from advisor.search_text import best_line, sure_text
+from advisor.speeds import format_speed
 from advisor.trials import QUANTITIES, READ, WRITE
 from app.bench.experiment.factors import FILE_SIZE, label
 from app.bench.experiment.sift import levels_text
 from app.cli.table import table
-from app.units import format_duration, format_figure, format_size, format_speed
+from app.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
+from advisor.speeds import format_speed
 from app.bench.grid_model import Grid
 from app.bench.grid_verdict import held_text
 from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     import argparse

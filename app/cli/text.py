@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from advisor.speeds import format_rate, format_speed
 from app.bench.verdict import beyond_the_figures
 from app.cli.table import table
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
 from app.mounts.state_text import choices_text, state_words, trouble_text
-from app.units import format_duration, format_rate, format_size, format_speed
+from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts

@@ -7,11 +7,12 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
+from advisor.speeds import format_speed
 from app.agent.protocol import MountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError
 from app.stats.watch import MIN_INTERVAL_S
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from advisor.speeds import format_rate, format_speed
 from app.bench.compare import Comparison, compare
 from app.errors import AppError, ErrorKind
 from app.history.model import read_is_cached
-from app.units import format_duration, format_rate, format_size, format_speed
+from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

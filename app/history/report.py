@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
+from advisor.speeds import format_speed
 from app.bench.grid_verdict import held_text
 from app.bench.verdict import beyond_the_figures
 from app.errors import AppError
@@ -13,7 +14,7 @@ from app.history.comparing import compare_runs, speed_text
 from app.history.drawing import Series, Strip, curves, strips
 from app.history.model import option_string, read_is_cached, subject
 from app.history.page import document, environment_line, html_table
-from app.units import format_duration, format_size, format_speed
+from app.units import format_duration, format_size
 from app.version import VERSION
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from advisor.analysis import ENOUGH, interval, median
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
-from app.units import format_speed
+from advisor.speeds import format_speed
 
 #: The advice may stay behind the best by so much.
 GOAL = 0.95

@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pairs import Comparison, PairArgs, compare
 
-from app.units import format_size, format_speed, parse_size
+from advisor.speeds import format_speed
+from app.units import format_size, parse_size
 
 POINT = "/mnt/benchmark"
 

@@ -29,10 +29,11 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QTabWidget
 from screenshots import Photographer
 
+from advisor.speeds import format_speed
 from app.agent.protocol import FaultArgs
 from app.bench.result import TestSpec
 from app.lab.links import load_links
-from app.units import format_size, format_speed, parse_size
+from app.units import format_size, parse_size
 from ui import theme
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow

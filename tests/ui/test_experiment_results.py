@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
 
 from advisor.experiment_tables import Curve, CurvePoint, Matrix
 from advisor.search import Answer, Found
+from advisor.speeds import SpeedUnit
 from app.bench.experiment.model import Struck
-from app.units import SpeedUnit
 from ui.models.figure_words import between
 from ui.models.ranking_model import TIMEOUTS
 from ui.speed_units import SPEED_UNITS

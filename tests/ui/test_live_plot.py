@@ -13,8 +13,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QGraphicsItem, QLabel
 from waiting import DEADLINE_MS
 
+from advisor.speeds import SpeedUnit
 from app.bench.result import Sample, TestEvent
-from app.units import SpeedUnit
 from ui import theme
 from ui.models.timeline import Timeline
 from ui.plots.lines import Line

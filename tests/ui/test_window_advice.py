@@ -20,8 +20,8 @@ from trial_hand import HOME, begin, make_the_change, offered
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.recommend import Measured
+from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
-from app.units import SpeedUnit
 from ui import theme
 from ui.dialogs.apply import ApplyDialog
 from ui.facts_text import fact_rows

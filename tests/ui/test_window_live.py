@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QLabel, QTabWidget
 from waiting import DEADLINE_S
 
 import ui.panels.live
+from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
-from app.units import SpeedUnit
 from ui.models.live_window import SPAN_S, LiveWindow
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.operations_table import OperationsTable

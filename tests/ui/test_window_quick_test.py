@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QScr
 from quick_test_hand import choose, events
 
 from advisor.bottleneck import Bottleneck
+from advisor.speeds import SpeedUnit
 from app.bench.grid_model import GridCell, GridRun
 from app.bench.result import Figure, Sample, TestEvent
 from app.errors import AppError, ErrorKind
 from app.history.model import Run
 from app.history.store import HistoryStore
-from app.units import SpeedUnit
 from ui import theme
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.grid_table import GridTable
@@ -346,7 +346,8 @@ def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
 def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeHost) -> None:
     said = "The test used 95 % of the 118 MB/s that the link can carry, 1 kB/s less."
     found = Bottleneck(kind="network", evidence=[said], confidence="high", way="read")
-    fake.result = msgspec.structs.replace(fake.result, bottleneck=found)
+    noted = "The read, 300 MB/s, is more than the link carries."
+    fake.result = msgspec.structs.replace(fake.result, bottleneck=found, notes=[noted])
     driver.open()
     driver.tab("Quick test")
     driver.click("start")
@@ -357,6 +358,7 @@ def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeH
     SPEED_UNITS.choose(SpeedUnit.BITS)
     try:
         assert "of the 944 Mbit/s that the link can carry, 8 kbit/s less" in evidence.sentences()[0]
+        assert "The read, 2.4 Gbit/s, is more" in driver.text_of("notes")
     finally:
         SPEED_UNITS.choose(SpeedUnit.BYTES)
     assert "118 MB/s" in evidence.sentences()[0]

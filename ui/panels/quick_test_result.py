@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.bench.verdict import beyond_the_figures
 from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
-from ui.speed_units import SPEED_UNITS
+from ui.speed_units import SPEED_UNITS, in_chosen_unit
 from ui.widgets.grid_table import GridTable
 from ui.widgets.labels import MutedLabel, enlarge, plain_label
 from ui.widgets.result_table import ResultTable
@@ -79,6 +79,7 @@ class QuickTestResult(QWidget):
         layout.addWidget(self._grid)
         layout.addLayout(figures)
         SPEED_UNITS.changed.connect(self._show_tables)
+        SPEED_UNITS.changed.connect(self._show_notes)
         self.hide()
 
     def _table_width(self) -> int:
@@ -119,15 +120,21 @@ class QuickTestResult(QWidget):
         self._evidence.show_sentences(found.evidence if found is not None else [])
         self._rates.show_sentences(rates_texts(result))
         self._enough.show_sentences(result.enough)
+        self._show_notes()
+        # Last: each part that is shown among visible ones lays out the whole page, and the plot, once more.
+        self.show()
+
+    def _show_notes(self) -> None:
+        result = self._shown
+        if result is None:
+            return
         cache_note = [result.cache.note] if result.cache is not None else []
         notes = [
             *cache_note,
             *beyond_the_figures(result),
             *(note for note in result.notes if note not in cache_note),
         ]
-        self._notes.setText("\n".join(notes))
-        # Last: each part that is shown among visible ones lays out the whole page, and the plot, once more.
-        self.show()
+        self._notes.setText(in_chosen_unit("\n".join(notes)))
 
     def show_kept(self, kept: Remembered | None) -> None:
         """Show what the history says of the result, nothing until it has it."""

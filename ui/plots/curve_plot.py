@@ -12,9 +12,9 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
+from advisor.speeds import speed_scale
 from advisor.trials import QUANTITIES, TIMEOUTS
 from app.bench.experiment.factors import label, level_label
-from app.units import speed_scale
 from ui import theme
 from ui.plots.axes import colour_axes
 from ui.speed_units import SPEED_UNITS

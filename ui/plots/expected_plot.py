@@ -13,7 +13,8 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from app.units import format_size, speed_scale
+from advisor.speeds import speed_scale
+from app.units import format_size
 from ui import theme
 from ui.plots.axes import colour_axes
 from ui.speed_units import SPEED_UNITS

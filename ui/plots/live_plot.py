@@ -16,7 +16,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from app.units import speed_scale
+from advisor.speeds import speed_scale
 from ui import theme
 from ui.models.reading_text import readings_text
 from ui.models.timeline import Timeline

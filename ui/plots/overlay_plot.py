@@ -12,7 +12,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from app.units import speed_scale
+from advisor.speeds import speed_scale
 from ui import theme
 from ui.models.overlay import SERIES
 from ui.plots.axes import colour_axes

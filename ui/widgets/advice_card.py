@@ -101,7 +101,7 @@ class AttentionBox(QFrame):
         layout.addWidget(self._word)
         layout.addWidget(SpokenLabel(f"{matter.text} {matter.reason}"))
         foot = QHBoxLayout()
-        foot.addWidget(MutedLabel("; ".join(matter.evidence), wrap=True), 1)
+        foot.addWidget(SpokenLabel("; ".join(matter.evidence)), 1)
         if matter.how_to:
             steps = _steps(matter.how_to)
             layout.addWidget(steps)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, 
 from app.errors import AppError, ErrorKind, remains_text
 from app.polkit import install_command
 from ui import theme
+from ui.speed_units import in_chosen_unit
 from ui.widgets.labels import enlarge, plain_label
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Banner(QFrame):
         self._meaning = meaning
         self.number += 1
         self._word.setText(word)
-        self._message.setText(error.message)
+        self._message.setText(in_chosen_unit(error.message))
         hint = f"{error.hint} {remains_text(error.remains)}".strip()
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QComboBox
 
-from app.units import SpeedUnit
+from advisor.speeds import SpeedUnit
 from ui.speed_units import SPEED_UNITS
 
 

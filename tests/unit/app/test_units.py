@@ -1,16 +1,14 @@
+import ast
+import re
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.units import (
-    SpeedUnit,
-    format_duration,
-    format_rate,
-    format_size,
-    format_speed,
-    parse_size,
-    speed_scale,
-)
+from advisor.speeds import SpeedUnit, format_rate, format_speed, in_unit, speed_scale
+from app.units import format_duration, format_size, parse_size
 
 
 @pytest.mark.parametrize(
@@ -65,3 +63,30 @@ def test_speeds_in_other_units() -> None:
     assert format_speed(11_700_000, SpeedUnit.BINARY) == "11.2 MiB/s"
     assert format_speed(1000 * 2**20, SpeedUnit.BINARY) == "0.977 GiB/s"
     assert speed_scale(11_700_000, SpeedUnit.BYTES) == (1e-6, "MB/s")
+
+
+@given(st.floats(1e-3, 1e12), st.sampled_from(SpeedUnit))
+def test_a_speed_inside_of_a_sentence_follows_the_unit(value: float, unit: SpeedUnit) -> None:
+    text = in_unit(f"It used {format_speed(value)} (of 3 MB), not 4.5.", unit)
+    rounded = float(f"{value:.3g}")
+    assert text == f"It used {in_unit(format_speed(rounded), unit)} (of 3 MB), not 4.5."
+    assert unit is SpeedUnit.BYTES or not re.search(r"\d [kMG]B/s", text)
+
+
+def test_one_module_writes_speeds() -> None:
+    """A speed written elsewhere would not follow the unit that the person chose."""
+    name = re.compile(r"\s?[kMG]?i?(?:B|bit)/s\b")
+    root = Path(__file__).parents[3]
+    files = [file for folder in ("advisor", "app", "ui") for file in (root / folder).rglob("*.py")]
+    found = [
+        f"{file.relative_to(root)}:{node.lineno}"
+        for file in files
+        if file != root / "advisor/speeds.py"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.JoinedStr)
+        for before, after in pairwise(node.values)
+        if isinstance(before, ast.FormattedValue)
+        and isinstance(after, ast.Constant)
+        and name.match(after.value)
+    ]
+    assert found == []
