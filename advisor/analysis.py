@@ -19,6 +19,30 @@ ENOUGH = 6
 WIDE = 0.2
 
 
+#: The modified z-score above which Iglewicz and Hoaglin call a value an outlier.
+_OUTLIER = 3.5
+#: The normal distribution's standard deviation in units of its median absolute deviation, inverted.
+_MAD_IN_SIGMA = 0.6745
+#: Fewer values say too little of how much they scatter: two of three agree by chance.
+_OUTLIER_NEEDS = 5
+#: A value within this part of the median is none, however close the others lie together.
+_NO_OUTLIER = 0.1
+
+
+class Outlier(NamedTuple):
+    """The one repeat that does not fit the others.
+
+    Attributes:
+        place: of the value, from 0.
+        value: itself.
+        ratio: the value over the median of all.
+    """
+
+    place: int
+    value: float
+    ratio: float
+
+
 class Interval(NamedTuple):
     """Where the true median lies.
 
@@ -70,6 +94,26 @@ def interval(values: Sequence[float]) -> Interval:
             break
         missed, rank = missed + 2 * ways, rank + 1
     return Interval(ordered[rank - 1], ordered[-rank], max(0.0, 1 - missed / total))
+
+
+def single_outlier(values: Sequence[float]) -> Outlier | None:
+    """Return the single value that does not fit the others, None if there is none, or more than one.
+
+    The rule is that of Iglewicz and Hoaglin (How to Detect and Handle Outliers, ASQC 1993; the NIST/SEMATECH
+    e-Handbook has it in 1.3.5.17): with the median m and the median absolute deviation MAD, a value x is one
+    where 0.6745 · |x - m| / MAD exceeds 3.5. In addition it has to be more than 10 % from the median, since
+    repeats that agree to a thousandth would make an outlier of the next one, and five values are needed. With
+    two such values the repeats scatter, and :func:`spread_is_wide` says so.
+    """
+    if len(values) < _OUTLIER_NEEDS:
+        return None
+    middle = median(values)
+    deviations = [abs(value - middle) for value in values]
+    limit = max(_OUTLIER * median(deviations) / _MAD_IN_SIGMA, _NO_OUTLIER * abs(middle))
+    far = [place for place, deviation in enumerate(deviations) if deviation > limit]
+    if len(far) != 1 or not middle:
+        return None
+    return Outlier(far[0], values[far[0]], values[far[0]] / middle)
 
 
 def spread_is_wide(values: Sequence[float]) -> bool:

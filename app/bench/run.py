@@ -25,7 +25,7 @@ from app.bench.problems import not_responding
 from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note, sized_by, smaller_note
-from app.bench.summary import bottleneck, figures, judged_reads, middle, uses
+from app.bench.summary import bottleneck, figures, judged_reads, middle, outlier_notes, uses
 from app.errors import AppError, ErrorKind, printable
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
@@ -116,6 +116,7 @@ def run_test(
         notes.append(cache.note)
     write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
+    notes += outlier_notes(found)
     done = result.spec or spec
     cells = judged_cells(result.grid, link)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})

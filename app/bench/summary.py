@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import interval, median, spread_is_wide
+from advisor.analysis import interval, median, single_outlier, spread_is_wide
 from advisor.bottleneck import KINDS, SHORTEST_S, find_bottleneck
 from advisor.enough import enough_for
+from advisor.speeds import format_speed
 from app.bench.grid_verdict import SMALL_WRITE, WAYS
 from app.bench.result import Figure
 from app.bench.verdict import cache_report
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from app.bench.result import CacheReport, TestSpec, Transfer
 
 
+#: What the repeats of a figure are called in a note.
+_OF = {
+    "write": "to the server", "read": "from the server", "create": "of making files",
+    "stat": "of looking up files", "delete": "of deleting files",
+}  # fmt: skip
 #: Files at least as large as this show the speed of a stream.
 _STREAM = 2**20
 
@@ -94,6 +100,25 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
     (_, slower), *rest = sorted(known, key=lambda item: item[0])
     others = [f"{WAYS[other.way]}: {KINDS[other.kind]}. {other.evidence[0]}" for _, other in rest]
     return replace(slower, evidence=[*slower.evidence, *others])
+
+
+def outlier_notes(found: dict[str, Figure]) -> list[str]:
+    """Return a sentence for each figure of which a single repeat does not fit the others."""
+    notes: list[str] = []
+    for name, figure in found.items():
+        odd = single_outlier(figure.values)
+        if odd is not None:
+            form = format_speed if name in WAYS else _per_s
+            notes.append(
+                f"Outlier: repeat {odd.place + 1} of {len(figure.values)} {_OF[name]} was "
+                f"{abs(100 * (odd.ratio - 1)):.0f} % {'above' if odd.ratio > 1 else 'below'} the median "
+                f"({form(odd.value)}, median {form(figure.median)})."
+            )
+    return notes
+
+
+def _per_s(rate: float) -> str:
+    return f"{rate:.3g} a second"
 
 
 def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None, cached: bool) -> list[str]:

@@ -85,6 +85,12 @@ def test_no_figure_is_better_than_the_link(lab: "LabGuest", lab_link: Callable[[
     assert result.bottleneck.evidence
 
 
+def test_losses_on_a_short_link_are_the_networks(lab: "LabGuest", lab_link: Callable[[str], Any]) -> None:
+    lab_link("rate=100mbit,delay=0.1ms,loss=2%")
+    found = verdict(lab, "vers=4.2", size=8 * MIB, direction="write")
+    assert found.kind == "network", found.evidence
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", list(LINKS))
 def test_the_figures_are_those_of_the_link(

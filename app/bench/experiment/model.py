@@ -26,7 +26,8 @@ SEARCH = "best"
 #: The time of a search whose bytes are limited and whose time is not: a day.
 UNLIMITED_S = 86400.0
 #: Between a workload's name and its amount, where that is no more what the name says.
-_CUT = ", cut to "
+#: Behind what a cut work copies, the name that it had; the second is of records before.
+_PLANNED, _CUT = " (planned: ", ", cut to "
 #: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
 Strategy = Literal["full", "one-at-a-time", "rows"]
 #: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.
@@ -73,8 +74,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def plain_name(self) -> str:
-        """Its name without what it was cut to."""
-        return self.name.partition(_CUT)[0]
+        """Its name before it was cut."""
+        cut, planned, name = self.name.partition(_PLANNED)
+        return name.removesuffix(")") if planned else cut.partition(_CUT)[0]
 
     @property
     def amount(self) -> str:
@@ -82,9 +84,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return f"{f'{self.count} x ' if self.count > 1 else ''}{format_size(self.size)}"
 
     def cut_to(self, *, size: int | None = None, count: int | None = None) -> Work:
-        """Return it with another amount, which its name tells beside that of the study."""
+        """Return it with another amount: its name begins with that, and ends with the one it had."""
         cut = msgspec.structs.replace(self, size=size or self.size, count=count or self.count)
-        return msgspec.structs.replace(cut, name=f"{self.plain_name}{_CUT}{cut.amount}")
+        return msgspec.structs.replace(cut, name=f"{cut.amount}{_PLANNED}{self.plain_name})")
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -192,7 +192,7 @@ def _notes(
 
 def _changes(before: Experiment, after: Experiment) -> str:
     changes = [
-        f"{new.plain_name} is {new.amount} instead of {old.amount}"
+        f"“{new.plain_name}” copies {new.amount}, not {old.amount}"
         for old, new in zip(before.workloads, after.workloads, strict=True)
         if old != new
     ]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.analysis import CONFIDENCE, ENOUGH, interval, median, spread_is_wide
+from advisor.analysis import CONFIDENCE, ENOUGH, interval, median, single_outlier, spread_is_wide
 
 speeds = st.lists(st.floats(1e3, 1e10), min_size=1, max_size=30)
 
@@ -84,3 +84,29 @@ def test_more_values_than_a_float_has_room_for(count: int) -> None:
     assert 0.95 <= confidence < 0.96
     assert low + high == count - 1
     assert high - low == pytest.approx(1.96 * count**0.5, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ([100, 101, 99, 55, 100, 102], 3),
+        ([100, 101, 99, 155, 100, 102], 3),
+        ([100, 100, 100, 100, 88], 4),
+        ([100, 100, 100, 100, 91], None),  # less than 10 % away
+        ([100, 101, 55, 50, 100, 102], None),  # two are no single one
+        ([90, 100, 110, 80, 120, 70], None),  # they all scatter
+        ([100, 101, 55, 100], None),  # too few
+        ([0, 0, 0, 0, 0, 5], None),
+    ],
+)
+def test_a_single_outlier_is_found(values: list[float], place: int | None) -> None:
+    found = single_outlier(values)
+    assert (found.place if found else None) == place
+    if found is not None:
+        assert found.ratio == pytest.approx(values[found.place] / statistics.median(values))
+
+
+def test_few_sets_of_ordinary_repeats_have_an_outlier() -> None:
+    chance = random.Random(7)
+    sets = [[chance.gauss(100, 3) for _ in range(6)] for _ in range(2000)]
+    assert sum(single_outlier(values) is not None for values in sets) < 20

@@ -36,6 +36,30 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
         "network", "medium", FAST,
         load(bytes=6 << 20, seconds=1.49, calls=8, rtt_s=0.35, network_s=0.0025, segments=4400, again=45),
     ),
+    # The lab, rate=100mbit,delay=0.1ms,loss=2%: CUBIC's mean rate at that loss would be far above the link's.
+    "losses on a short way, where timers decide": (
+        "network", "medium", FAST,
+        load(seconds=2.21, calls=18, rtt_s=0.9, queue_s=5.0, network_s=0.00048, tcp_s=0.0009, unsent=58606.0,
+             segments=11829, again=238),
+    ),
+    "losses beside a program that keeps the processors busy": (
+        "network", "medium", FAST,
+        load(seconds=6.49, calls=18, rtt_s=1.162, queue_s=58.6, network_s=0.00048, tcp_s=0.0023,
+             unsent=58606.0, segments=11829, again=238, cpu=0.908, core=0.051, worker=0.434),
+    ),
+    "losses that the kernel has no time to handle": (
+        "client", "high", FAST,
+        load(seconds=6.49, calls=18, rtt_s=1.162, network_s=0.00048, segments=11829, again=238, core=0.95),
+    ),
+    "losses that make a request look slow at the server": (
+        "network", "medium", FAST,
+        load(seconds=3.0, calls=17, rtt_s=2.9, network_s=0.0005, tcp_s=0.0006, segments=11829, again=238),
+    ),
+    "a server that is long about its disk, behind a way that loses": (
+        "server", "high", FAST,
+        load(seconds=9.0, calls=17, rtt_s=8.9, commit_s=7.0, network_s=0.0005, tcp_s=0.0006,
+             segments=11829, again=238),
+    ),
     "a queue on a way of unknown rate": (
         "network", "medium", UNKNOWN,
         load(bytes=2 << 20, seconds=1.85, calls=3, rtt_s=0.46, network_s=0.025, tcp_s=0.132, unsent=50050),
@@ -147,3 +171,16 @@ def test_what_else_was_seen_is_said() -> None:
     for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %",
                   "40 ms each before", "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
         assert words in text
+
+
+def test_a_speed_that_was_beaten_is_not_called_what_tcp_brings() -> None:
+    # A way of 6.57 ms with a loss of 0.05 %, where the mean of CUBIC was beaten.
+    link = LinkFacts(interface="eth0", rate_bps=220e6, mtu=1500, rtt_s=0.00657)
+    seen = load(
+        bytes=96 << 20, seconds=5.2, calls=97, rtt_s=30.0, network_s=0.00657, segments=70_000, again=35
+    )
+    found = find_bottleneck("write", seen, link)
+    assert found.kind == "network"
+    assert "TCP brings" not in found.evidence[0]
+    slower = find_bottleneck("write", replace(seen, seconds=12.0), link)
+    assert "TCP brings about" in slower.evidence[0]

@@ -21,7 +21,7 @@ from app.bench.rounds import another_fits, sized_by
 from app.bench.run import look_at, run_test
 from app.bench.small import SmallFiles
 from app.bench.statx import ServerStat
-from app.bench.summary import figures, judged_reads, middle, uses
+from app.bench.summary import figures, judged_reads, middle, outlier_notes, uses
 from app.bench.verdict import cache_report
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelledError, CancelToken
@@ -261,6 +261,15 @@ def test_repeats_are_summed_up() -> None:
     assert chosen is not None
     assert chosen.bytes_per_s == 2
     assert middle([]) is None
+
+
+def test_a_single_outlier_is_named() -> None:
+    found = figures(
+        [Round(write=transfer(speed), rates={"create": 40.0}) for speed in (100, 101, 99, 55, 100)]
+    )
+    assert outlier_notes(found) == [
+        "Outlier: repeat 4 of 5 to the server was 45 % below the median (55 B/s, median 100 B/s)."
+    ]
 
 
 def test_one_read_from_the_cache_spoils_them_all() -> None:

@@ -143,10 +143,11 @@ def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     assert any("will not do" in note for note in least.notes)
     # What it is called says how much is copied, also after a study's was cut already.
     cut = [Work(name="1 x 1 GB", size=2**30).cut_to(size=2**24)]
-    assert cut[0].name == "1 x 1 GB, cut to 16 MiB"
+    assert cut[0].name == "16 MiB (planned: 1 x 1 GB)"
     (work,) = (least := plan(world, budget_s=1.0, workloads=cut)).experiment.workloads
-    assert (work.name, work.size) == ("1 x 1 GB, cut to 1 MiB", 2**20)
-    assert "1 x 1 GB is 1 MiB instead of 16 MiB" in least.notes[0]
+    assert (work.name, work.size) == ("1 MiB (planned: 1 x 1 GB)", 2**20)
+    assert "“1 x 1 GB” copies 1 MiB, not 16 MiB" in least.notes[0]
+    assert Work(name="1 x 1 GB, cut to 16 MiB", size=2**24).plain_name == "1 x 1 GB"  # a record of before
     world.free = 2**30
     roomy = plan(world, workloads=works)
     assert roomy.space <= 2**28
@@ -188,7 +189,7 @@ def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: in
     world = World()
     world.free = free
     made = plan(world, budget_s=seconds, workloads=[Work(name="big", size=2**30)])
-    assert made.notes[0].startswith(f"Made smaller for {words}big is ")
+    assert made.notes[0].startswith(f"Made smaller for {words}“big” copies ")
 
 
 @pytest.mark.parametrize(
