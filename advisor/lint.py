@@ -39,6 +39,7 @@ class Finding:
         why: the reason.
         source: where that is written, or how it was measured.
         fix: for :func:`apply_fix`, None where no change of options is safe.
+        change: the fix in words, with options as they are written: “remove nolock”; "" if there is none.
         fields: what else of the entry to change, see Match.
         before_mount: what becomes of a mount: "" nothing, tell (said before it is tried), refuse (not tried).
         mend: commands that mend it or show more.
@@ -55,6 +56,7 @@ class Finding:
     before_mount: BeforeMount = ""
     mend: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict[str, str])
+    change: str = ""
     fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -88,6 +90,7 @@ def apply_fix(options: MountOptions, finding: Finding) -> MountOptions:
 
 def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Finding]:
     for match in FINDERS[rule.find](situation, rule):
+        fix = _fix(situation.options, rule, match)
         yield Finding(
             rule=rule_id,
             severity=rule.severity,
@@ -95,12 +98,20 @@ def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Findin
             title=rule.title.format_map(match.words),
             why=rule.why.format_map(match.words),
             source=rule.source,
-            fix=_fix(situation.options, rule, match),
+            fix=fix,
             before_mount=rule.before_mount,
             mend=tuple(command.format_map(match.words) for command in rule.mend),
             values=match.words,
+            change=_in_words(situation, fix) if fix is not None else "",
             fields=dict(match.fields),
         )
+
+
+def _in_words(situation: Situation, fix: Fix) -> str:
+    removed = [
+        item if "=" not in (item := situation.written.get(name, [name])[-1]) else name for name in fix.remove
+    ]
+    return str(Fix(tuple(removed), fix.set))
 
 
 def _fix(options: MountOptions, rule: Rule, match: Match) -> Fix | None:

@@ -39,6 +39,6 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
     lines: list[str] = []
     for finding in findings:
         lines += [f"{finding.severity}: {finding.title}", f"  {finding.why}"]
-        lines += [f"  Fix: {finding.fix}"] if finding.fix is not None else []
+        lines += [f"  Fix: {finding.change}"] if finding.change else []
         lines += [f"  Command: {command}" for command in finding.mend]
     return [shown(line) for line in lines]

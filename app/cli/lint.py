@@ -199,7 +199,9 @@ def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str
             lines.append(f"    Fix: {changes}")
         if finding.fix is not None:
             fixed = apply_fix(MountOptions.parse(entry.options), finding)
-            lines.append(f"    Fix: {finding.fix} → {fixed}" if len(fixed) else f"    Fix: {finding.fix}")
+            lines.append(
+                f"    Fix: {finding.change} → {fixed}" if len(fixed) else f"    Fix: {finding.change}"
+            )
         lines += [f"    Command: {command}" for command in finding.mend]
         lines.append(f"    Source: {finding.source} [{finding.rule}]")
         yield "\n".join(lines)

@@ -78,7 +78,7 @@ class FindingsPanel(QScrollArea):
         grid.addWidget(title, row, 1)
         grid.addWidget(why, row + 1, 1)
         if finding.fix is not None:
-            button = QPushButton(self.tr("Fix: {change}").format(change=finding.fix))
+            button = QPushButton(self.tr("Fix: {change}").format(change=finding.change))
             button.setObjectName(f"fix-{finding.rule}")
             button.clicked.connect(partial(self.fix_chosen.emit, finding))
             grid.addWidget(button, row, 2, 2, 1, Qt.AlignmentFlag.AlignTop)

@@ -167,6 +167,13 @@ def test_options_without_commas_between_are_no_options(text: str) -> None:
     assert "Write rw,hard." in finding.title
 
 
+def test_a_change_is_told_in_the_words_that_are_written() -> None:
+    finding = next(f for f in lint(MountOptions.parse("vers=3,nolock"), context=NOW) if f.rule == "nolock")
+    assert finding.change == "remove nolock"
+    finding = next(f for f in lint(MountOptions.parse("rsize=8192"), context=NOW))
+    assert finding.change == "remove rsize"
+
+
 def test_options_in_capitals_are_respelled() -> None:
     finding = next(f for f in lint(MountOptions.parse("HARD,Timeo=600"), context=NOW))
     assert finding.fix is not None
