@@ -27,6 +27,8 @@ FOLDER, NAME = "/etc", "fstab"
 BACKUPS = "/var/lib/mountwright/fstab"
 TEMPORARY = ".fstab.mountwright"
 _FINDMNT = ("/usr/bin/findmnt", "/bin/findmnt")
+#: There if systemd is process 1 (sd_booted(3)).
+_SYSTEMD = "/run/systemd/system"
 _VERIFY_S = 5.0
 
 
@@ -269,12 +271,14 @@ class FstabWriter:
             raise Refusal("cancelled", "Cancelled.")
         if old is None or new is None:
             return ["The new fstab was not checked by findmnt, which is missing or did not answer in time."]
-        fresh = [line for line in new if new.count(line) > old.count(line)]
+        # Of a missing mount point: systemd makes it (systemd.mount(5), Where).
+        made = f": {os.strerror(errno.ENOENT)}" if os.access(_SYSTEMD, os.F_OK) else "\n"
+        fresh = [line for line in new if new.count(line) > old.count(line) and not line.endswith(made)]
         if "parse error" in fresh:
             raise Refusal("fstab-refused", "findmnt cannot read the new file.", detail="\n".join(fresh))
         if "crashed" in [*old, *new]:
             return ["findmnt crashed and checked only a part of the new fstab."]
-        # Its other errors do not stop: it calls a missing mount point one, which systemd makes.
+        # Its other errors do not stop: it calls a missing mount point one.
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
 
 

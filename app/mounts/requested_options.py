@@ -124,7 +124,7 @@ def _of_live(
 ) -> MountOptions:
     in_use, recorded, connections = live
     if recorded is not None:
-        options = _without_additions(MountOptions.parse(recorded), settings, written)
+        options = _without_additions(_last_of_each(MountOptions.parse(recorded)), settings, written)
     elif written is not None and not differs:
         return written
     else:
@@ -139,6 +139,18 @@ def _of_live(
     ours, outer = split_items(written)
     command = [item for item in ours if catalogue().read_item(item)[1] in {"bg", "retry"}]
     return MountOptions([*inner, *command, *outer])
+
+
+def _last_of_each(options: MountOptions) -> MountOptions:
+    """Return the options without what a later one of the same name overrides.
+
+    mount.nfs records “vers=4,vers=4.1” for “vers=4,minorversion=1” (utils/mount/stropts.c).
+    """
+    read = [(item, *catalogue().read_item(item)[:2]) for item in options if item]
+    last = {name: number for number, (_item, _option, name) in enumerate(read)}
+    return MountOptions([
+        item for number, (item, option, name) in enumerate(read) if option is None or last[name] == number
+    ])  # fmt: skip
 
 
 def _without_additions(

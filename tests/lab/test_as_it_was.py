@@ -149,3 +149,26 @@ def test_what_nfsmount_conf_adds_is_told_and_not_saved(
         assert row["after_boot"] == "gone"
     assert plans["out"] == "There is nothing to do.\n" * 2
     assert f"vers={version},_netdev,nofail,nosuid,nodev" in saved["out"]
+
+
+def test_a_mount_whose_version_is_recorded_twice_is_changed_and_goes_back(
+    guest_job: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    """mount.nfs records “vers=4,vers=4.1” for “vers=4,minorversion=1”."""
+    mounted = "grep ' /mnt/a ' /proc/mounts"
+    script = [
+        "mkdir -p /mnt/a; mount -t nfs -o vers=4,minorversion=1 $S /mnt/a",
+        "mw list --json",
+        f"mw apply -o vers=4.1,rsize=65536 $S /mnt/a; {mounted}",
+        "mw umount /mnt/a; mount -t nfs -o vers=4,minorversion=1,rsize=32768 $S /mnt/a",
+        f"echo n | mw apply -o vers=4.2 --confirm 100 $S /mnt/a; {mounted}",
+    ]
+    made, listed, changed, again, back = guest_job({"commands": script})["commands"]
+    assert made["ok"], made
+    (row,) = json.loads(listed["out"])["mounts"]
+    assert row["active"]["recorded"] == "vers=4,vers=4.1"
+    assert row["requested"] == "vers=4.1"
+    assert "vers=4.1,rsize=65536" in changed["out"], changed
+    assert again["ok"], again
+    assert "Everything is as it was." in back["err"], back
+    assert "vers=4.1,rsize=32768" in back["out"]

@@ -70,6 +70,10 @@ def row(
         ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,retry=0", "vers=4.2"),
         ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,nosuid,nodev", "vers=4.2"),
         ("rw,relatime," + V42[3:], "vers=4.2,retry=5", "vers=4.2,retry=5"),
+        # mount.nfs records what it made of “vers=4,minorversion=1” beside what was given.
+        ("rw,relatime," + V42[3:], "vers=4,soft,vers=4.2", "soft,vers=4.2"),
+        ("rw,relatime," + V42[3:], "nfsvers=4,minorversion=2,vers=4.2,a=1,a=2",
+         "minorversion=2,vers=4.2,a=1,a=2"),
         # Words for fstab mean nothing where nothing is saved.
         ("rw,relatime," + V42[3:], "vers=4.2,_netdev,nofail,x-gvfs-show", "vers=4.2"),
     ],

@@ -412,6 +412,19 @@ def test_findmnt_does_not_tell_of_a_broken_line_that_was_there_before(tmp_path):
     assert crashes or all("/mnt/b c" in text for text in answer["warnings"])
 
 
+@pytest.mark.skipif(not Path("/usr/bin/findmnt").exists(), reason="needs util-linux")
+@pytest.mark.parametrize("booted", [True, False])
+def test_findmnt_is_not_believed_where_systemd_makes_the_mount_point(tmp_path, monkeypatch, booted):
+    systemd = tmp_path / "systemd"
+    if booted:
+        systemd.mkdir()
+    monkeypatch.setattr(fstab_writer, "_SYSTEMD", str(systemd))
+    readable = OLD.replace(b"broken\n", b"")
+    answer = make(tmp_path, data=readable).add(request(readable, target="/nowhere/at/all"), Waits())
+    told = [text for text in answer["warnings"] if "/nowhere/at/all" in text]
+    assert bool(told) != booted
+
+
 @pytest.mark.parametrize("crashes", [True, False])
 def test_findmnt_that_crashes_has_not_checked_the_file(tmp_path, monkeypatch, crashes):
     """findmnt of util-linux 2.41.5 ends by SIGSEGV at the first line that it cannot read."""
