@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         self.session = HostSession(self.bridge, opener, self)
         self._table: MountTable | None = None
         self._drafting = False
-        self._drafts = Drafts()
+        self._drafts = Drafts(self.bridge.run, self)
         self._wanted: tuple[str, str] | None = None
         self._closed = False
         self._actions = make_actions(self, {
@@ -106,14 +106,15 @@ class MainWindow(QMainWindow):
         self._starting = StartingPanel()
         self._banner = Banner()
         self._interrupted = InterruptedChanges(self._banner, self.session, self)
-        #: Number of the message that the host is slow.
-        self._slow_message = 0
+        #: Number of the message that the host is slow, and of the error that belongs to one page.
+        self._slow_message = self._page_message = 0
         self._pages = QStackedWidget()
         for page in (self._starting, self._empty, self._detail):
             self._pages.addWidget(page)
         self._lay_out()
         self._connect()
         self._show_page(self._starting)
+        self._drafts.load()
 
     def _lay_out(self) -> None:
         banner_box = QVBoxLayout()
@@ -146,6 +147,8 @@ class MainWindow(QMainWindow):
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)
         session.slow_changed.connect(self._on_slow)
+        self._drafts.loaded.connect(self._on_drafts_loaded)
+        self._drafts.failed.connect(self.show_error)
         self._facts.known.connect(self._detail.quick_test.set_facts)
         self._facts.known.connect(self._detail.settings.set_facts)
         self._facts.client_known.connect(self._detail.settings.set_facts)
@@ -156,7 +159,8 @@ class MainWindow(QMainWindow):
         self._mounts.draft_chosen.connect(self._on_new)
         self._detail.settings.edited.connect(self._on_edited)
         self._detail.discarded.connect(self._on_discarded)
-        self._detail.failed.connect(self.show_error)
+        self._detail.failed.connect(self._on_detail_failed)
+        self._detail.left.connect(self._on_page_left)
         self._detail.began.connect(self._banner.dismiss)
         self._detail.imported.connect(self._on_import_wanted)
         self._foreign.chosen.connect(self._on_imported)
@@ -186,6 +190,15 @@ class MainWindow(QMainWindow):
     def show_error(self, error: AppError) -> None:
         """Show an error in the message area."""
         self._banner.show_error(error)
+
+    def _on_detail_failed(self, error: AppError) -> None:
+        self.show_error(error)
+        self._page_message = self._banner.number
+
+    def _on_page_left(self) -> None:
+        """Let an error not follow to pages that it has nothing to do with."""
+        if self._banner.number == self._page_message:
+            self._banner.dismiss()
 
     def _on_host_chosen(self, key: str) -> None:
         if key == self.session.key and self.session.hello is not None:
@@ -382,6 +395,12 @@ class MainWindow(QMainWindow):
         self._ask_facts()
         self._show_page(self._detail)
 
+    def _on_drafts_loaded(self) -> None:
+        before = self._drafts.get(self.session.key, None)
+        if self._drafting and before is not None and self._detail.settings.unfinished is None:
+            self._detail.settings.restore(before)
+        self._show_draft_row()
+
     def _leave_draft(self) -> None:
         """Show what there is beside the draft."""
         self._drafting = False
@@ -511,6 +530,7 @@ class MainWindow(QMainWindow):
         if not self._closed:
             self._closed = True
             self.hide()  # what follows may take a moment
+            self._drafts.finish()
             self._detail.forget()
             self.session.close(_CLOSE_WAIT_S)
             self.bridge.close()

@@ -17,6 +17,8 @@ from app.polkit import helper_command, install_command
 from ui.widgets.banner import Banner
 
 if TYPE_CHECKING:
+    from driver import Driver
+    from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
 
 
@@ -96,3 +98,33 @@ def test_a_missing_helper_offers_the_command_that_installs_it(banner: Banner) ->
     program, word = shlex.split(QGuiApplication.clipboard().text())
     assert Path(program).is_file()
     assert word == "install-helper"
+
+
+def test_an_error_of_a_page_does_not_follow_to_another(driver: Driver, fake: FakeHost) -> None:
+    fake.mount_error = AppError(ErrorKind.SERVER_UNKNOWN, "The server nas99 is unknown.")
+    driver.open()
+    driver.window._on_new()
+    driver.window._detail.settings.load_entry("nas99:/a", "/mnt/a", "vers=4.2")
+    driver.click("mount")
+    driver.wait(lambda: driver.message() == "The server nas99 is unknown.")
+    driver.tab("Advice")
+    assert driver.message() == ""
+    assert not driver.sees("banner")
+
+
+def test_an_error_stays_on_the_page_that_it_belongs_to(driver: Driver) -> None:
+    driver.open()
+    driver.tab("Settings")
+    driver.window._detail.experiment.failed.emit(AppError(ErrorKind.IO, "The experiment failed."))
+    driver.tab("Experiment")
+    assert driver.message() == "The experiment failed."
+    driver.tab("History")
+    assert driver.message() == ""
+
+
+def test_a_message_that_offers_a_way_on_stays(driver: Driver) -> None:
+    driver.open()
+    driver.window._detail.experiment.failed.emit(AppError(ErrorKind.IO, "The experiment failed."))
+    driver.window._on_stuck("/home", AppError(ErrorKind.BUSY, "It is in use."))
+    driver.tab("History")
+    assert driver.message() == "It is in use."

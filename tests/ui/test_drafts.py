@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import stat
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from driver import Driver
 from fake_host import FakeHost, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton
 
 from app.errors import AppError, ErrorKind
+from app.mounts.drafts import DraftFile
+from app.user_directories import state_directory
+from ui.models.option_form import FormState
 
 if TYPE_CHECKING:
-    from driver import Driver
+    from collections.abc import Callable, Iterator
+
+    from pytestqt.qtbot import QtBot
 
 
 def type_share(driver: Driver, share: str = "nosuchserver:/a") -> None:
@@ -151,3 +159,114 @@ def test_no_test_is_offered_for_a_server_that_is_unknown(driver: Driver, fake: F
     type_share(driver, "nas01:/export/home")
     driver.tab("Quick test")
     driver.wait(start.isEnabled)
+
+
+@pytest.fixture
+def start_again(qtbot: QtBot, fake: FakeHost) -> Iterator[Callable[[Driver], Driver]]:
+    """Close a window, and open the next one."""
+    made: list[Driver] = []
+
+    def start(before: Driver) -> Driver:
+        before.window.close()
+        made.append(Driver(qtbot, fake))
+        made[-1].open()
+        return made[-1]
+
+    yield start
+    for driver in made:
+        driver.window.close()
+        driver.window.deleteLater()
+
+
+def test_a_draft_is_there_at_the_next_start(
+    draft: Driver, fake: FakeHost, start_again: Callable[[Driver], Driver]
+) -> None:
+    draft.window._detail.settings.load_entry("nosuchserver:/a", "/mnt/a", "vers=4.2,ro", 1024)
+    again = start_again(draft)
+    again.wait(row(again).isVisible)
+    assert not row(again).isChecked()  # nothing is shown that nobody asked for
+    assert row(again).accessibleName() == "Draft: nosuchserver:/a"
+    row(again).click()
+    assert again.window._detail.settings.unfinished == FormState(
+        "nosuchserver:/a", "/mnt/a", "vers=4.2,ro", 1024
+    )
+    path = DraftFile.path()
+    assert path.is_relative_to(state_directory())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again.find(QPushButton, "discard").click()  # type: ignore[attr-defined]
+    third = start_again(again)
+    third.wait(lambda: third.window._drafts._ready)
+    assert not row(third).isVisible()
+    assert not path.exists()
+
+
+def test_a_draft_that_was_mounted_is_not_there_at_the_next_start(
+    draft: Driver, fake: FakeHost, start_again: Callable[[Driver], Driver]
+) -> None:
+    draft.window._detail.settings.load_entry("nas01:/export/home", "/new", "vers=4.2")
+    draft.wait(DraftFile.path().exists)  # it is saved while the window is open, too
+    draft.click("mount")
+    draft.wait(lambda: not row(draft).isVisible())
+    again = start_again(draft)
+    again.wait(lambda: again.window._drafts._ready)
+    assert not row(again).isVisible()
+
+
+def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
+    draft: Driver, monkeypatch: pytest.MonkeyPatch, start_again: Callable[[Driver], Driver]
+) -> None:
+    read, answer = DraftFile.read, threading.Event()
+
+    def slow(file: DraftFile) -> object:
+        answer.wait()
+        return read(file)
+
+    monkeypatch.setattr(DraftFile, "read", slow)
+    again = start_again(draft)
+    again.window._on_new()
+    assert again.text_of("share") == ""
+    answer.set()
+    again.wait(lambda: again.text_of("share") == "nosuchserver:/a")
+    assert row(again).isChecked()
+
+
+def test_what_is_typed_before_they_are_read_counts(
+    draft: Driver, monkeypatch: pytest.MonkeyPatch, start_again: Callable[[Driver], Driver]
+) -> None:
+    read, answer = DraftFile.read, threading.Event()
+
+    def slow(file: DraftFile) -> object:
+        answer.wait()
+        return read(file)
+
+    monkeypatch.setattr(DraftFile, "read", slow)
+    again = start_again(draft)
+    again.window._on_new()
+    type_share(again, "other:/b")
+    answer.set()
+    again.wait(lambda: again.window._drafts._ready)
+    assert again.text_of("share") == "other:/b"
+    third = start_again(again)
+    third.wait(row(third).isVisible)
+    assert row(third).accessibleName() == "Draft: other:/b"
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(draft: Driver) -> None:
+    state_directory().parent.mkdir(parents=True, exist_ok=True)
+    state_directory().write_text("in the way")
+    draft.wait(lambda: draft.message() == "The file of drafts could not be written.")
+    draft.window._banner.dismiss()
+    type_share(draft, "other:/b")
+    draft.wait(lambda: not draft.window._drafts._pause.isActive())
+    draft.qtbot.wait(100)
+    assert draft.message() == ""
+
+
+def test_edits_of_a_mount_are_not_saved(driver: Driver, start_again: Callable[[Driver], Driver]) -> None:
+    driver.open()
+    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
+    assert driver.window._detail.settings.dirty
+    again = start_again(driver)
+    again.wait(lambda: again.window._drafts._ready)
+    assert not again.window._detail.settings.dirty
+    assert not DraftFile.path().exists()

@@ -10,6 +10,8 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QPushButton, QWidget
 
+from app.errors import AppError, ErrorKind
+
 if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
@@ -50,6 +52,30 @@ def test_pages(driver: Driver, tab: str) -> None:
     driver.open()
     driver.tab(tab)
     driver.wait(lambda: driver.window._detail.advice._result is not None or tab != "Advice")
+    reads_well(driver.window)
+
+
+@pytest.mark.parametrize("tab", ["Settings", "Advice", "Quick test", "Live", "History"])
+@pytest.mark.parametrize("kind", [ErrorKind.BUSY, ErrorKind.NOT_RESPONDING, ErrorKind.HELPER_MISSING])
+def test_pages_below_a_message(driver: Driver, tab: str, kind: ErrorKind) -> None:
+    driver.open()
+    driver.tab(tab)
+    error = AppError(kind, "It failed.", hint="Try something else.", detail="why")
+    if kind is ErrorKind.HELPER_MISSING:
+        driver.window.show_error(error)
+    else:
+        driver.window._on_stuck("/home", error)
+    driver.window._banner._details_button.click()
+    assert driver.sees("banner-action")
+    reads_well(driver.window)
+
+
+def test_the_form_of_a_new_mount(driver: Driver) -> None:
+    driver.open()
+    driver.window._on_new()
+    reads_well(driver.window)
+    driver.window._detail.settings.load_entry("nas01:/a", "/mnt/a", "soft,vers=4.2", 1024)
+    driver.window.show_error(AppError(ErrorKind.IO, "It failed.", detail="why"))
     reads_well(driver.window)
 
 

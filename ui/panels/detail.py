@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from advisor.recommend import Measured
     from app.advice import AdviceResult
     from app.bench.experiment.model import PlannedSet
+    from app.errors import AppError
     from app.mounts.change import ApplyReport, Keeper
     from app.mounts.model import Mount, MountReport
     from ui.bridge import BridgeCall, RunInThread
@@ -59,10 +60,12 @@ class DetailPanel(QWidget):
         discarded: the person gives up what was typed of a new mount.
         imported: a Mount that a foreign unit or an autofs map keeps and that is to be drafted for fstab.
         began: something was started; what was said of the last thing is over.
+        left: the page that an error belongs to was left.
     """
 
     failed = Signal(object)
     began = Signal()
+    left = Signal()
     mounted = Signal(object)
     unmounted = Signal(str)
     stuck = Signal(str, object)
@@ -79,11 +82,13 @@ class DetailPanel(QWidget):
         self._submit = submit
         self._made = False
         self._before: Wish | None = None
+        #: The page that the last error belongs to.
+        self._failed_page: QWidget | None = None
         self._mounting = Mounting(submit, self)
         self._mounting.busy.connect(self._on_busy)
         self._mounting.mounted.connect(self._on_mounted)
         self._mounting.unmounted.connect(self.unmounted)
-        self._mounting.failed.connect(self.failed)
+        self._mounting.failed.connect(self._on_failed)
         self._mounting.stuck.connect(self.stuck)
         self._asking = UnmountAsking(self._mounting, self, submit)
         self._applying = Applying(submit, self)
@@ -92,7 +97,7 @@ class DetailPanel(QWidget):
         self._applying.reverted.connect(self.reverted)
         self._forgetting = Forgetting(submit, self)
         self._forgetting.changed.connect(self._show_buttons)
-        self._forgetting.failed.connect(self.failed)
+        self._forgetting.failed.connect(self._on_failed)
         self._forgetting.forgotten.connect(self.forgotten)
         self._header = DetailHeader()
         self._connect_header()
@@ -115,12 +120,14 @@ class DetailPanel(QWidget):
         self._trial = Trial(self, self.quick_test, self._applying, self.advice)
         self._trial.apply_wanted.connect(self._on_trial_apply)
         self._trial.back_wanted.connect(self._on_way_back)
-        for part in (self.live, self.quick_test, self.history, self.advice, self.experiment, self._trial):
-            part.failed.connect(self.failed)
+        for page in (self.live, self.quick_test, self.history, self.advice, self.experiment):
+            page.failed.connect(partial(self._fail, page))
+        self._trial.failed.connect(partial(self._fail, self.advice))
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
         self._make_shortcuts()
+        self._tabs.currentChanged.connect(self._on_page)
         self._on_busy("")
 
     def _connect_header(self) -> None:
@@ -148,7 +155,7 @@ class DetailPanel(QWidget):
     def _follow_read_ahead(self) -> None:
         self._saving = ReadaheadSaving(self._submit, self)
         self._saving.changed.connect(self._show_buttons)
-        self._saving.failed.connect(self.failed)
+        self._saving.failed.connect(self._on_failed)
         self._read_ahead = ReadAheadBar()
         self._read_ahead.keep_clicked.connect(self._on_keep_read_ahead)
         self._read_ahead.remove_clicked.connect(self._on_remove_read_ahead)
@@ -365,10 +372,22 @@ class DetailPanel(QWidget):
     def _form_is_sound(self) -> bool:
         problem = self.settings.problem()
         if problem is not None:
-            self.failed.emit(problem)
+            self._on_failed(problem)
         return problem is None
 
     # What happens
+
+    def _on_failed(self, error: AppError) -> None:
+        self._fail(self._tabs.currentWidget(), error)
+
+    def _fail(self, page: QWidget, error: AppError) -> None:
+        self._failed_page = page
+        self.failed.emit(error)
+
+    def _on_page(self, number: int) -> None:
+        if self._failed_page is not None and self._tabs.widget(number) is not self._failed_page:
+            self._failed_page = None
+            self.left.emit()
 
     def _on_busy(self, text: str) -> None:
         if text:

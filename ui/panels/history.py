@@ -92,7 +92,7 @@ class HistoryPanel(QWidget):
             self.tr("Compare later tests like it with it, and warn when they are slower:\n"
                     "of the same share, direction and way to copy, and of about the same size.")
         )  # fmt: skip
-        self._tags = self._button(self.tr("&Tags…"), "history-tags", self._on_tags)
+        self._tags = self._button(self.tr("Tag&s…"), "history-tags", self._on_tags)
         self._note = self._button(self.tr("Not&e…"), "history-note", self._on_note)
         self._delete = self._button(self.tr("&Delete"), "history-delete", self._on_delete)
         self._more = QPushButton(self.tr("&More"))

@@ -111,7 +111,7 @@ class QuickTestControls(QWidget):
         self._grid.setVerticalSpacing(3)
         texts: list[tuple[str, QWidget]] = [
             (self.tr("Co&py"), self._workload), (self.tr("&Direction"), self._direction),
-            (self.tr("How &long"), self._duration), (self.tr("Client's &cache"), self._cache),
+            (self.tr("Ho&w long"), self._duration), (self.tr("Client's &cache"), self._cache),
             (self.tr("Si&ze"), self._size), (self.tr("Number of &files"), self._count),
             (self.tr("&Repeats"), self._repeats), (self.tr("F&ile or folder"), self._source),
         ]  # fmt: skip

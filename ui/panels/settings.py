@@ -81,7 +81,7 @@ class SettingsPanel(QWidget):
         self._history = History(self)
         self._history.reached.connect(self._on_reached)
         self._bar = SettingsBar(self._history, self)
-        self._grid = OptionGrid([(self.tr("&Share"), self._share), (self.tr("Mount &point"), self._point)])
+        self._grid = OptionGrid([(self.tr("&Share"), self._share), (self.tr("M&ount point"), self._point)])
         self._rows = self._grid.rows
         self._nothing = MutedLabel(wrap=True)
         self._nothing.setObjectName("no-options")

@@ -53,16 +53,17 @@ class Banner(QFrame):
         self._hint = plain_label(wrap=True)
         for label in (self._message, self._hint):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._details_button = QPushButton(self.tr("&Details"))
+        # It stands above every page, and their buttons have the keys; Esc closes it.
+        self._details_button = QPushButton(self.tr("Details"))
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._on_details)
-        self._copy_button = QPushButton(self.tr("&Copy details"))
+        self._copy_button = QPushButton(self.tr("Copy details"))
         self._copy_button.clicked.connect(self._on_copy)
         self._action_button = QPushButton()
         self._action_button.setObjectName("banner-action")
         self._action_button.clicked.connect(self._on_action)
         self._action: Callable[[], None] | None = None
-        close_button = QPushButton(self.tr("C&lose"))
+        close_button = QPushButton(self.tr("Close"))
         close_button.setObjectName("banner-close")
         close_button.clicked.connect(self.dismiss)
         self._detail = QPlainTextEdit()
@@ -117,7 +118,7 @@ class Banner(QFrame):
         else:
             self._show("error", self.tr("Error"), error)
         if error.kind is ErrorKind.HELPER_MISSING and action is None:
-            action_text, action = self.tr("Copy the co&mmand"), _copy_install_command
+            action_text, action = self.tr("Copy the command"), _copy_install_command
         self._offer(action_text, action)
 
     def show_warning(

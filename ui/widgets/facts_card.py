@@ -35,7 +35,7 @@ class FactsCard(QFrame):
         self._facts: Facts | None = None
         self._columns = _COLUMNS
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._refresh = QPushButton(self.tr("Re&fresh"))
+        self._refresh = QPushButton(self.tr("Refre&sh"))
         self._refresh.setObjectName("refresh-facts")
         self._refresh.setToolTip(self.tr("Look at the link and the server again."))
         self._refresh.clicked.connect(self.refresh_clicked)

@@ -103,7 +103,7 @@ class ShareField(QWidget):
         self._open.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._open.setToolTip(self.tr("Show servers, or what the server exports (Alt+Down)."))
         self._open.setAccessibleName(self.tr("Show servers and exports"))
-        self._check = QPushButton(self.tr("Chec&k server…"))
+        self._check = QPushButton(self.tr("Ch&eck server…"))
         self._check.setObjectName("share-check")
         self._check.setToolTip(self.tr("Ask the server which NFS versions and services it offers."))
         self._said = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
