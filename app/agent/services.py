@@ -61,7 +61,7 @@ from app.mounts.asked import parse_options, share_to_mount
 from app.mounts.busy import find_holders
 from app.mounts.effective import compare
 from app.mounts.farewell import has_client
-from app.mounts.findings import judge, refusal
+from app.mounts.findings import judge, merged, refusal
 from app.mounts.foreign import foreign_entry
 from app.mounts.forgetting import forget
 from app.mounts.hands import Hands
@@ -356,7 +356,7 @@ class Services:
             report = self._fstab.persist(args, context.token)
             missing = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
             return msgspec.structs.replace(
-                report, approval=needed, findings=[*missing, *report.findings], given=args.options or ""
+                report, approval=needed, findings=merged(missing, report.findings), given=args.options or ""
             )
         if not args.approved:
             raise refuse_unapproved(needed)

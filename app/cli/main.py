@@ -223,7 +223,8 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     if not args.json and all(
         problem.code == "unknown" for problem in check(options)
     ):  # else the answer is an error that says so
-        print_findings(grave(judge(options, saved=False, share=share, mount_point=mount_point)))
+        found = grave(judge(options, saved=False, share=share, mount_point=mount_point))
+        print_findings(one for one in found if not one.before_mount)  # those were told before
     result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 

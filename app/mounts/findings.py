@@ -67,6 +67,13 @@ def connections(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[s
     return found
 
 
+def merged(first: Iterable[Finding], second: Iterable[Finding]) -> list[Finding]:
+    """Return both, without those of the second that the first has with better facts."""
+    found = list(first)
+    told = {(finding.rule, finding.options) for finding in found}
+    return [*found, *(finding for finding in second if (finding.rule, finding.options) not in told)]
+
+
 def grave(findings: Iterable[Finding]) -> list[Finding]:
     """Return the errors and warnings: notes are left to lint and to the form."""
     return [finding for finding in findings if finding.severity != "info"]

@@ -24,7 +24,7 @@ from app.mounts.asked import parse_options, parse_share, share_to_mount
 from app.mounts.change import MAX_KEEP_S, Interruption, Plan, Step
 from app.mounts.effective import effective_values
 from app.mounts.entry_options import EntryOptions, entry_options
-from app.mounts.findings import judge
+from app.mounts.findings import judge, merged
 from app.mounts.foreign import refuse
 from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
 from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB, Rule, changed, read_rule, same_kb
@@ -234,9 +234,9 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         asks_nofail=found.entry.asks_nofail,
         for_safety=_for_safety(found),
         for_boot=list(found.entry.for_boot),
-        findings=[
-            *found.findings,
-            *judge(
+        findings=merged(
+            found.findings,
+            judge(
                 found.options,
                 saved=found.args.keeper != "nowhere",
                 share=found.args.share,
@@ -244,7 +244,7 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
                 fstype=found.args.fstype,
                 mounts=found.others,
             ),
-        ],
+        ),
     )
 
 

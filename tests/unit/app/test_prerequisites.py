@@ -15,7 +15,7 @@ from app.facts import fsconfig, kernel_options
 from app.facts import missing_prerequisites as checks
 from app.facts import prerequisites as needed
 from app.facts.netlink import family_answer, has_generic_family
-from app.mounts.findings import finding_text, refusal
+from app.mounts.findings import finding_text, judge, merged, refusal
 from app.process import Outcome
 
 OLD = Facts(
@@ -228,3 +228,13 @@ def test_what_may_work_all_the_same_is_tried() -> None:
     found = prerequisites(MountOptions.parse("sec=krb5"), context=LintContext(), facts=facts)
     assert len(found) == 2
     assert refusal(found, "sec=krb5") is None
+
+
+def test_what_is_lacking_and_what_is_risky_are_told_once() -> None:
+    options = MountOptions.parse("sec=krb5,soft")
+    context = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
+    lacking = prerequisites(options, context=context, facts=None)
+    risky = judge(options, saved=True, share="192.0.2.7:/a", mount_point="/mnt/a")
+    rules = [finding.rule for finding in merged(lacking, risky)]
+    assert rules.count("kerberos-by-address") == 1
+    assert "soft-rw" in rules
