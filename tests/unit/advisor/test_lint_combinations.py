@@ -60,6 +60,7 @@ CASES = [
     ("mountd-means-v3", "mountport=635", NOW, "mountport=635,vers=3"),
     ("mountvers", "vers=3,mountvers=4", NOW, "vers=3"),
     ("mountvers", "vers=3,mountvers=1", NOW, "vers=3"),
+    ("name-length", "vers=3,namlen=1024", NOW, "vers=3"),
     ("type-against-version", "vers=3", NFS4, None),
     ("remount-in-table", "remount,ro", ENTRY, "ro"),
     ("remount-refused", "remount,nconnect=8", NOW, None),
