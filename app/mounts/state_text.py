@@ -159,15 +159,22 @@ def waiting_text(waiting: Waiting) -> str:
 def _silence_text(mount: Mount, now: float) -> str:
     server, since = mount.share.partition(":/")[0], lasted(mount, now)
     if mount.reason == "refused":
-        return f"{server} has refused connections{since}: its NFS service does not run."
+        does = f"has refused connections{since}" if since else "refuses connections"
+        return f"{server} {does}: its NFS service does not run."
     if mount.reason == "unreachable":
-        return f"{server} has been unreachable{since}: the network or the computer is down."
+        does = f"has been unreachable{since}" if since else "is unreachable"
+        return f"{server} {does}: the network or the computer is down."
     if mount.reason == "stuck":
-        return (
-            f"{server} has not acknowledged data of this mount{since}, although it answers other requests. A "
-            "firewall between may have dropped the connection."
+        does = (
+            f"has not acknowledged data of this mount{since}"
+            if since
+            else "acknowledges no data of this mount"
         )
-    return f"{server} has not answered{since}."
+        return (
+            f"{server} {does}, although it answers other requests. A firewall between may have dropped the "
+            "connection."
+        )
+    return f"{server} has not answered{since}." if since else f"{server} does not answer."
 
 
 def _stale_text(mount: Mount, now: float) -> TroubleText:

@@ -50,6 +50,17 @@ def test_the_silence_has_its_kind(reason: str, message: str) -> None:
     assert "permanently lost" in text.choices[1].meaning
 
 
+@pytest.mark.parametrize(("reason", "message"), [
+    ("silent", "nas01 does not answer."),
+    ("refused", "nas01 refuses connections: its NFS service does not run."),
+    ("unreachable", "nas01 is unreachable: the network or the computer is down."),
+])  # fmt: skip
+def test_where_it_is_not_known_since_when_it_is_so_now(reason: str, message: str) -> None:
+    text = trouble_text(mount("not-responding", None, reason), 1040)
+    assert text is not None
+    assert text.message == message
+
+
 def test_a_soft_mount_does_not_promise_that_waiting_loses_nothing() -> None:
     text = trouble_text(mount("not-responding", options="rw,soft"), 1040)
     assert text is not None
