@@ -25,6 +25,7 @@ from app.agent.services import Services
 from app.bench.experiment.model import Experiment, ExperimentArgs, ExperimentRunArgs, Factor, Work
 from app.bench.result import TestSpec
 from app.cli.main import main
+from app.helper import readahead_rule
 from app.lab import syscalls
 from app.lab.server import SHARE
 from app.process import kill_group, run
@@ -64,6 +65,7 @@ def carry_out(name: str) -> dict[str, Any]:
         "root": lambda: operate("/mnt/p", 0),
         "system": lambda: operate("/data", ANN),
         "late": late,
+        "save": save,
         "without": without_the_helper,
     }
     return jobs[name]()
@@ -107,6 +109,25 @@ def operate(point: str, uid: int) -> dict[str, Any]:
         }  # fmt: skip
         for name, words in plain.items():
             found[name] = {**act(lambda words=words: main(words), uid), **state(point)}  # type: ignore[misc]
+    return found
+
+
+def save() -> dict[str, Any]:
+    """Save what lasts: a readahead, and words that only root may give."""
+    point, found = "/mnt/p", dict[str, Any]()
+    Path(readahead_rule.FOLDER).mkdir(parents=True, exist_ok=True)
+
+    def do(name: str, *words: str) -> None:
+        found[name] = {**act(lambda: main([*words]), ANN), **state(point)}
+
+    readahead = ["apply", "-o", "vers=4.2", "--save-readahead", "--read-ahead"]
+    do("mount", "mount", "-o", "vers=4.2", SHARE, point)
+    do("save readahead", *readahead, "1024", SHARE, point)
+    do("save both", *readahead, "512", "--keep-in", "fstab", SHARE, point)
+    do("ordering word", "persist", "-o", "vers=4.2,x-systemd.requires=a.service", "--yes", SHARE, point)
+    do("unknown word", "persist", "-o", "vers=4.2,futureopt=7", "--yes", SHARE, point)
+    do("forget", "forget", "--yes", point)
+    do("unmount", "umount", point)
     return found
 
 
@@ -167,6 +188,7 @@ def without_the_helper() -> dict[str, Any]:
         "mount": ["mount", "-o", "vers=4.2", SHARE, "/mnt/p"],
         "mount at /data": ["mount", "-o", "vers=4.2", SHARE, "/data", "--yes"],
         "umount": ["umount", point, "--yes"],
+        "umount of nothing": ["umount", "/not/mounted"],
         "apply": ["apply", "-o", "vers=4.2", SHARE, "/mnt/p"],
         "apply to fstab": ["apply", "-o", "vers=4.2", "--keep-in", "fstab", SHARE, "/mnt/p"],
         "apply at /data": ["apply", "-o", "vers=4.2", "--keep-in", "fstab", SHARE, "/data", "--yes"],
@@ -333,6 +355,7 @@ def state(point: str) -> dict[str, Any]:
         "readahead": [int(Path(f"/sys/class/bdi/{row[2]}/read_ahead_kb").read_text()) for row in here],
         "fstab": Path("/etc/fstab").read_text(),
         "units": sorted(path.name for path in Path("/etc/systemd/system").glob("*.mount")),
+        "rules": [path.read_text() for path in Path(readahead_rule.FOLDER).glob("*mountwright*.rules")],
     }
 
 

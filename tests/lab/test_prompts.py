@@ -138,6 +138,29 @@ def test_a_window_keeps_the_right_to_mount_for_a_while_and_no_other(late: Found)
     assert prompts(late)["window"] == (0, ["mount", "persist", "persist"]), late["window"]["err"]
 
 
+@pytest.mark.long
+def test_what_an_ordinary_user_saves_lasts(guest_job: Callable[..., Found]) -> None:
+    found = guest_job({"prompts": "save"})
+    assert prompts(found) == {
+        "mount": (0, ["mount"]),
+        "save readahead": (0, ["tune"]),
+        "save both": (0, ["apply"]),
+        "ordering word": (0, ["persist-system"]),
+        "unknown word": (0, ["persist-system"]),
+        "forget": (0, ["apply"]),  # the entry and the rule
+        "unmount": (0, ["mount"]),
+    }, {name: one["err"] for name, one in found.items()}
+    rules = {name: one["rules"] for name, one in found.items()}
+    assert (rules["mount"], rules["forget"]) == ([], [])
+    assert 'ATTR{read_ahead_kb}="1024"' in rules["save readahead"][0]
+    assert 'ATTR{read_ahead_kb}="512"' in rules["save both"][0]
+    assert [found[name]["readahead"] for name in ("save readahead", "save both")] == [[1024], [512]]
+    assert "x-systemd.requires=a.service" in found["ordering word"]["fstab"]
+    assert "futureopt=7" in found["unknown word"]["fstab"]
+    assert found["forget"]["fstab"] == ""
+    assert found["unmount"]["mounted"] == []
+
+
 NEEDS_THE_HELPER = [
     "mount", "mount at /data", "umount", "apply", "apply to fstab", "apply at /data", "readahead", "persist",
     "persist at /data", "forget", "test", "experiment plan", "experiment run", "experiment best",
@@ -146,6 +169,8 @@ NEEDS_THE_HELPER = [
 
 def test_without_the_helper_a_command_says_how_to_get_it(guest_job: Callable[..., Found]) -> None:
     found = guest_job({"prompts": "without"})
+    nothing = found.pop("umount of nothing")  # no helper could do it either
+    assert (nothing["code"], "No NFS mount is at" in nothing["err"]) == (1, True)
     assert list(found) == NEEDS_THE_HELPER
     fstab = found["mount"]["fstab"]
     for name, one in found.items():
