@@ -75,6 +75,7 @@ TESTS = Purpose(
         "xvfb",
         "xauth",
         "fio",
+        "iperf3",
         "dmsetup",
         "e2fsprogs",
         "desktop-file-utils",
@@ -88,6 +89,7 @@ TESTS = Purpose(
     programs=(
         "Xvfb",
         "fio",
+        "iperf3",
         "dmsetup",
         "mke2fs",
         "desktop-file-validate",

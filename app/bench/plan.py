@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
 _PRESETS: dict[Preset, tuple[float, int]] = {"quick": (15, 6), "normal": (60, 6), "thorough": (240, 12)}
+#: A file so many times as large as the server's memory is read from its disk for a third or more.
+_BEYOND_MEMORY = 1.5
 #: How often each measures a grid, of whose many cells each needs its time: as often as comparing two takes.
 _GRIDS: dict[Preset, int] = {"quick": 1, "normal": 1, "thorough": 4}
 #: What starting, making, dropping and removing take of a repeat beside the copying, and what a copy lacks of
@@ -71,6 +73,10 @@ def plan_test(
             spec, limited = _choose_count(spec, speed, rtt_s, room)
         elif own is None:
             spec, limited = _choose_size(spec, speed, room)
+            if spec.server_memory:
+                spec, limited = _beyond_memory(spec, room)
+                fitting = int(seconds / _round_s(spec, speed, rtt_s)) - 1  # one is the warm-up
+                spec = msgspec.structs.replace(spec, repeats=min(max(fitting, 1), repeats))
             spec = msgspec.structs.replace(spec, passes=_passes(spec, link))
         if own is None:
             note = _note(rate_bps, free if limited else None)
@@ -94,10 +100,18 @@ def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSp
     return msgspec.structs.replace(spec, size=max(size // _GRAIN, 1) * _GRAIN), size < wanted
 
 
+def _beyond_memory(spec: TestSpec, room: int | None) -> tuple[TestSpec, bool]:
+    """Return the test with a file that the server's memory cannot hold, and whether the room limits it."""
+    wanted = max(spec.size, int(spec.server_memory * _BEYOND_MEMORY))
+    size = wanted if room is None else min(wanted, max(room, _LEAST))
+    return msgspec.structs.replace(spec, size=max(size // _GRAIN, 1) * _GRAIN), size < wanted
+
+
 def _passes(spec: TestSpec, link: LinkFacts | None) -> int:
     """Return how often a file that crosses the slower way is read, to last as long on the quicker one."""
     rates = (link.rate_of("read"), link.rate_of("write")) if link is not None else (None, None)
-    if spec.direction != "both" or spec.workload != "file" or not rates[0] or not rates[1]:
+    whole = spec.direction == "both" and spec.workload == "file" and not spec.server_memory
+    if not whole or not rates[0] or not rates[1]:
         return 1
     return min(max(int(rates[0] / rates[1]), 1), _MOST_PASSES)
 

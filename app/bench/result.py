@@ -10,6 +10,7 @@ from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.grid_model import Grid, GridCell  # noqa: TC001 - likewise
+from app.bench.network_alone import NetworkAlone  # noqa: TC001 - likewise
 
 Phase = Literal[
     "prepare", "write", "fsync", "close", "drop-cache", "read", "compare", "stat", "delete", "clean-up"
@@ -50,6 +51,9 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         grid: the cells of the workload "grid", which fio measures in one file of this size.
         passes: how often one file is read through in each repeat, each time from the server: where the way
             from it is the quicker one, once would be over before it had begun.
+        network_alone: afterwards measure what one TCP stream to an iperf3 server there carries.
+        server_memory: bytes of the server's memory, as the person says, 0 if that is not known. A preset
+            makes the file larger than it, so that not all of it can be kept there.
     """
 
     __test__ = False  # not a pytest class
@@ -69,6 +73,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     source: str = ""
     grid: Grid | None = None
     passes: int = 1
+    network_alone: bool = False
+    server_memory: int = 0
 
     @property
     def total(self) -> int:
@@ -270,6 +276,8 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         environment: the host that ran it, its link and its server; None if nobody asked.
         source: the person's own file or folder that was copied, or "".
         grid: the cells that fio measured.
+        network: what the network alone carried, None if it was not to be measured.
+        server_memory: bytes of the server's memory, as the person said, 0 if that is not known.
         bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
             other one back.
     """
@@ -295,5 +303,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     enough: list[str] = []
     source: str = ""
     grid: list[GridCell] = []
+    network: NetworkAlone | None = None
+    server_memory: int = 0
     environment: Environment | None = None
     bottleneck: Bottleneck | None = None

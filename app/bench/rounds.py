@@ -56,7 +56,12 @@ def sized_by(spec: TestSpec, warm_up_s: float) -> TestSpec:
         spec: the test as it was planned.
         warm_up_s: seconds that its warm-up took.
     """
-    if spec.seconds is None or spec.repeats < 2 or spec.workload not in {"file", "files"}:
+    if (
+        spec.seconds is None
+        or spec.repeats < 2
+        or spec.workload not in {"file", "files"}
+        or spec.server_memory
+    ):
         return spec
     wanted, left = warm_up_s * spec.repeats, _left_s(spec.seconds, warm_up_s)
     if wanted <= left * _SLOWER:

@@ -21,6 +21,7 @@ from app.bench.cleanup import REMOVAL_S, clean, in_background, wait_for_cleanups
 from app.bench.files import PREFIX, new_run_id
 from app.bench.grid_verdict import grid_bottleneck, grid_uses, judged_cells
 from app.bench.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.bench.network_alone import measure_network, network_notes
 from app.bench.problems import not_responding
 from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
@@ -117,6 +118,10 @@ def run_test(
     write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
     notes += outlier_notes(found)
+    network = None
+    if spec.network_alone and where is not None and nfs:
+        network = measure_network(where.server[0], token)
+        notes += network_notes(network, write, read)
     done = result.spec or spec
     cells = judged_cells(result.grid, link)
     asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
@@ -138,6 +143,8 @@ def run_test(
         count=done.count,
         source=spec.source,
         grid=cells,
+        network=network,
+        server_memory=spec.server_memory,
         figures=found,
         enough=uses(done, found, own=result.own, cached=cache is not None and cache.cached)
         + grid_uses(cells),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from advisor.speeds import format_rate
 from app.bench.result import CacheReport
+from app.units import format_size
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
@@ -34,8 +35,19 @@ def beyond_the_figures(result: TestResult) -> list[str]:
     if result.nfs and (result.write is not None or "write" in ways):
         found.append(_FLUSHED)
     if result.nfs and ((result.read is not None and not result.read.cached) or "read" in ways):
-        found.append(_FROM_MEMORY)
+        found.append(_from_disk(result) or _FROM_MEMORY)
     return found
+
+
+def _from_disk(result: TestResult) -> str:
+    """Return which part of a large file the server's memory cannot have held, "" if it may have held all."""
+    size = result.read.bytes if result.read is not None and result.workload == "file" else 0
+    if not 0 < result.server_memory < size:
+        return ""
+    return (
+        f"The file was larger than the server's memory, {format_size(result.server_memory)} as you said: at "
+        f"least {100 * (1 - result.server_memory / size):.0f} % of what was read came from its disk."
+    )
 
 
 def flag_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:

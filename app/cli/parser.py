@@ -228,6 +228,20 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         help="how the client's cache is kept out of the read (fresh-mount: only of a share)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
+    test.add_argument(
+        "--network-alone",
+        action="store_true",
+        help="afterwards measure one TCP stream to the server and one from it, which tells the network from "
+        "the server; needs iperf3 here, and “iperf3 -s” running on the server",
+    )
+    test.add_argument(
+        "--server-memory",
+        type=_size,
+        default=None,
+        metavar="SIZE",
+        help="how much memory the server has: --quick, --normal and --thorough copy a file half as large "
+        "again, so that a third or more of it comes from the server's disk",
+    )
     test.add_argument("--no-history", action="store_true", help="do not keep the result in the history")
 
 
@@ -317,6 +331,8 @@ def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, la
         parser.error(f"--{args.preset} chooses size and repeats; leave --size, --files and --repeats out")
     if args.own and (small or args.size):
         parser.error("--own says what is copied; leave --size, --files and --small-files out")
+    if args.server_memory and not (args.preset and not (small or args.own or args.grid)):
+        parser.error("--server-memory is for one file with --quick, --normal or --thorough; else give --size")
     _check_grid(parser, args)
     if not lab and not args.path:
         parser.error("test needs PATH or SHARE (or --lab LINK)")

@@ -48,6 +48,8 @@ def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
         repeats=args.repeats or 1,
         source=str(Path(args.own).absolute()) if args.own else "",  # asks for no file, which may hang
         grid=_grid(args) if args.grid else None,
+        network_alone=args.network_alone,
+        server_memory=args.server_memory or 0,
     )
 
 

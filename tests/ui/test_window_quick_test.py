@@ -18,6 +18,7 @@ from app.errors import AppError, ErrorKind
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui import theme
+from ui.models.test_target import TestTarget
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.grid_table import GridTable
 from ui.widgets.result_table import ResultTable
@@ -387,3 +388,24 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
             assert colours.read in seen
     finally:
         theme.apply_appearance(qapp, theme.Appearance.LIGHT)
+
+
+def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Quick test")
+    controls = driver.window._detail.quick_test._controls
+    target = TestTarget("nas01:/export/home", "/home", "", mounted=True)
+    assert not controls._baseline.isVisible()
+    assert not controls._memory.isVisible()
+    controls._baseline.setCurrentIndex(1)
+    controls._memory.setCurrentIndex(4)
+    spec = controls._spec(target)
+    assert (spec.network_alone, spec.server_memory) == (False, 0)  # what is not shown does not count
+    controls._duration.setCurrentIndex(controls._duration.findData("thorough"))
+    assert controls._baseline.isVisible()
+    assert controls._memory.isVisible()
+    spec = controls._spec(target)
+    assert (spec.network_alone, spec.server_memory) == (True, 8 * 2**30)
+    controls._workload.setCurrentIndex(1)
+    assert not controls._memory.isVisible()
+    assert controls._spec(target).server_memory == 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from app.bench.result import CacheMethod, Direction, Preset, Workload
     from ui.models.test_target import TestTarget
 
+_MEMORIES = tuple(2**30 * count for count in (1, 2, 4, 8, 16, 32, 64))
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
 #: Sizes of small files, and how many there are unless a preset chooses: those of the old measurements.
 _SMALL = {2**20: 100, 4096: 1000}
@@ -89,6 +90,21 @@ class QuickTestControls(QWidget):
         self._repeats.setToolTip(
             self.tr("Besides a warm-up, which is not counted. Six or more make a 95 % interval.")
         )
+        self._baseline = _combo("baseline", [
+            (self.tr("None"), False), (self.tr("The network alone"), True),
+        ])  # fmt: skip
+        self._baseline.setToolTip(
+            self.tr("Afterwards one TCP stream to the server and one from it are measured,\n"
+                    "which tells the network from the server. It needs iperf3 on this computer,\n"
+                    "and “iperf3 -s” running on the server.")
+        )  # fmt: skip
+        self._memory = _combo("server-memory", [(self.tr("Not known"), 0.0), *(
+            (format_size(size), float(size)) for size in _MEMORIES
+        )])  # fmt: skip
+        self._memory.setToolTip(
+            self.tr("The file is made half as large again, so that a third or more of it\n"
+                    "has to come from the server's disk. That takes as long as it takes.")
+        )  # fmt: skip
         self._button = QPushButton(self.tr("&Start"))
         self._button.setObjectName("start")
         enlarge(self._button, 1.25, bold=True)
@@ -98,7 +114,10 @@ class QuickTestControls(QWidget):
         self._lay_out()
         self._workload.currentIndexChanged.connect(self._on_workload)
         self._duration.currentIndexChanged.connect(self._show_fields)
-        for combo in (self._workload, self._direction, self._duration, self._cache, self._size, self._count):
+        for combo in (
+            self._workload, self._direction, self._duration, self._cache, self._size, self._count,
+            self._baseline, self._memory,
+        ):  # fmt: skip
             combo.currentIndexChanged.connect(self.plan_changed)
         self._repeats.valueChanged.connect(self.plan_changed)
         self._source.textChanged.connect(self.plan_changed)
@@ -113,6 +132,7 @@ class QuickTestControls(QWidget):
             (self.tr("Co&py"), self._workload), (self.tr("&Direction"), self._direction),
             (self.tr("Ho&w long"), self._duration), (self.tr("Client's &cache"), self._cache),
             (self.tr("Si&ze"), self._size), (self.tr("Number of &files"), self._count),
+            (self.tr("&Baseline"), self._baseline), (self.tr("Server's &memory"), self._memory),
             (self.tr("&Repeats"), self._repeats), (self.tr("F&ile or folder"), self._source),
         ]  # fmt: skip
         for text, field in texts:
@@ -143,10 +163,12 @@ class QuickTestControls(QWidget):
             return {
                 self._workload: (0, 0), self._direction: (0, 1), self._duration: (2, 0), self._cache: (2, 1),
                 self._size: (4, 0), self._count: (4, 0), self._repeats: (4, 1), self._source: (6, 0),
+                self._baseline: (4, 0), self._memory: (4, 1),
             }  # fmt: skip
         return {
             self._workload: (0, 0), self._direction: (0, 1), self._duration: (0, 2), self._cache: (2, 0),
             self._size: (2, 1), self._count: (2, 1), self._repeats: (2, 2), self._source: (4, 0),
+            self._baseline: (2, 1), self._memory: (2, 2),
         }  # fmt: skip
 
     def _needed(self, *, narrow: bool) -> int:
@@ -173,7 +195,12 @@ class QuickTestControls(QWidget):
             repeats=self._repeats.value(),
             source=self._source.text().strip() if what == "own" else "",
             grid=Grid(patterns=_PATTERNS[direction]) if what == "grid" else None,
+            network_alone=self._thorough() and bool(self._baseline.currentData()),
+            server_memory=int(self._memory.currentData()) if self._thorough() and what == "file" else 0,
         )
+
+    def _thorough(self) -> bool:
+        return bool(self._duration.currentData() == "thorough")
 
     def plan_args(self, target: TestTarget) -> TestPlanArgs | None:
         """Return what is to be planned, None as long as something has to be said first."""
@@ -233,6 +260,7 @@ class QuickTestControls(QWidget):
             (self._cache, what != "grid"),
             (self._size, chosen and what in ("file", "grid")), (self._count, chosen and what == "files"),
             (self._repeats, chosen), (self._source, what == "own"),
+            (self._baseline, self._thorough()), (self._memory, self._thorough() and what == "file"),
         ):  # fmt: skip
             field.setVisible(shown)
             self._labels[field].setVisible(shown)
