@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint_situation import Situation
 
-#: Whose word counts, the strongest first: a measurement of one's own outranks every rule.
-Layer = Literal["measured", "server", "workload", "link", "seed"]
-LAYERS: tuple[Layer, ...] = ("measured", "server", "workload", "link", "seed")
+#: Whose word counts, the strongest first: an error of lint, a measurement of one's own, rules, which are of
+#: the four layers in the middle, and a warning of lint.
+Layer = Literal["error", "measured", "server", "workload", "link", "seed", "warning"]
+LAYERS: tuple[Layer, ...] = ("error", "measured", "server", "workload", "link", "seed", "warning")
 Scope = Literal["mount", "server", "host"]
 Confidence = Literal["high", "medium", "low"]
 Workload = Literal["general", "home", "media", "builds", "database", "sap", "oracle", "backup", "software",
-                   "virtual-machines", "shared-writing"]  # fmt: skip
+                   "virtual-machines", "mail", "shared-writing"]  # fmt: skip
 WORKLOADS: tuple[Workload, ...] = (
     "general", "home", "media", "builds", "database", "sap", "oracle", "backup", "software",
-    "virtual-machines", "shared-writing",
+    "virtual-machines", "mail", "shared-writing",
 )  # fmt: skip
 
 _FILES = ("cards", "links", "servers", "workloads")

@@ -21,7 +21,6 @@ from advisor.recommend import (
     NotRecommended,
     Recommendation,
     recommend,
-    use_recommended,
 )
 from advisor.rules import WORKLOADS, Workload
 from advisor.servers import server_kinds
@@ -148,7 +147,7 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         mount_point=args.mount_point,
     )
     advice = recommend(options, facts, workload, context=context, tunables=tunables, measured=args.measured)
-    advised = use_recommended(options, advice)
+    advised = advice.options
     read_ahead, wanted = _read_aheads(tunables, advice)
     expected = {
         direction: Expected(

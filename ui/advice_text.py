@@ -39,7 +39,7 @@ def workload_names() -> dict[str, str]:
         "media": _tr("large media files"), "builds": _tr("builds, many small files"),
         "database": _tr("a database"), "sap": _tr("SAP"), "oracle": _tr("Oracle data files"),
         "backup": _tr("backups"), "software": _tr("programs and documents, read mostly"),
-        "virtual-machines": _tr("virtual machines"),
+        "virtual-machines": _tr("virtual machines"), "mail": _tr("mail"),
         "shared-writing": _tr("files that several computers write"),
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ from app.facts.interface import interface_facts
 from app.facts.offers import VersionQuestion
 from app.facts.prerequisites import prerequisite_facts
 from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
-from app.facts.server import identified, mounts_of
+from app.facts.server import MountsOfServer, identified, mounts_of
 from app.mounts.probe import resolve
 from app.tasks import run_in_thread
 from app.units import format_duration
@@ -68,6 +68,8 @@ def gather_facts(
                 "same_subnet": "its address is not known",
             },
         )
+        # A vendor's name tells what it is, also where it does not resolve, as outside of a cloud's network.
+        server = identified(server, export, MountsOfServer((), ""))
         unknown = "the server's address is not known"
         link = link_override or LinkFacts(sources=_explained({}, unknown))
         return Facts(client=client, link=link, server=server, prerequisites=_in_time(needed, end))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
-from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, Option, catalogue, implied_values, to_mount
+from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, Option, catalogue, implied_values, to_mount
 from app.mounts.model import Active, AddedOption, Configured, OptionValue
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _MAX_TIMEO = {"udp": 600, "udp6": 600}
 _MAX_TIMEO_STREAM = 6000
 #: A second mount of the same server file system keeps the first one's value of these.
 _FIRST_MOUNT_WINS = frozenset({"timeo", "retrans", "bsize", "namlen", "fsc"})
+_TAG_UNSHOWN = "Kernels before 6.12 show fsc without its tag."
 _FSTAB_ONLY = "Of meaning in fstab only."
 #: Not compared where fstab does not name them: this program adds nosuid and nodev, and NFS has no atime;
 #: the defaults of the last two depend on the host.
@@ -289,6 +290,10 @@ def _note_address(_name: str, _wanted: str, _found: str, _live: dict[str, str]) 
     return "mount.nfs fills it in itself."
 
 
+def _note_fsc(name: str, wanted: str, found: str, live: dict[str, str]) -> str:
+    return _TAG_UNSHOWN if found == YES else _note_other(name, wanted, found, live)
+
+
 def _note_choice(_name: str, wanted: str, found: str, _live: dict[str, str]) -> str:
     if wanted == "4" or found in wanted.split(":"):
         return "Agreed with the server."
@@ -317,7 +322,7 @@ _WITHOUT_EFFECT = "Has no effect"
 _READ_AS = "The kernel reads"
 _AGREED = frozenset({
     "Agreed with the server.", "0 leaves it to the server.", "mount.nfs fills it in itself.",
-    "The server's address is an IPv6 one.", _FSTAB_ONLY,
+    "The server's address is an IPv6 one.", _FSTAB_ONLY, _TAG_UNSHOWN,
 })  # fmt: skip
 
 _UNSHOWN = {
@@ -329,6 +334,7 @@ _NOTES: dict[str, Callable[[str, str, str, dict[str, str]], str]] = {
     "rsize": _note_io_size,
     "wsize": _note_io_size,
     "timeo": _note_timeo,
+    "fsc": _note_fsc,
     "vers": _note_choice,
     "sec": _note_choice,
     "proto": _note_proto,

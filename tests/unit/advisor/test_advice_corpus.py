@@ -12,7 +12,7 @@ from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint import lint
 from advisor.lint_situation import LintContext
 from advisor.options import MountOptions
-from advisor.recommend import Advice, recommend, use_recommended
+from advisor.recommend import Advice, recommend
 from advisor.tunables import tunables
 
 _HOSTS: list[dict[str, Any]] = tomllib.loads(
@@ -56,7 +56,7 @@ def test_the_advice(host: dict[str, Any]) -> None:
 def test_taken_advice_leaves_nothing_to_change_and_no_new_error(host: dict[str, Any]) -> None:
     options = MountOptions.parse(host.get("options", ""))
     context = LintContext(fstab=host.get("fstab", False))
-    taken = use_recommended(options, _advise(host, options))
+    taken = _advise(host, options).options
     again = _advise(host, taken).recommendations
     assert [item.option for item in again if item.option not in tunables()] == []
     before = {finding.rule for finding in lint(options, context=context) if finding.severity == "error"}

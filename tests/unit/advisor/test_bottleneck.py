@@ -121,6 +121,19 @@ def test_what_held_it_back(name: str) -> None:
     assert len(set(found.evidence)) == len(found.evidence)
 
 
+def test_a_speed_that_is_beaten_is_not_said_to_be_what_tcp_brings() -> None:
+    """The window formula is a long run's mean; 14.5 MB/s and more were measured where it has 9.3."""
+    link = LinkFacts(rate_bps=220e6, rtt_s=0.00657)
+    seen = load(
+        bytes=96 << 20, seconds=6.0, calls=96, rtt_s=30.0, network_s=0.00657, segments=69000, again=65
+    )
+    for slower, said in ((1, False), (2.4, True)):
+        found = find_bottleneck("write", replace(seen, seconds=seen.seconds * slower), link)
+        assert found.kind == "network"
+        assert "lost and retransmitted" in found.evidence[0]
+        assert ("brings about" in found.evidence[0]) is said
+
+
 def test_a_reader_knows_losses_by_the_disorder() -> None:
     seen = load(bytes=8 << 20, seconds=1.32, calls=8, rtt_s=2.3, received=5795, disordered=994)
     found = find_bottleneck("read", seen, FAST)

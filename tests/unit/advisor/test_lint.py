@@ -339,3 +339,8 @@ def test_any_options_can_be_judged_and_mended(text: str, context: LintContext, f
         else:
             left = [(f.rule, f.options) for f in lint(after, context=context, facts=facts)]
             assert (finding.rule, finding.options) not in left
+
+
+def test_access_times_are_not_said_to_save_nothing() -> None:
+    (finding,) = lint(MountOptions.parse("noatime"), context=MADE_NOW)
+    assert "saves hardly anything" in finding.why

@@ -7,7 +7,7 @@ import pytest
 from advisor.cards import card_named, cards, identify_card
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions
-from advisor.recommend import Advice, Measured, grouped, recommend, use_recommended
+from advisor.recommend import Advice, Measured, grouped, recommend
 
 
 def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:
@@ -53,12 +53,14 @@ def test_over_tcp_the_sizes_of_1993_are_warned_of() -> None:
     advice = recommend(MountOptions.parse("rsize=1024"), _facts("3com-etherlink-iii"))
     assert _proposed(advice)["rsize"] is None
     assert ("timeo", "3") in [(item.option, item.value) for item in advice.not_recommended]
-    assert use_recommended(MountOptions.parse("rsize=1024,hard"), advice) == MountOptions.parse("hard")
+    assert recommend(
+        MountOptions.parse("rsize=1024,hard"), _facts("3com-etherlink-iii")
+    ).options == MountOptions.parse("hard")
 
 
 def test_a_kernel_without_udp_is_told_first() -> None:
     advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii", udp=False))
-    assert _proposed(advice)["proto"] == "tcp"
+    assert _proposed(advice)["proto"] is None
 
 
 def test_a_slow_line_mounts_in_the_background_but_not_on_demand() -> None:
@@ -103,8 +105,9 @@ def test_a_value_of_the_person_s_own_is_marked() -> None:
 
 def test_an_unknown_fact_fires_nothing_and_says_why() -> None:
     facts = Facts(client=ClientFacts(), link=LinkFacts(sources={"rate_bps": "a virtual adapter tells none"}))
-    advice = recommend(MountOptions.parse("proto=udp"), facts)
+    advice = recommend(MountOptions.parse("hard"), facts)
     assert advice.recommendations == ()
+    assert advice.lacking == ("link.rate_bps", "link.rtt_s")
     assert advice.unknown == {"link.rate_bps": "a virtual adapter tells none"}
 
 

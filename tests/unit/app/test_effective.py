@@ -208,3 +208,10 @@ def test_any_texts_can_be_compared(asked: str, shown: str) -> None:
 def test_values_that_are_not_in_use(asked: str, told: set[str]) -> None:
     values = compare(MountOptions.parse(asked), active())
     assert {value.name for value in not_taken(values)} == told
+
+
+def test_a_tag_of_fsc_that_the_kernel_does_not_show_is_not_laid_to_an_earlier_mount() -> None:
+    value = by_name("fsc=x1,lookupcache=positive", f"{V42},fsc")["fsc"]
+    assert value.note == "Kernels before 6.12 show fsc without its tag."
+    assert value.name not in {other.name for other in not_taken([value])}
+    assert "earlier mount" in by_name("fsc=x1", f"{V42},fsc=other")["fsc"].note

@@ -283,6 +283,14 @@ def test_a_name_that_does_not_resolve_is_a_fact(monkeypatch: pytest.MonkeyPatch)
     assert explained(facts.link)
 
 
+def test_a_vendor_is_known_by_a_name_that_does_not_resolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, {}, {})
+    facts = gather_facts("fs-12345678.efs.us-east-1.amazonaws.com:/", client=CLIENT)
+    assert facts.server is not None
+    assert facts.server.kind == "efs"
+    assert facts.server.sources["kind"] == "its name"
+
+
 def test_an_emulated_link_keeps_its_figures_and_gets_the_measured_round_trip(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
