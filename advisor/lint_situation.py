@@ -61,6 +61,8 @@ class LintContext:
         unit_file: name of the unit's file without its directory, "" if it is not known.
         settings: section, key and value of every assignment of the unit.
         before: entries that stand before this one in the same file, in their order.
+        planned: whether the mount does not exist yet: where it will stand is open.
+        needed_at_boot: whether the person says that the computer cannot work without the mount.
     """
 
     place: Place = ""
@@ -75,6 +77,8 @@ class LintContext:
     unit_file: str = ""
     settings: tuple[tuple[str, str, str], ...] = ()
     before: tuple[Neighbor, ...] = ()
+    planned: bool = False
+    needed_at_boot: bool = False
 
 
 class Situation:

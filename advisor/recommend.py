@@ -630,11 +630,17 @@ def _recommendation(
     )
 
 
+def written_value(option: str, value: str) -> str:
+    """Return a value as it is written: the word that has it, as in nolock, or the value itself."""
+    known = catalogue().find(option)
+    return (known.word_for(value) if known is not None else None) or value
+
+
 def _undo(vote: _Vote, current: str | None) -> str:
     if vote.rule.scope == "host":
         return "The steps end with the way back."
     if current is not None:
-        before = f"Set it back to {current or 'on'}"
+        before = f"Set it back to {written_value(vote.option, current) or 'on'}"
     elif vote.option in known_tunables():
         return "Unmount the share: the next mount begins with the kernel's own value."
     else:

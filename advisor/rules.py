@@ -38,6 +38,8 @@ WORKLOADS: tuple[Workload, ...] = (
     "virtual-machines", "mail", "shared-writing",
 )  # fmt: skip
 
+#: Mount points without which a computer does not boot.
+_SYSTEM_PLACES = frozenset({"/", "/usr", "/var"})
 _FILES = ("cards", "links", "servers", "workloads")
 
 
@@ -67,6 +69,9 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kernel_from: the kernel is at least this; that of another machine, which is not known, is taken to be.
         shared: whether other mounts use the server's connections already.
         nfsmount_conf: nfsmount.conf of the client has one of these items.
+        at_boot: it is mounted at boot, neither by hand nor on demand, or it may be: the mount is planned.
+        needed_at_boot: the computer cannot work without the mount: the person says so, or it is /, /usr or
+            /var.
     """
 
     cards: tuple[str, ...] = ()
@@ -91,6 +96,8 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel_from: tuple[int, int] | None = None
     shared: bool | None = None
     nfsmount_conf: tuple[str, ...] = ()
+    at_boot: Literal[True] | None = None
+    needed_at_boot: Literal[True] | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,6 +160,7 @@ def evidence(rule: Rule, facts: Facts, situation: Situation, workload: Workload)
         *_of_server(rule.given, facts.server or ServerFacts()),
         *_of_client(rule.given, facts.client, workload),
         *_of_files(rule.given, facts.client),
+        *_of_place(rule.given, situation),
     ]
     if not all(holds for holds, _ in checks):
         return None
@@ -231,6 +239,18 @@ def _of_files(given: Given, client: ClientFacts) -> _Checks:
         # Each stands there with its place behind it.
         found = [text for text in client.nfsmount_conf or () if text.split(" (")[0] in given.nfsmount_conf]
         yield bool(found), f"nfsmount.conf: {', '.join(found)}"
+
+
+def _of_place(given: Given, situation: Situation) -> _Checks:
+    context = situation.context
+    if given.at_boot is not None:
+        by_hand = situation.in_force("noauto") or situation.in_force("x-systemd.automount")
+        holds = situation.start_up or (context.planned and not by_hand)
+        yield holds, f"mounted: {'at boot' if situation.start_up else 'at boot, if it is saved'}"
+    if given.needed_at_boot is not None:
+        holds = context.needed_at_boot or context.mount_point in _SYSTEM_PLACES
+        place = f"mount point: {context.mount_point}" if context.mount_point in _SYSTEM_PLACES else ""
+        yield holds, place or "needed at boot: yes"
 
 
 def _within(value: float | None, least: float | None, below: float | None) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from advisor.cards import card_named, cards
 from advisor.curve import COPY_BLOCK, COPY_LENGTH, Curve, expected_curve
 from advisor.expectation import tempered
+from advisor.fact_names import FACT_NAMES, Part
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint_situation import LintContext
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
@@ -26,10 +27,11 @@ from advisor.rules import WORKLOADS, Workload
 from advisor.servers import server_kinds
 from app.errors import AppError, ErrorKind
 from app.lab.links import parse_link
+from app.mounts.findings import connections
 from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from app.mounts.model import Mount
 
@@ -57,6 +59,10 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         link: a link profile or a link spelled out, as the lab takes it.
         read_ahead_kb: instead of the mount's own.
         measured: what tests on the mount have found.
+        without: options and tunables whose recommendations are left out.
+        needed_at_boot: whether the computer cannot work without the mount.
+        mtu: largest frame of the link by hand, bytes; None for what was found.
+        path_mtu: largest packet that reaches the server whole, likewise.
     """
 
     share: str = ""
@@ -70,6 +76,10 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     link: str = ""
     read_ahead_kb: int | None = None
     measured: tuple[Measured, ...] = ()
+    without: tuple[str, ...] = ()
+    needed_at_boot: bool = False
+    mtu: int | None = None
+    path_mtu: int | None = None
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +112,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         attention: what no mount option mends.
         curve: the expected speed over what decides it, None where the link is not known.
         read_ahead_state: what becomes of the mount's readahead with the next mount; "" if there is none.
+        lacking: facts without which “nothing to change” cannot be said: part and field, as in link.rtt_s.
     """
 
     facts: Facts
@@ -116,15 +127,56 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     attention: tuple[Attention, ...] = ()
     curve: Curve | None = None
     read_ahead_state: ReadAheadState = ""
+    lacking: tuple[str, ...] = ()
 
 
-def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None) -> AdviceResult:
+def headline(result: AdviceResult) -> str:
+    """Return the answer as one sentence, or as a heading of how many changes there are."""
+    server = result.facts.server
+    count = len([item for item in result.recommendations if item.included])
+    if "server.address" in result.lacking and server is not None and not count:
+        return f"No advice yet: “{server.name}” has no address."
+    if count:
+        return "One thing to change" if count == 1 else f"{count} things to change"
+    if result.recommendations:
+        return "Nothing is changed: all recommendations are left out."
+    if result.attention:
+        return "No option to change, but something else to look at."
+    if result.lacking:
+        return f"Nothing to change was found, but not all is known: {lacking_text(result)}."
+    return "Nothing to change."
+
+
+def lacking_text(result: AdviceResult) -> str:
+    """Return what the facts are called without which “nothing to change” cannot be said."""
+    names = [FACT_NAMES[cast("Part", part)][name] for part, _, name in map(_parted, result.lacking)]
+    return ", ".join(name[:1].lower() + name[1:] for name in names)
+
+
+def lacking_hint(result: AdviceResult) -> str:
+    """Return how to make up for facts that are lacking, "" if none is."""
+    if "server.address" in result.lacking:
+        return "Check the name of the server, or describe the link and the kind of server by hand."
+    return "Describe the link by hand to have it taken into account." if result.lacking else ""
+
+
+def _parted(fact: str) -> tuple[str, str, str]:
+    return fact.partition(".")
+
+
+def advise(
+    args: AdviceArgs,
+    gather: Callable[[str], Facts],
+    mount: Mount | None,
+    mounts: Iterable[Mount] = (),
+) -> AdviceResult:
     """Return advice.
 
     Args:
         args: the question; with ``mount_point``, ``mount`` is the mount there.
         gather: returns the facts of a share.
         mount: whose options are taken.
+        mounts: of this host; those of the same server have opened its connections.
 
     Raises:
         AppError: USAGE for an adapter, a server or a workload that is not known, LINK_INVALID.
@@ -141,12 +193,11 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         options.set("proto", args.transport)
     facts = _described(args, gather(mount.share if mount is not None else args.share))
     tunables = _tunables(args, mount, facts.client)
-    context = LintContext(
-        fstab=mount is not None and mount.configured is not None,
-        share=mount.share if mount is not None else args.share,
-        mount_point=args.mount_point,
-    )
-    advice = recommend(options, facts, workload, context=context, tunables=tunables, measured=args.measured)
+    context = _context(args, mount, mounts)
+    advice = recommend(
+        options, facts, workload,
+        context=context, tunables=tunables, measured=args.measured, without=args.without,
+    )  # fmt: skip
     advised = advice.options
     read_ahead, wanted = _read_aheads(tunables, advice)
     expected = {
@@ -172,6 +223,21 @@ def advise(args: AdviceArgs, gather: Callable[[str], Facts], mount: Mount | None
         read_ahead_state=mount.active.read_ahead_state
         if mount is not None and mount.active is not None
         else "",
+        lacking=advice.lacking,
+    )
+
+
+def _context(args: AdviceArgs, mount: Mount | None, mounts: Iterable[Mount]) -> LintContext:
+    configured = mount.configured if mount is not None else None
+    share = mount.share if mount is not None else args.share
+    return LintContext(
+        fstab=configured is not None,
+        share=share,
+        mount_point=args.mount_point,
+        fstype=configured.fstype if configured is not None else "nfs",
+        connections=connections(mounts, share, args.mount_point),
+        planned=mount is None,
+        needed_at_boot=args.needed_at_boot,
     )
 
 
@@ -205,6 +271,7 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
         facts = replace(facts, link=_link_by_hand(args.link))
     if args.adapter:
         facts = replace(facts, link=_with_adapter(facts.link, _card(args.adapter), keep=bool(args.link)))
+    facts = replace(facts, link=_with_packets(facts.link, args))
     if args.server:
         facts = replace(facts, server=_server_by_hand(facts.server, args.server))
     if args.server_adapter:
@@ -248,6 +315,17 @@ def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts
     )  # fmt: skip
 
 
+def _with_packets(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
+    """Return the link with the sizes of frames and packets that the person describes."""
+    sizes = {
+        name: size for name, size in (("mtu", args.mtu), ("path_mtu", args.path_mtu)) if size is not None
+    }
+    if not sizes:
+        return link
+    link = link or LinkFacts()
+    return replace(link, **sizes, sources=link.sources | dict.fromkeys(sizes, _BY_HAND))
+
+
 def _card(text: str) -> str:
     found = card_named(text)
     if found is None:
@@ -263,7 +341,7 @@ def _card(text: str) -> str:
 def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]:
     """Return the readahead in force and the recommended one, bytes."""
     now = int(tunables.get("read_ahead_kb", DEFAULT_READ_AHEAD // 1024))
-    advised = {item.option: item.proposed for item in advice.recommendations}
+    advised = {item.option: item.proposed for item in advice.recommendations if item.included}
     return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
 
 

@@ -96,7 +96,7 @@ def replaced_text(items: Iterable[Recommendation]) -> str:
 def read_ahead_of(result: AdviceResult) -> int | None:
     """Return the readahead that is recommended for the mount, KiB; None to leave it."""
     for item in result.recommendations:
-        if item.option == "read_ahead_kb" and item.scope != "host" and item.proposed is not None:
+        if item.option == "read_ahead_kb" and item.included and item.proposed is not None:
             return int(item.proposed)
     return None
 

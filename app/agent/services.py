@@ -522,9 +522,10 @@ class Services:
     def get_advice(self, args: AdviceArgs, context: Context) -> AdviceResult:
         """Return what to change on a mount and why; also for a machine that is described by hand."""
         context.token.check()
-        mount = _find(self._table(), args.mount_point) if args.mount_point else None
+        table = self._table()
+        mount = _find(table, args.mount_point) if args.mount_point else None
         link = self._lab_link()
-        return advise(args, lambda share: gather_facts(share, link_override=link), mount)
+        return advise(args, lambda share: gather_facts(share, link_override=link), mount, table.mounts)
 
     def get_tunables(self, args: TunablesArgs, _context: Context) -> TunablesResult:
         """Return what stands beside the mount options."""

@@ -99,7 +99,9 @@ def findings(
     comparisons: Sequence[Comparison], recommendations: Iterable[Recommendation]
 ) -> tuple[Measured, ...]:
     """Return what the tests say of the recommendations that were taken, which are tested together."""
-    tried = [item for item in recommendations if item.option in _SPEED and item.scope != "host"]
+    tried = [
+        item for item in recommendations if item.option in _SPEED and item.scope != "host" and item.included
+    ]
     verdicts = {item.verdict for item in comparisons}
     if not tried or not verdicts:
         return ()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from typing import TYPE_CHECKING
 
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.options import MountOptions, catalogue
-from advisor.recommend import grouped, undo_of
+from advisor.recommend import grouped, undo_of, written_value
 from advisor.rules import WORKLOADS
 from advisor.servers import server_kinds
 from advisor.speeds import format_speed
-from app.advice import AdviceArgs
+from app.advice import AdviceArgs, headline, lacking_hint
 from app.cli.text import link_text
+from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator
 
     from advisor.curve import Curve
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from app.advice import AdviceResult, Expected
 
 _WIDTH = 100
+#: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.
+_MTU = (68, 65536)
 _PLACES = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
 
 
@@ -56,6 +59,34 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="",
         help="the link of another machine: a profile such as wan, or rate=10gbit,delay=0.1ms",
     )
+    command.add_argument(
+        "--mtu", type=_packet_size, default=None, metavar="BYTES", help="largest frame that the adapter sends"
+    )
+    command.add_argument(
+        "--path-mtu",
+        type=_packet_size,
+        default=None,
+        metavar="BYTES",
+        help="largest packet that reaches the server whole",
+    )
+    command.add_argument(
+        "--needed-at-boot", action="store_true", help="the computer cannot work without the mount"
+    )
+    command.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="OPTION[,OPTION…]",
+        help="recommendations to leave out of the advised options",
+    )
+
+
+def _packet_size(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not _MTU[0] <= int(text[:9]) <= _MTU[1]:
+        raise argparse.ArgumentTypeError(
+            f"“{text}” is no size of packets. Enter bytes from {_MTU[0]} to {_MTU[1]}, for example 9000."
+        )
+    return int(text)
 
 
 def query(args: argparse.Namespace) -> AdviceArgs:
@@ -71,46 +102,82 @@ def query(args: argparse.Namespace) -> AdviceArgs:
         server=args.server,
         transport=args.transport,
         link=args.link,
+        without=tuple(name for names in args.without for name in names.split(",") if name),
+        needed_at_boot=args.needed_at_boot,
+        mtu=args.mtu,
+        path_mtu=args.path_mtu,
     )
+
+
+def check_left_out(args: AdviceArgs, result: AdviceResult) -> None:
+    """Refuse names of ``--without`` that no recommendation has.
+
+    Raises:
+        AppError: USAGE, naming the recommendations that there are.
+    """
+    there = [item.option for item in result.recommendations]
+    for name in args.without:
+        option = catalogue().find(name)
+        if (option.name if option is not None else name) not in there:
+            named = ", ".join(there) or "There is no recommendation at all"
+            raise AppError(
+                ErrorKind.USAGE,
+                f"There is no recommendation for “{name}” to leave out.",
+                hint=f"Name one of these after --without: {named}." if there else f"{named}.",
+            )
 
 
 def advice_text(result: AdviceResult) -> str:
     """Return the advice for people."""
-    lines: list[str] = []
-    if result.facts.link is not None:
-        lines += [f"Link: {link_text(result.facts.link)}", ""]
-    server = result.facts.server
-    if server is not None and server.reachable is False:
-        lines += [f"The server does not answer now ({server.sources['reachable']}).", ""]
-    for matter in result.attention:
-        lines += _wrapped(f"{matter.text} {matter.reason}", "")
-        lines += [*_wrapped(f"Because of {'; '.join(matter.evidence)}.", "  "), *_steps(matter.how_to), ""]
-    if not result.recommendations:
-        known = "" if result.agreed else " No rule asks for anything else, given what is known."
-        lines.append(f"Nothing to change.{known}")
-    for group in grouped(result.recommendations):
-        lines += [*_recommendations(group), ""]
-    if result.read_ahead_state == "until-unmounted":
-        lines += _wrapped(
-            "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it.", ""
-        )
-        lines.append("")
+    lines = [*_places(result), *_attention_lines(result), *_change_lines(result)]
     if result.agreed:
-        lines.append("Right as it is:")
-        lines += _by_reason(result.agreed.items())
-        lines.append("")
+        lines += ["Right as it is:", *_by_reason(result.agreed.items()), ""]
     if result.not_recommended:
-        lines.append("Not recommended:")
-        lines += _by_reason(
-            (_change(other.option, other.value), other.reason) for other in result.not_recommended
-        )
-        lines.append("")
+        lines += [
+            "Not recommended:",
+            *_by_reason(
+                (_change(other.option, other.value), other.reason) for other in result.not_recommended
+            ),
+            "",
+        ]
     lines += _expected_lines(result.expected) + _udp_lines(result.curve)
     unknown = [(FACT_NAMES[part][name], why) for part, name, why in unknown_facts(result.facts)]
     if unknown:
-        lines.append("Not known, and so not taken into account:")
-        lines += _by_reason(unknown)
+        lines += ["Not known, and so not taken into account:", *_by_reason(unknown)]
     return "\n".join(lines).rstrip()
+
+
+def _places(result: AdviceResult) -> Iterator[str]:
+    """Say what link and server the advice is for."""
+    if result.facts.link is not None:
+        yield from (f"Link: {link_text(result.facts.link)}", "")
+    server = result.facts.server
+    if server is not None and server.reachable is False:
+        yield from (f"The server does not answer now ({server.sources['reachable']}).", "")
+
+
+def _attention_lines(result: AdviceResult) -> Iterator[str]:
+    for matter in result.attention:
+        yield from _wrapped(f"{matter.text} {matter.reason}", "")
+        if matter.evidence:
+            yield from _wrapped(f"Because of {'; '.join(matter.evidence)}.", "  ")
+        yield from (*_steps(matter.how_to), "")
+
+
+def _change_lines(result: AdviceResult) -> Iterator[str]:
+    """Say what changes, or why nothing does."""
+    included = any(item.included for item in result.recommendations)
+    if not included:
+        known = result.agreed or result.attention or result.lacking or result.recommendations
+        yield headline(result) + ("" if known else " Rules and lint agree with these options.")
+        yield from (*_wrapped(lacking_hint(result), ""), "")
+    for group in grouped(result.recommendations):
+        yield from (*_recommendations(group), "")
+    if included:
+        yield from (f"Advised options: {result.advised_options or 'none'}", "")
+    if result.read_ahead_state == "until-unmounted":
+        kept = "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it."
+        yield from (*_wrapped(kept, ""), "")
 
 
 def _by_reason(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -127,9 +194,10 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
     item = items[0]
     for each in items:
         absent = "not given" if catalogue().find(each.option) is not None else "not known"
-        now = absent if each.current is None else each.current or "on"
+        now = absent if each.current is None else written_value(each.option, each.current) or "on"
         own = " (asked for by you)" if each.replaces_own else ""
-        yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}"
+        out = "" if each.included else " [left out]"
+        yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}{out}"
     yield from _wrapped(item.reason, "  ")
     for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_of(items, str))):
         if text:
@@ -137,7 +205,7 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
     if item.evidence:
         yield from _wrapped(f"Because of {'; '.join(item.evidence)}.", "  ")
     yield from _steps(item.how_to)
-    yield from _wrapped(f"Source: {item.source} <{item.link}>", "  ")
+    yield from _wrapped(f"Source: {item.source}" + (f" <{item.link}>" if item.link else ""), "  ")
     yield f"  Confidence: {item.confidence}; {item.status}."
 
 

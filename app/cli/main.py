@@ -13,7 +13,7 @@ from advisor.options import MountOptions, check
 from app.agent.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
 from app.bench import leftovers
 from app.bench.cleanup import ANSWER_S
-from app.cli.advise import advice_text
+from app.cli.advise import advice_text, check_left_out
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.approval import carry_out
@@ -210,7 +210,9 @@ def _facts(host: Host, args: argparse.Namespace) -> str:
 def _advise(host: Host, args: argparse.Namespace) -> str:
     if args.lab is not None and not args.where:
         args.where = _lab_share(host)
-    result = ask(host, "advice.get", advise_query(args))
+    query = advise_query(args)
+    result = ask(host, "advice.get", query)
+    check_left_out(query, result)
     return _json(result) if args.json else advice_text(result)
 
 

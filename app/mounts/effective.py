@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
-from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, Option, catalogue, implied_values, to_mount
+from advisor.options import (
+    ATTRIBUTE_TIMES,
+    NO,
+    YES,
+    MountOptions,
+    Option,
+    catalogue,
+    implied_values,
+    to_mount,
+)
 from app.mounts.model import Active, AddedOption, Configured, OptionValue
 
 if TYPE_CHECKING:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+SERVER = ServerFacts(name="nas01", address="192.0.2.7")
 LINK = LinkFacts(
     name="gigabit", interface="eth1", rate_bps=1e9, duplex="full", mtu=1500, rtt_s=0.0004, emulated=True
 )
@@ -147,7 +148,7 @@ class FakeHost(FakeExperiments):
         self.watching = 0
         super().__init__()
         self.busy: list[dict[str, MountSpeed]] = []
-        self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=ServerFacts())
+        self.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=LINK, server=SERVER)
         self.gather: Callable[[str], Facts] = lambda _share: self.known
         self.plan_error: Exception | None = None
         self.readahead_error: Exception | None = None
@@ -288,7 +289,7 @@ class FakeHost(FakeExperiments):
         self.calls.append(("advice.get", args))
         self._hold(context)
         rows = [row for row in self.mounts if row.mount_point == args.mount_point]
-        return advise(args, self.gather, rows[0] if rows else None)
+        return advise(args, self.gather, rows[0] if rows else None, self.mounts)
 
     def _wake(self) -> None:
         with self._changed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fake_host import mounted
+from fake_host import SERVER, mounted
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -98,7 +99,7 @@ def test_a_new_mount_is_asked_about_once_somebody_looks(driver: Driver, fake: Fa
 def test_facts_say_how_they_were_learned_and_are_looked_at_again(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(interface="eth7", rate_bps=1e9, rtt_s=0.0004,
                      sources={"interface": "the route", "adapter": "sysfs has no name for it"})  # fmt: skip
-    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts(tcp_versions=("3", "4.2")))
+    fake.known = Facts(client=ClientFacts(), link=link, server=replace(SERVER, tcp_versions=("3", "4.2")))
     fake.mounts = [mounted()]
     driver.open()
     driver.tab("Advice")
@@ -117,7 +118,7 @@ def test_facts_say_how_they_were_learned_and_are_looked_at_again(driver: Driver,
 
 def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
-    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts())
+    fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted(requested="hard,rsize=8192")]
     driver.open()
     driver.tab("Advice")
@@ -169,6 +170,36 @@ def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeH
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
 
 
+def test_a_recommendation_can_be_left_out(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(requested="soft,rsize=8192")]
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.text_of("advice-summary") == "2 things to change")
+    box = driver.find(QCheckBox, "include-hard")
+    assert isinstance(box, QCheckBox)
+    assert box.isChecked()
+    assert box.accessibleName().startswith("Include ")
+    box.click()
+    driver.wait(lambda: driver.text_of("advice-summary") == "One thing to change")
+    again = driver.find(QCheckBox, "include-hard")
+    assert isinstance(again, QCheckBox)
+    assert not again.isChecked()
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    assert fake.asked("advice.get")[-1].without == ("hard",)
+    driver.click("use-recommended")
+    assert driver.window._detail.settings.wish().options == "soft"
+
+
+def test_nothing_to_change_is_not_said_of_a_server_without_an_address(driver: Driver, fake: FakeHost) -> None:
+    fake.known = replace(fake.known, server=ServerFacts(name="nas09"))
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.text_of("advice-summary") == "No advice yet: “nas09” has no address.")
+    driver.wait(lambda: "Check the name of the server" in _labels(driver))
+
+
 def test_the_use_of_a_mount_changes_the_advice(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Advice")
@@ -207,7 +238,7 @@ def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) ->
 
 def test_what_no_option_mends_comes_first(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.001, duplex="half")
-    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts())
+    fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("attention"))
@@ -228,7 +259,7 @@ def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
 
 def test_the_expected_curve_is_drawn_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
-    fake.known = Facts(client=ClientFacts(), link=link, server=ServerFacts())
+    fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted()]
     driver.open()
     driver.wait(lambda: driver.window._detail.advice._result is not None)

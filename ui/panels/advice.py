@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from app.history import desk
 from ui.latest_call import LatestCall
@@ -74,6 +74,11 @@ class AdvicePanel(QWidget):
         self._answer = AdviceAnswer()
         self._answer.use_clicked.connect(self._on_use)
         self._answer.try_clicked.connect(self._on_try)
+        self._answer.included.connect(self._on_included)
+        #: Options whose recommendations the person leaves out.
+        self._without: set[str] = set()
+        #: The check box that was clicked, for the keyboard to stay on.
+        self._focus = ""
         self.trial = TrialBox()
         #: What tests have found, by share and the lab's link, and by option.
         self._measured: dict[_Place, dict[str, Measured]] = {}
@@ -104,6 +109,7 @@ class AdvicePanel(QWidget):
         """Advise on this mount, or on the share of a new one, with what the form asks for."""
         before = (self._mount.mount_point if self._mount else "", self._wish.share if self._wish else "")
         if (mount.mount_point if mount else "", wish.share) != before:
+            self._without.clear()
             self._forget_answer()
         self._mount, self._wish = mount, wish
         if (mount is not None or self.isVisible()) and self._key() != self._asked:
@@ -181,7 +187,12 @@ class AdvicePanel(QWidget):
         state = (active.options, active.read_ahead_kb) if active is not None else None
         measured = tuple(self._measured.get((wish.share, self._link), {}).values())
         measured = () if self._question.elsewhere else measured
-        args = msgspec.structs.replace(args, read_ahead_kb=wish.read_ahead_kb, measured=measured)
+        args = msgspec.structs.replace(
+            args,
+            read_ahead_kb=wish.read_ahead_kb,
+            measured=measured,
+            without=tuple(sorted(self._without)),
+        )
         return args, state
 
     def _ask(self) -> None:
@@ -207,6 +218,10 @@ class AdvicePanel(QWidget):
         self._recall(result)
         self.advised.emit(None if self._question.elsewhere else result)
         self._show()
+        box = self._answer.findChild(QCheckBox, self._focus) if self._focus else None
+        self._focus = ""
+        if box is not None:
+            box.setFocus()
 
     def _on_failure(self, error: AppError) -> None:
         self._result = None
@@ -221,6 +236,11 @@ class AdvicePanel(QWidget):
     def _on_try(self) -> None:
         if self._result is not None and self._mount is not None:
             self.try_chosen.emit(self._result, self._mount.mount_point)
+
+    def _on_included(self, option: str, *chosen: bool) -> None:
+        (self._without.discard if all(chosen) else self._without.add)(option)
+        self._focus = f"include-{option}"
+        self._ask()
 
     def _on_units(self) -> None:
         if self._result is not None:

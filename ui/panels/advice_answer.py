@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from advisor.recommend import grouped
+from app.advice import headline, lacking_hint
 from ui.advice_text import curve_text, expected_text, option_label, other_text, replaced_text
 from ui.facts_text import unknown_reasons
 from ui.widgets.advice_card import AdviceCard, AttentionBox
@@ -30,10 +31,12 @@ class AdviceAnswer(QWidget):
     Signals:
         use_clicked: all recommendations for the mount are wanted in the form.
         try_clicked: they are to be tested, before and after.
+        included: a recommendation is to be part of the advice, or to be left out (option, bool).
     """
 
     use_clicked = Signal()
     try_clicked = Signal()
+    included = Signal(str, bool)
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,26 +84,23 @@ class AdviceAnswer(QWidget):
     def show_result(self, result: AdviceResult, *, elsewhere: bool, mounted: bool) -> None:
         """Show an answer; it is used only on this machine, and tested only on a mount."""
         self._clear()
-        own = [item for item in result.recommendations if item.scope != "host"]
+        own = [item for item in result.recommendations if item.scope != "host" and item.included]
         self._use.setVisible(bool(own))
         self._use.setEnabled(not elsewhere)
         self._try.setVisible(bool(own) and mounted and not elsewhere)
-        count = len(result.recommendations)
-        nothing = self.tr("Nothing to change.")
-        if not result.agreed:
-            nothing = self.tr("Nothing to change: no rule asks for anything else, given what is known.")
-        self._summary.setText(
-            nothing if not count
-            else self.tr("One thing to change") if count == 1
-            else self.tr("{count} things to change").format(count=count)
-        )  # fmt: skip
+        self._summary.setText(headline(result))
         replaced = "" if elsewhere else replaced_text(own)
         self._replaced.setText(replaced)
         self._replaced.setVisible(bool(replaced))
+        hint = lacking_hint(result) if not result.recommendations else ""
+        if hint:
+            self._body.addWidget(plain_label(hint, wrap=True))
         for matter in result.attention:
             self._body.addWidget(AttentionBox(matter))
         for group in grouped(result.recommendations):
-            self._body.addWidget(AdviceCard(group))
+            card = AdviceCard(group)
+            card.included.connect(self.included)
+            self._body.addWidget(card)
         self._show_expected(result)
         self._section(
             self.tr("Right as it is"),

@@ -459,10 +459,10 @@ class DetailPanel(QWidget):
     def _on_advised(self, result: AdviceResult | None) -> None:
         # To take back what was just typed is no news.
         typed = self.settings.edited_options()
-        count = len([item for item in result.recommendations if item.option not in typed]) if result else 0
+        items = [item for item in result.recommendations if item.included] if result is not None else []
+        count = len([item for item in items if item.option not in typed])
         text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
         self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
-        items = result.recommendations if result is not None else ()
         self.settings.show_advised({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from advisor.recommend import undo_of
 from ui import theme
 from ui.advice_text import change_text, confidence_names, option_label, scope_names, status_names
+from ui.dialogs.buttons import show_outline
 from ui.widgets.labels import MutedLabel, enlarge, plain_label, plain_tip
 from ui.widgets.spoken_label import SpokenLabel
 
@@ -21,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class AdviceCard(QFrame):
-    """Recommendations of one rule: they have everything but the option in common."""
+    """Recommendations of one rule: they have everything but the option in common.
+
+    Signals:
+        included: one of them is to be part of the advice, or to be left out (option, bool).
+    """
+
+    included = Signal(str, bool)
 
     def __init__(self, items: Sequence[Recommendation]) -> None:
         super().__init__()
@@ -56,19 +64,33 @@ class AdviceCard(QFrame):
         grid = QGridLayout()
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(1)
-        grid.setColumnStretch(3, 1)
+        grid.setColumnStretch(4, 1)
         for row, item in enumerate(items):
             text = change_text(item)
-            name = plain_label(text.label)
-            enlarge(name, 1.05, bold=True)
+            name, proposed = (
+                plain_label(words) if item.included else MutedLabel(words)
+                for words in (text.label, text.proposed)
+            )
+            for label in (name, proposed):
+                enlarge(label, 1.05, bold=item.included)
             name.setToolTip(plain_tip(item.option))
-            proposed = plain_label(text.proposed)
-            enlarge(proposed, 1.05, bold=True)
-            grid.addWidget(name, row, 0)
-            grid.addWidget(MutedLabel(text.current), row, 1)
-            grid.addWidget(plain_label("→"), row, 2)
-            grid.addWidget(proposed, row, 3)
+            if item.scope != "host":  # which is no part of “Use recommended”
+                grid.addWidget(self._include_box(item, text.label), row, 0)
+            grid.addWidget(name, row, 1)
+            grid.addWidget(MutedLabel(text.current), row, 2)
+            grid.addWidget(plain_label("→"), row, 3)
+            grid.addWidget(proposed, row, 4)
         return grid
+
+    def _include_box(self, item: Recommendation, label: str) -> QCheckBox:
+        box = QCheckBox()
+        show_outline(box)
+        box.setObjectName(f"include-{item.option}")
+        box.setChecked(item.included)
+        box.setAccessibleName(self.tr("Include {name}").format(name=label))
+        box.setToolTip(self.tr("Part of “Use recommended”. Clear it to leave this change out."))
+        box.toggled.connect(partial(self.included.emit, item.option))
+        return box
 
     def _add_foot(self, layout: QVBoxLayout, item: Recommendation) -> None:
         foot = QHBoxLayout()

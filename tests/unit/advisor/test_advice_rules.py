@@ -58,7 +58,11 @@ def _situation_for(rule: Rule, facts: Facts) -> Situation:
         text = f"{text},vers={rule.when.versions[0]}".strip(",")
     if rule.when.start_up is False:
         text = f"{text},noauto".strip(",")
-    context = LintContext(fstab=rule.when.fstab is True or rule.when.start_up is not None)
+    context = LintContext(
+        fstab=rule.when.fstab is True or rule.when.start_up is not None,
+        planned=rule.given.at_boot is True,
+        needed_at_boot=rule.given.needed_at_boot is True,
+    )
     return Situation(MountOptions.parse(text), context, facts)
 
 
@@ -78,7 +82,10 @@ def test_it_fires_on_its_facts_and_says_which(name: str) -> None:
 def test_it_does_not_fire_without_its_facts(name: str) -> None:
     rule = rules()[name]
     facts = Facts(client=ClientFacts())
-    found = evidence(rule, facts, _situation_for(rule, facts), "general")
+    place = _situation_for(rule, facts)
+    if rule.given.at_boot or rule.given.needed_at_boot:
+        place = Situation(place.options, LintContext(), facts)
+    found = evidence(rule, facts, place, "general")
     wanted = rule.given not in (Given(), Given(udp_possible=True))
     if wanted and rule.given.workloads[:1] != ("general",):
         assert found is None

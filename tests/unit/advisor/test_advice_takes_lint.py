@@ -155,9 +155,9 @@ def test_nothing_to_change_needs_the_link_and_the_server() -> None:
 
 
 _ITEMS = st.sampled_from([
-    "soft", "hard", "ro", "rw", "nolock", "nocto", "noac", "sync", "async", "proto=udp", "proto=tcp", "vers=3",
-    "vers=4.2", "vers=4.1", "timeo=7", "timeo=0600", "rsize=8192", "wsize=1024", "rsize=64k", "nconnect=8",
-    "nconnect=99", "sec=krb5p", "lookupcache=none", "actimeo=0", "acregmin=90", "bg", "nofail",
+    "soft", "hard", "ro", "rw", "nolock", "nocto", "noac", "sync", "async", "proto=udp", "proto=tcp",
+    "vers=3", "vers=4.2", "vers=4.1", "timeo=7", "timeo=0600", "rsize=8192", "wsize=1024", "rsize=64k",
+    "nconnect=8", "nconnect=99", "sec=krb5p", "lookupcache=none", "actimeo=0", "acregmin=90", "bg", "nofail",
     "x-systemd.automount", "local_lock=all", "intr", "retry=10000", "resvport", "noresvport",
     "softerr", "minorversion=1", "mountport=635", "nosharecache", "lock",
 ])  # fmt: skip

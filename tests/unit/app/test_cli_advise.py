@@ -34,7 +34,7 @@ def test_the_answer_survives_the_wire() -> None:
 def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--adapter", "3c509", "--transport", "tcp"]) == 0
     out = capsys.readouterr().out
-    assert "Nothing to change." in out
+    assert "Nothing to change was found, but not all is known: round trip." in out
     assert "Not recommended:\n  rsize=1024; timeo=3: " in out
     assert "What still holds" in " ".join(out.split())
 
@@ -106,4 +106,69 @@ def test_what_is_not_known_is_told_in_words(capsys: pytest.CaptureFixture[str]) 
 def test_nothing_to_change_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "localhost:/x"]) == 0
     out = capsys.readouterr().out
-    assert "Nothing to change. No rule asks for anything else" in out
+    assert "Nothing to change. Rules and lint agree with these options." in out
+
+
+def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["advise", "--link", "gigabit", "-o", "soft,rsize=8192"]
+    assert main([*words, "--without", "soft", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {item["option"]: item["included"] for item in answer["recommendations"]} == {
+        "hard": False,
+        "rsize": True,
+    }
+    assert answer["advised_options"] == "soft"
+    assert main([*words, "--without", "hard,rsize"]) == 0
+    out = capsys.readouterr().out
+    assert "Nothing is changed: all recommendations are left out." in out
+    assert "hard   now: soft (asked for by you) [left out]" in out
+    assert main([*words, "--without", "nconnect"]) == 2
+    assert "Name one of these after --without: rsize, hard." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "advised"),
+    [
+        (["--transport", "udp", "--link", "gigabit"], ""),
+        (["-o", "timeo=7,vers=3", "--link", "gigabit"], "timeo=600,vers=3"),
+        (["[2001:db8::1]:/export", "-o", "proto=tcp", "--link", "gigabit"], "proto=tcp6"),
+        (["-o", "bg,nofail", "--link", "gigabit", "--needed-at-boot"], "fg"),
+    ],
+)
+def test_nothing_dangerous_is_passed_over(
+    capsys: pytest.CaptureFixture[str], words: list[str], advised: str
+) -> None:
+    assert main(["advise", *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["advised_options"] == advised
+
+
+def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.CaptureFixture[str]) -> None:
+    share = "fs-12345678.efs.us-east-1.amazonaws.com:/"
+    assert main(["advise", share, "--link", "rate=25gbit,delay=0.3ms", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["facts"]["server"]["kind"] == "efs"
+    assert answer["advised_options"].startswith("vers=4.1,rsize=1048576")
+
+
+def test_a_mismatch_of_frames_is_described_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--link", "gigabit", "--mtu", "9000", "--path-mtu", "1500"]) == 0
+    out = capsys.readouterr().out
+    assert "The adapter sends large frames" in out
+    assert "No option to change, but something else to look at." in out
+    with pytest.raises(SystemExit):
+        main(["advise", "--link", "gigabit", "--mtu", "9"])
+    assert "is no size of packets" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", ["soft", "hard"])
+def test_a_laptop_mounts_on_demand(capsys: pytest.CaptureFixture[str], options: str) -> None:
+    assert main(["advise", "--link", "wifi", "-o", options, "--json"]) == 0
+    advised = json.loads(capsys.readouterr().out)["advised_options"].split(",")
+    assert {"hard", "x-systemd.automount", "nofail", "x-systemd.idle-timeout=10min"} == set(advised)
+
+
+def test_a_server_without_an_address_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "nosuch.invalid:/x"]) == 0
+    out = capsys.readouterr().out
+    assert "No advice yet: “nosuch.invalid” has no address." in out
+    assert "Nothing to change" not in out
