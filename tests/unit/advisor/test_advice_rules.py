@@ -128,7 +128,7 @@ def _asked_fields(given: Given, part: str) -> set[str]:
 def test_its_texts_and_values_are_whole(name: str) -> None:
     rule = rules()[name]
     assert rule.source
-    assert rule.link.startswith(("https://", "seed 00"))
+    assert rule.link.startswith(("https://", "seed 00")) or rule.source.startswith("Computed:")
     for text in (rule.reason, rule.effect, rule.risk, rule.attention):
         assert not text or text.endswith("."), text
     assert rule.set or rule.unset or rule.keep or rule.avoid or rule.attention

@@ -11,7 +11,7 @@ from advisor.lint import lint
 from advisor.lint_situation import LintContext
 from advisor.options import MountOptions
 from advisor.recommend import Advice, Measured, recommend
-from advisor.rules import WORKLOADS, Workload
+from advisor.rules import WORKLOADS, Workload, rules
 
 GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e9, rtt_s=0.0004)
 TEN_GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e10, rtt_s=0.0002)
@@ -150,6 +150,34 @@ def test_nothing_to_change_needs_the_link_and_the_server() -> None:
     assert lacking == ("server.address", "link.rate_bps", "link.rtt_s")
     loopback = Facts(client=ClientFacts(), link=LinkFacts(kind="loopback"))
     assert recommend(MountOptions(), loopback).lacking == ()
+
+
+@pytest.mark.parametrize("options", ["", "nconnect=2", "sec=krb5p", "noac,nocto", "sync"])
+@pytest.mark.parametrize("workload", ["general", "software", "builds"])
+def test_a_vendor_s_list_is_not_overridden_by_generic_rules(options: str, workload: Workload) -> None:
+    """Amazon EFS, by its kind alone: five values, noresvport, and every other option at its default."""
+    facts = Facts(
+        client=ClientFacts(), link=LinkFacts(rate_bps=1e10, rtt_s=0.002), server=ServerFacts(kind="efs")
+    )
+    advice = recommend(MountOptions.parse(options), facts, workload)
+    said = set(str(advice.options).split(",")) - {"hard", "ro"}
+    assert said == {"vers=4.1", "rsize=1048576", "wsize=1048576", "timeo=600", "retrans=2", "noresvport"} - (
+        {"timeo=600", "retrans=2"} - said
+    )
+
+
+def test_no_claim_that_its_source_does_not_make() -> None:
+    told = {name: f"{rule.reason} {rule.effect} {rule.source}" for name, rule in rules().items()}
+    assert not [name for name, text in told.items() if "272 pairs" in text or "1.5 %" in text]
+    assert not [name for name, text in told.items() if "seed 002" in text]
+    figure_14 = {
+        card for rule in rules().values() if "Figure" in rule.source and "14" in rule.source
+        for card in (*rule.given.cards, *rule.given.server_cards)
+    }  # fmt: skip
+    assert figure_14 == {"3com-etherlink-iii", "smc-elite16", "intel-etherexpress"}
+    wd8003 = advise("proto=udp", link=LinkFacts(card="wd8003", rate_bps=1e7, rtt_s=1e-3)).recommendations
+    assert {item.confidence for item in wd8003} == {"low"}
+    assert not any("two replies" in item.reason or "best row" in item.effect for item in wd8003)
 
 
 _ITEMS = st.sampled_from([
