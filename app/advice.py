@@ -317,13 +317,14 @@ def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts
 
 def _with_packets(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
     """Return the link with the sizes of frames and packets that the person describes."""
-    sizes = {
-        name: size for name, size in (("mtu", args.mtu), ("path_mtu", args.path_mtu)) if size is not None
-    }
-    if not sizes:
+    if args.mtu is None and args.path_mtu is None:
         return link
     link = link or LinkFacts()
-    return replace(link, **sizes, sources=link.sources | dict.fromkeys(sizes, _BY_HAND))
+    if args.mtu is not None:
+        link = replace(link, mtu=args.mtu, sources=link.sources | {"mtu": _BY_HAND})
+    if args.path_mtu is not None:
+        link = replace(link, path_mtu=args.path_mtu, sources=link.sources | {"path_mtu": _BY_HAND})
+    return link
 
 
 def _card(text: str) -> str:
