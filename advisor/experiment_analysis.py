@@ -150,9 +150,7 @@ def ranking(
         _standing((place, groups[place - 1]), sets[key], ran[key], noise, figure)
         for place, key in enumerate(order, 1)
     ]
-    unmeasured = sum(
-        each.state == "ok" and not each.baseline and value(each, figure) is None for each in outcomes
-    )
+    unmeasured = sum(counts(each) and value(each, figure) is None for each in outcomes)
     return Ranking(
         figure=figure,
         counted=counted,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect
-from math import log, pi, sqrt
+from math import exp, log, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -135,6 +135,29 @@ class Noise:
             chosen + self._blur * _NORMAL.inv_cdf(min(max(even, 1e-9), 1 - 1e-9)) if self._blur else chosen
         )
         return moved * self._narrowed if self._chance.random() < 0.5 else -moved * self._narrowed
+
+
+def smallest_shown(
+    repeats: int, sets: int, watching: int = 0, *, chance: Chance, scatter: float = 0.05
+) -> float | None:
+    """Return the smallest difference that an experiment would show, as a fraction; None if it shows none.
+
+    Args:
+        repeats: of each set.
+        sets: that are compared.
+        watching: trials of the baseline that watch for drift.
+        chance: for the bootstrap.
+        scatter: standard deviation of a single trial's logarithm, normal.
+    """
+    freedom = (repeats - 1) * sets + max(watching - 1, 0)
+    if freedom < _FEWEST:
+        return None
+    # The expected order statistics of the differences of pairs, in the place of such as are drawn.
+    draws = min(freedom, _DRAWS // 10)
+    pairs = [[0.0, scatter * sqrt(2) * _NORMAL.inv_cdf((place + 0.5) / draws)] for place in range(draws)]
+    noise = Noise(pairs, chance)
+    noise.freedom = freedom
+    return exp(noise.limit(repeats, max(sets, 2))) - 1
 
 
 def of_several(questions: int) -> float:

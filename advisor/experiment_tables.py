@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from math import log
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from advisor.analysis import CONFIDENCE, interval, median
 from advisor.experiment_analysis import ranking
-from advisor.experiment_noise import noise_of
+from advisor.experiment_noise import noise_of, of_several
 from advisor.experiment_values import (
     counts,
     having,
@@ -26,8 +26,12 @@ from advisor.trials import READ_TOTAL_S, RETRANSMISSIONS, WRITE_TOTAL_S
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from advisor.experiment_noise import Noise
     from advisor.experiment_values import Chance
     from advisor.trials import Outcome
+
+#: A median of more values than these is thought to be of as many.
+_MOST_DRAWN = 25
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         columns: likewise.
         cells: medians by row and column; None where there is none.
         repeats: how many values each cell is the median of.
+        differs: whether the cells differ by more than chance; None if that cannot be told.
+        apart: cells whose ratio is nearer to 1 than this cannot be told apart; None likewise.
     """
 
     figure: str
@@ -99,6 +105,31 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[str]
     cells: list[list[float | None]]
     repeats: list[list[int]]
+    differs: bool | None = None
+    apart: float | None = None
+
+    def best(self) -> float | None:
+        """Return the best cell's figure, None if there is no cell."""
+        known = [cell for row in self.cells for cell in row if cell is not None]
+        return (min if lower_is_better(self.figure) else max)(known, default=None)
+
+    def shades(self) -> list[list[float]]:
+        """Return how strongly each cell is colored, from 0 to 1: nothing where chance makes the pattern.
+
+        Cells that cannot be told apart from the best have its color, and those that are half as good none.
+        """
+        best = self.best()
+        return [[self._shade(cell, best) for cell in row] for row in self.cells]
+
+    def _shade(self, cell: float | None, best: float | None) -> float:
+        if not self.differs or cell is None or best is None:
+            return 0.0
+        if cell <= 0 or best <= 0:  # no time-outs are the best that can be
+            return float(cell == best)
+        ratio = min(cell, best) / max(cell, best)
+        if self.apart is not None and 1 / ratio <= self.apart:
+            return 1.0
+        return max(0.0, 2 * ratio - 1)
 
     def axes(self) -> tuple[list[float], list[float]]:
         """Return where rows and columns are on the axes of a surface: numbers as such, words as 0, 1, 2."""
@@ -206,6 +237,7 @@ def matrices(
     *,
     split: Sequence[str] | None = None,
     counted: bool = False,
+    noise: Noise | None = None,
 ) -> list[Matrix]:
     """Return a figure over two factors, one matrix for each workload and setting of other factors.
 
@@ -217,6 +249,7 @@ def matrices(
         split: the other factors that have matrices of their own, all of them if None; over the rest the
             medians are taken together.
         counted: count the time to sync and unmount in.
+        noise: what chance does to single values; without it no cell is told from another.
     """
     usable = [each for each in outcomes if counts(each) and {row_factor, column_factor} <= each.levels.keys()]
     varied = levels_of(usable)
@@ -232,7 +265,26 @@ def matrices(
             here = [each for each in of_workload(usable, workload) if _at(each, fixed)]
             if any(value(each, figure) is not None for each in here):
                 found.append(_matrix(here, (row_factor, column_factor), figure, fixed, counted=counted))
-    return found
+    if noise is None:
+        return found
+    sure = of_several(len(found))
+    return [_told_apart(one, noise, sure) for one in found]
+
+
+def _told_apart(matrix: Matrix, noise: Noise, confidence: float) -> Matrix:
+    """Return a matrix with whether its cells differ by more than chance."""
+    known = [
+        (cell, count)
+        for row, counts_of in zip(matrix.cells, matrix.repeats, strict=True)
+        for cell, count in zip(row, counts_of, strict=True)
+        if cell is not None
+    ]
+    if len(known) < 2 or min(cell for cell, _count in known) <= 0:
+        return matrix
+    repeats = min(*(count for _cell, count in known), _MOST_DRAWN)
+    limit = noise.limit(repeats, len(known), confidence=confidence)
+    low, high = min(known)[0], max(known)[0]
+    return msgspec.structs.replace(matrix, differs=log(high / low) > limit, apart=exp(limit))
 
 
 def steadiness(tables: Sequence[Matrix]) -> list[Steadiness]:

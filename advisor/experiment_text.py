@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from advisor.experiment_analysis import Drift, Ranking, Standing
+    from advisor.experiment_conclusion import Conclusion
     from advisor.experiment_effects import Effect, Interaction, PlaceSums
     from advisor.experiment_tables import Curve, Steadiness, TableRow
 
@@ -88,6 +89,63 @@ def winner_text(ranking: Ranking, written: Format, names: Names = AS_WRITTEN) ->
         f"{_count(len(together)).capitalize()} of the {_count(len(ranking.standings))} sets cannot be told "
         f"apart; first among them is {best} with {figure}."
     )
+
+
+def headline_text(found: Conclusion, figure: str, written: Format, names: Names = AS_WRITTEN) -> str:
+    """Return what an experiment shows, in one or two short sentences."""
+    gain = found.gain
+    if found.verdict != "better" or gain is None:
+        return _HEADLINES[found.verdict]
+    better = set_text(gain.levels, gain.reference, names)
+    where = f" (with {set_text(gain.at, names=names)})" if gain.at else ""
+    medians = f"{written(figure, gain.median)} against {written(figure, gain.reference_median)}"
+    if lower_is_better(figure):
+        return f"{better} takes {percent(1 - 1 / gain.ratio)} less than the reference: {medians}{where}."
+    return f"{better} is {percent(gain.ratio - 1)} better than the reference: {medians}{where}."
+
+
+_HEADLINES = {
+    "none-better": "Nothing was better than the reference, and some was worse. Keep what you have.",
+    "no-difference": "No difference found. Keep what you have.",
+    "too-few": "Nothing is proven: too few trials were repeated. Keep what you have.",
+    "alone": "One set gave a result, and there is none to compare it with.",
+    "nothing": "No trial gave a result.",
+}
+
+
+def gain_text(found: Conclusion) -> str:
+    """Return how sure a gain is, in one sentence; "" where there is none."""
+    gain = found.gain
+    if gain is None:
+        return ""
+    low, high = change_text(gain.low - 1), change_text(gain.high - 1)
+    return f"The gain lies between {low} and {high}, if both intervals hold (95 % each)."
+
+
+def noise_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
+    """Return why a matrix is drawn in one color, "" where it is not."""
+    if differs is None:
+        return "Too few trials were repeated to tell these cells from chance: they are drawn in one color."
+    return "" if differs else "These cells do not differ by more than chance: they are drawn in one color."
+
+
+def power_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
+    """Return what so many repeats cannot show, before they are run.
+
+    Args:
+        repeats: of each set.
+        shown: the smallest difference that would be more than chance where trials scatter by 5 %, as a
+            fraction; None if nothing can be told from chance.
+        more: a number of repeats and what it would show, None for nothing better.
+    """
+    count = "One repeat" if repeats == 1 else f"{_count(repeats).capitalize()} repeats"
+    better = ""
+    if more is not None:
+        better = f" {_count(more[0]).capitalize()} repeats would show one above {percent(more[1])}."
+    if shown is None:
+        return f"{count} of each set cannot show any difference: nothing tells it from chance.{better}"
+    large = f"{count} of each set can only show a difference above {percent(shown)}"
+    return f"{large}, where trials scatter by 5 %.{better}"
 
 
 def _unsure_text(ranking: Ranking, best: str, figure: str) -> str:
@@ -331,6 +389,13 @@ def _of(text: str, factors: Sequence[str]) -> list[str]:
 def percent(part: float) -> str:
     """Return a part of a whole in per cent."""
     return f"{100 * part:.0f} %"
+
+
+def change_text(part: float) -> str:
+    """Return a change with its sign: ``+14 %``, ``−3 %``, ``0 %``."""  # noqa: RUF002 - the sign
+    number = round(100 * part)
+    sign = {1: "+", -1: "−"}.get((number > 0) - (number < 0), "")  # noqa: RUF001 - the sign
+    return f"{sign}{abs(number)} %"
 
 
 def _all(number: int) -> str:

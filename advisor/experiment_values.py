@@ -98,7 +98,7 @@ def timeouts(outcome: Outcome, figure: str) -> float:
 
 def counts(outcome: Outcome) -> bool:
     """Return whether an outcome is a repeat of its set: it ran, with the values of the plan."""
-    return outcome.state == "ok" and not outcome.baseline
+    return outcome.state == "ok" and not outcome.baseline and not outcome.retest
 
 
 def of_workload(outcomes: Iterable[Outcome], workload: str) -> list[Outcome]:

@@ -2,52 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from advisor.experiment_text import AS_WRITTEN, percent, set_text
+from advisor.experiment_text import AS_WRITTEN, change_text, percent, set_text
+from advisor.retest import BOTH, FEWEST_ROUNDS
+from advisor.trials import READ, WRITE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.experiment_text import Format, Names
+    from advisor.retest import Compared, Retest
     from advisor.search import Answer, Found
 
-#: So many trials of a search tell what chance does, also where none was repeated.
-_MANY = 12
+#: What may be claimed of the winner: better in the re-test; no different; worse; it is the present setting;
+#: it was not run again, or too seldom to say.
+SearchVerdict = Literal["better", "no-difference", "worse", "present", "untested"]
 
 
-def is_shown(answer: Answer) -> bool:
-    """Return whether a search has shown its winner to be better than what it would replace.
-
-    Enough was tried to know what chance does, and the kernel's default and the present setting, as far as
-    they are others, are surely below it. Without that the first place may be luck.
-    """
-    winner, before = answer.winner, [found for found in (answer.default, answer.current) if found is not None]
-    others = [found for found in before if found.levels != winner.levels]
-    return bool(before) and not _is_short(answer) and all(found.high < winner.low for found in others)
-
-
-def _is_short(answer: Answer) -> bool:
-    return len(answer.winner.values) < 2 and answer.trials < _MANY
+def search_verdict(answer: Answer, retest: Retest | None) -> SearchVerdict:
+    """Return what may be claimed: what the search alone says of its winner is in part luck."""
+    if answer.current is not None and answer.current.levels == answer.winner.levels:
+        return "present"
+    if retest is None:
+        return "untested"
+    verdicts: dict[str, SearchVerdict] = {"higher": "better", "lower": "worse", "same": "no-difference"}
+    return verdicts.get(retest.whole.verdict, "untested")
 
 
-def best_line(answer: Answer, options: str) -> str:
-    """Return what to do after a search, in one sentence.
+def search_headline(answer: Answer, retest: Retest | None, names: Names = AS_WRITTEN) -> str:
+    """Return what a search shows, in one or two short sentences."""
+    verdict = search_verdict(answer, retest)
+    if verdict == "better" and retest is not None:
+        winner = set_text(retest.winner, retest.today, names)
+        return f"{winner}: {percent(retest.whole.ratio - 1)} faster than the present setting, tested again."
+    return f"{_HEADLINES[verdict]} Keep what you have."
 
-    Args:
-        answer: of the search.
-        options: the winner's, as a person would write them.
-    """
-    if is_shown(answer):
-        return f"Best: {options}."
-    kept = "the kernel's defaults" if answer.current is None else "the present setting"
-    if _is_short(answer):
-        # The present setting may be none of those that were compared, and then it is not the defaults.
-        keep = "change nothing yet" if answer.current is None else f"keep {kept}"
-        return f"Too few trials to tell: {keep}, or allow more time. First so far: {options}."
-    return f"Nothing was shown to be better than {kept}. First, by what chance may make: {options}."
+
+_HEADLINES = {
+    "present": "The present setting came first.",
+    "untested": "Nothing is proven: the winner was not tested again.",
+    "no-difference": "No difference found.",
+    "worse": "Nothing better was found.",
+}
+
+
+def retest_text(answer: Answer, retest: Retest | None, written: Format) -> list[str]:
+    """Return what the re-test gave, and what the search had promised, sentence by sentence."""
+    if search_verdict(answer, retest) == "present":
+        return []
+    if retest is None or retest.whole.verdict == "unknown":
+        rounds = f"{FEWEST_ROUNDS} rounds of the winner and the present setting in turns"
+        return [f"A re-test takes {rounds}. Allow more time for it."]
+    whole = retest.whole
+    after, before = written(WRITE, whole.after), written(WRITE, whole.before)
+    rounds = f"Tested again in {retest.rounds} rounds, in turns"
+    said = [f"{rounds}: {after} against {before} with the present setting, {_change(whole)}."]
+    if retest.ways:
+        ways = "; ".join(f"{_WAYS[way.figure]} {_change(way)}" for way in retest.ways)
+        said.append(f"{ways[:1].upper()}{ways[1:]}.")
+    if answer.current is not None:
+        promised = change_text(answer.winner.median / answer.current.median - 1)
+        said.append(f"The search had put it at {promised}: the first of many sets is in part the luckiest.")
+    return said
+
+
+_WAYS = {WRITE: "writing", READ: "reading", BOTH: "both ways"}
+
+
+def _change(found: Compared) -> str:
+    low, high = change_text(found.low - 1), change_text(found.high - 1)
+    return f"{change_text(found.ratio - 1)} ({round(100 * found.confidence)} % interval {low} to {high})"
 
 
 def answer_text(answer: Answer, figure: str, written: Format, names: Names = AS_WRITTEN) -> list[str]:
-    """Return what a search for the best setting found, sentence by sentence.
+    """Return what a search for the best setting went through, sentence by sentence.
 
     Args:
         answer: of the search.
@@ -65,8 +94,12 @@ def answer_text(answer: Answer, figure: str, written: Format, names: Names = AS_
             f"{_between(answer.runner_up, figure, written)}"
             f"{'.' if apart else '; the two cannot be told apart.'}"
         )
-    named = (("The kernel's default", answer.default), ("The present setting", answer.current))
-    said += [_beside(name, found, winner, figure, written) for name, found in named if found is not None]
+    named: Mapping[str, Found | None] = {
+        "The kernel's default": answer.default, "The present setting": answer.current
+    }  # fmt: skip
+    said += [
+        _beside(name, found, winner, figure, written) for name, found in named.items() if found is not None
+    ]
     said.append(sure_text(answer))
     return said
 
@@ -85,8 +118,8 @@ def _between(found: Found, figure: str, written: Format) -> str:
 
 def _beside(name: str, found: Found, winner: Found, figure: str, written: Format) -> str:
     if found.levels == winner.levels:
-        return f"{name} is the best itself."
+        return f"{name} is the first itself."
     text = f"{name} gives {_between(found, figure, written)}"
     if found.high >= winner.low:
-        return f"{text}, which cannot be told apart from the best."
-    return f"{text}; the best is {percent(winner.median / found.median - 1)} faster."
+        return f"{text}, which cannot be told apart from the first."
+    return f"{text}, by the search's own figures."

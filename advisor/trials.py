@@ -98,6 +98,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         started_at: UTC, ISO 8601.
         left_s: of a search, seconds of its time that are left after this trial, 0 when it has come to its end
             with it; None of an experiment.
+        retest: of a search, a trial of its winner or of the present setting that was run after the end, to
+            compare the two; it is no part of the search.
     """
 
     levels: dict[str, str]
@@ -113,3 +115,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     effective: dict[str, str] = {}
     started_at: str = ""
     left_s: float | None = None
+    retest: bool = False

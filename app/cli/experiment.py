@@ -18,11 +18,15 @@ from app.bench.experiment.cookbook import (
     recipe_source,
     save_recipe,
 )
+from app.bench.experiment.findings import find_of_search, reported
+from app.bench.experiment.keeping import load
+from app.bench.experiment.model import SEARCH
 from app.bench.experiment.recipe_toml import recipe_toml
+from app.bench.experiment.so_far import best_so_far
 from app.cli.experiment_own import add_own_arguments, add_vary, own_recipe
-from app.cli.experiment_text import recipe_text, recipes_text
+from app.cli.experiment_text import analysis_text, best_text, recipe_text, recipes_text
 from app.errors import AppError, ErrorKind
-from app.units import parse_size
+from app.units import format_figure, parse_size
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 #: What needs no host.
-LIBRARY = frozenset({"list", "show", "add", "remove"})
+LIBRARY = frozenset({"list", "show", "add", "remove", "report"})
 
 
 def add_arguments(
@@ -65,6 +69,9 @@ def add_arguments(
     )
     own.add_argument("--name", default="", help="default: the file's name without its ending")
     add_own_arguments(own)
+    report = add("report", "say again what an experiment or a search of the history shows")
+    report.add_argument("number", type=int, metavar="ID")
+    _add_axes(report)
     remove = add("remove", "remove a recipe of your own")
     remove.add_argument("recipe", metavar="RECIPE")
     for name, text in (
@@ -82,6 +89,7 @@ def add_arguments(
         _add_budget(action, "made smaller to fit, and ended when it is over")
         action.add_argument("--seed", type=int, default=None, help="of the random order (default: by chance)")
         if name == "run":
+            _add_axes(action)
             action.add_argument(
                 "--no-history", action="store_true", help="do not keep it; it cannot be resumed"
             )
@@ -90,6 +98,7 @@ def add_arguments(
     resume.add_argument(
         "number", nargs="?", type=int, default=0, metavar="ID", help="default: the latest unfinished one"
     )
+    _add_axes(resume)
     _add_budget(resume, "ended when it is over (default of a search: what was left of its time)")
 
 
@@ -108,6 +117,20 @@ def _add_best(action: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     action.add_argument("--seed", type=int, default=None, help="of what is left to chance")
     action.add_argument("--no-history", action="store_true", help="do not keep the trials")
+
+
+def _add_axes(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "--axes", type=_axes, default=None, metavar="DOWN,ACROSS",
+        help="two varied settings for the tables, such as rsize,nconnect (default: the study's own table)",
+    )  # fmt: skip
+
+
+def _axes(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise ArgumentTypeError("write two settings, such as rsize,nconnect")
+    return names
 
 
 def _add_budget(action: argparse.ArgumentParser, text: str) -> None:
@@ -146,6 +169,8 @@ def run_library(args: argparse.Namespace) -> int:
         recipe = find_recipe(args.recipe)
         shown = recipe_source(recipe).rstrip() if args.toml else recipe_text(recipe)
         result = recipe if args.json else shown
+    elif args.action == "report":
+        result = _report(args)
     elif args.action == "add":
         recipe = _added(args)
         result = recipe if args.json else f"The recipe “{recipe.name}” is kept."
@@ -154,6 +179,22 @@ def run_library(args: argparse.Namespace) -> int:
         result = {} if args.json else f"The recipe “{args.recipe}” is removed."
     print(result if isinstance(result, str) else _json(result))
     return 0
+
+
+def _report(args: argparse.Namespace) -> Any:
+    """Return what an experiment or a search of the history shows, as text or for JSON."""
+    kept = load(args.number)
+    if kept.plan.experiment.recipe != SEARCH:
+        found = reported(kept.plan, kept.outcomes, written=format_figure, axes=args.axes or ())
+        return found if args.json else analysis_text(found)
+    best = best_so_far(kept.plan, kept.outcomes)
+    if best is None:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"No trial of search {args.number} gave a figure.",
+            hint=f"Go on with it: “experiment resume {args.number}”.",
+        )
+    return find_of_search(best, format_figure) if args.json else best_text(best, args.number)
 
 
 def _added(args: argparse.Namespace) -> Recipe:

@@ -12,6 +12,7 @@ import msgspec
 from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from app.agent.protocol import ListArgs
 from app.bench.experiment.cookbook import find_recipe
+from app.bench.experiment.findings import Findings, SearchFindings, check_axes, find_of_search, reported
 from app.bench.experiment.keeping import load
 from app.bench.experiment.model import (
     SEARCH,
@@ -23,18 +24,22 @@ from app.bench.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
 )
+from app.bench.experiment.proposal import Proposal  # noqa: TC001 - likewise
 from app.cli.experiment_keeper import Keeper
 from app.cli.experiment_own import own_factors, own_recipe
 from app.cli.experiment_text import (
     ProgressLine,
+    analysis_text,
     best_text,
     candidates_text,
+    ending_text,
     plan_text,
-    report_text,
+    proposal_of,
 )
 from app.errors import AppError, ErrorKind
 from app.history.running import claim, is_running
 from app.history.store import HistoryStore
+from app.units import format_figure
 
 if TYPE_CHECKING:
     import argparse
@@ -50,10 +55,17 @@ if TYPE_CHECKING:
 
 
 class BestReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What --json prints of a search: see ExperimentReport and BestResult."""
+    """What --json prints of a search: see ExperimentReport and BestResult.
+
+    Attributes:
+        analysis: what it shows: the headline, and what the winner gave when it was run again.
+        proposal: what using the winner makes of the present options; None unless it was shown to be better.
+    """
 
     id: int
     result: BestResult
+    analysis: SearchFindings
+    proposal: Proposal | None
     outcomes: list[Outcome]
 
 
@@ -64,12 +76,14 @@ class ExperimentReport(msgspec.Struct, frozen=True, kw_only=True):
         id: in the history, 0 if it is not kept there.
         plan: what was planned.
         result: how it ended.
+        analysis: what it shows: of each workload and figure the headline, effects, tables and ranking.
         outcomes: of all trials so far, in the order of the run.
     """
 
     id: int
     plan: ExperimentPlan
     result: ExperimentResult
+    analysis: list[Findings] = []
     outcomes: list[Outcome]
 
 
@@ -103,6 +117,7 @@ def run_experiments(ask: Ask, args: argparse.Namespace, lab_share: Callable[[], 
     if args.action == "plan":
         return _json(plan) if args.json else plan_text(plan)
     print(plan_text(plan), file=sys.stderr, flush=True)
+    check_axes(plan, args.axes or ())
     keeper = Keeper(line, off=args.no_history)
     keeper.begin(plan)
     return _run(
@@ -176,10 +191,15 @@ def _search(
     with _goes_on(args, keeper):
         result: BestResult = ask(*request, take)
     kept = [outcomes[order] for order in sorted(outcomes)]
-    report = BestReport(id=keeper.number, result=result, outcomes=kept)
-    return _told(
-        _json(report) if args.json else best_text(result, keeper.number), result.stopped, keeper.number
-    )
+    text = best_text(result, keeper.number)
+    if args.json:
+        found = find_of_search(result, format_figure)
+        text = _json(
+            BestReport(
+                id=keeper.number, result=result, analysis=found, proposal=proposal_of(result), outcomes=kept
+            )
+        )
+    return _told(text, result.stopped, keeper.number)
 
 
 @contextlib.contextmanager
@@ -249,6 +269,7 @@ def _go_on(
         file=sys.stderr,
         flush=True,
     )
+    check_axes(kept.plan, () if search else args.axes or ())
     keeper = Keeper(line, kept.number)
     if search:
         query = ExperimentRunArgs(plan=kept.plan, done=kept.outcomes, budget_s=args.budget)
@@ -272,8 +293,12 @@ def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: Ke
     with _goes_on(args, keeper):
         result: ExperimentResult = ask("experiment.run", query, take)
     outcomes = [done[order] for order in sorted(done)]
-    report = msgspec.structs.replace(begun, id=keeper.number, result=result, outcomes=outcomes)
-    text = _json(report) if args.json else report_text(report.plan, result, outcomes, report.id)
+    report = msgspec.structs.replace(
+        begun, id=keeper.number, result=result, outcomes=outcomes,
+        analysis=reported(begun.plan, outcomes, written=format_figure, axes=args.axes or ()),
+    )  # fmt: skip
+    ending = ending_text(result, outcomes, report.id)
+    text = _json(report) if args.json else f"{ending}\n\n{analysis_text(report.analysis)}".rstrip()
     return _told(text, result.stopped, report.id)
 
 

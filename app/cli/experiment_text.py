@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import random
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from advisor.experiment_analysis import drifts, ranking
-from advisor.experiment_text import drift_text, unmeasured_text, winner_text
-from advisor.experiment_values import of_workload, value
-from advisor.search_text import best_line, sure_text
+from advisor.experiment_text import noise_note
+from advisor.lint import LintContext
+from advisor.search_text import search_verdict
 from advisor.speeds import format_speed
-from advisor.trials import QUANTITIES, READ, WRITE
-from app.bench.experiment.factors import FILE_SIZE, label
+from advisor.trials import QUANTITIES
+from app.bench.experiment.factors import FILE_SIZE, label, level_label
+from app.bench.experiment.findings import find_of_search, level_rows, search_rows, set_of
+from app.bench.experiment.proposal import propose
 from app.bench.experiment.sift import levels_text
 from app.cli.table import table
 from app.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from advisor.experiment_analysis import Ranking
+    from advisor.experiment_tables import Matrix
     from advisor.trials import Outcome
+    from app.bench.experiment.findings import Findings
     from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Work
+    from app.bench.experiment.proposal import Proposal
     from app.bench.experiment.recipe import Recipe
 
 _STRATEGIES = {
@@ -30,7 +33,7 @@ _STRATEGIES = {
     "one-at-a-time": "each alone around a base",
     "rows": "the combinations that are spelled out",
 }
-_PHASES = {"trying": "trying", "warm-up": "warm-up", "trial": "trial", "done": "trial"}
+_PHASES = {"trying": "trying", "warm-up": "warm-up", "trial": "trial", "retest": "re-test", "done": "trial"}
 #: Sets that a ranking shows.
 _TOP = 10
 
@@ -85,26 +88,9 @@ def plan_text(plan: ExperimentPlan) -> str:
     return "\n".join([*lines, *_struck(plan), *plan.notes])
 
 
-def report_text(
-    plan: ExperimentPlan, result: ExperimentResult, outcomes: Sequence[Outcome], number: int
-) -> str:
-    """Return how an experiment ended and what it found.
-
-    Args:
-        plan: of the experiment.
-        result: of its last part.
-        outcomes: of all its trials so far.
-        number: in the history, 0 if it is not kept.
-    """
-    lines = _ending(result, outcomes, number)
-    for work in plan.experiment.workloads:
-        for figure in (WRITE, READ):
-            chosen = of_workload(outcomes, work.name)
-            if any(value(outcome, figure) is not None for outcome in chosen):
-                found = ranking(chosen, figure, chance=random.Random(plan.experiment.seed))  # noqa: S311
-                lines += ["", *_ranking(found)]
-    moved = drifts(outcomes, (WRITE, READ))
-    return "\n".join([*lines, "", *dict.fromkeys(drift_text(drift) for drift in moved)]).rstrip()
+def analysis_text(found: Sequence[Findings]) -> str:
+    """Return what an experiment shows, a section for each workload and figure."""
+    return "\n\n".join("\n".join(_section(one)) for one in found)
 
 
 def candidates_text(plan: ExperimentPlan) -> str:
@@ -124,21 +110,45 @@ def best_text(result: BestResult, number: int) -> str:
         result: of the search.
         number: of its trials in the history, 0 if they are not kept.
     """
-    answer = result.answer
+    answer, found = result.answer, find_of_search(result, format_figure)
     rows = [["", "ABOUT", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
-    for name, found in (("first", answer.winner), ("next", answer.runner_up), ("default", answer.default),
-                        ("now", answer.current)):  # fmt: skip
-        if found is not None:
-            between = f"{format_speed(found.low)} and {format_speed(found.high)}"
-            levels = ", ".join(f"{factor}={level}" for factor, level in found.levels.items())
-            rows.append([name, format_speed(found.median), between, str(len(found.values)), levels])
-    ahead = "" if result.read_ahead_kb is None else f", readahead {result.read_ahead_kb} KiB"
+    for row in search_rows(result):
+        between = f"{format_speed(row.low)} and {format_speed(row.high)}"
+        name = f"{_ROWS[row.name]}{', tested again' if row.again else ''}"
+        rows.append([name, format_speed(row.median), between, str(row.trials), _levels(row.levels)])
     kept = f" They are in the history as experiment {number}." if number else ""
-    line = best_line(answer, f"{result.options or 'the default options'}{ahead}")
-    lines = [table(rows), "", f"{line} {sure_text(answer)}"]
+    lines = [found.headline, *(text for _tone, text in found.said), "", table(rows), ""]
+    lines += _use(proposal_of(result), result.plan.experiment.share)
     lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
     lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
     return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
+
+
+def proposal_of(result: BestResult) -> Proposal | None:
+    """Return what using a search's winner makes of the present options, None unless it is proven better."""
+    present, plan = result.plan.present, result.plan
+    winner = set_of(result.answer.winner.levels, plan.sets)
+    if search_verdict(result.answer, result.retest) != "better" or present is None or winner is None:
+        return None
+    context = LintContext(share=plan.experiment.share)
+    return propose(plan, winner, present.options, read_ahead_kb=present.read_ahead_kb, context=context)
+
+
+def _use(proposal: Proposal | None, share: str) -> list[str]:
+    if proposal is None:
+        return []
+    ahead = f" --read-ahead {proposal.read_ahead_kb}" if proposal.read_ahead_kb is not None else ""
+    command = f"mountwright apply -o {shlex.quote(proposal.options)}{ahead} {share} MOUNT-POINT"
+    warned = [f"{one.severity.capitalize()}: {one.title}" for one in proposal.findings]
+    return [*warned, f"To use it: {command}"]
+
+
+#: Of the sets of a search's answer.
+_ROWS = {"winner": "first", "next": "next", "default": "default", "present": "now"}
+
+
+def _levels(levels: Mapping[str, str]) -> str:
+    return ", ".join(f"{factor}={level}" for factor, level in levels.items()) or "as it is"
 
 
 class ProgressLine:
@@ -175,7 +185,14 @@ def _struck(plan: ExperimentPlan) -> list[str]:
     return [f"Not measured here: {levels_text(one.levels)}. {one.reason}" for one in plan.struck]
 
 
-def _ending(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) -> list[str]:
+def ending_text(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) -> str:
+    """Return how an experiment ended.
+
+    Args:
+        result: of its last part.
+        outcomes: of all its trials so far.
+        number: in the history, 0 if it is not kept.
+    """
     lines = [f"{result.done - result.failed} of {result.planned} trials are done."]
     if number:
         lines[0] += f" They are in the history as experiment {number}."
@@ -185,31 +202,52 @@ def _ending(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) 
         notes = [outcome.note for outcome in outcomes if outcome.state == state]
         if notes:
             lines.append(f"{len(notes)} trial(s) {text}. The first: {notes[0]}")
-    return lines
+    return "\n".join(lines)
 
 
-def _ranking(found: Ranking) -> list[str]:
-    title = f"{found.workload}, {QUANTITIES[found.figure].label}: {winner_text(found, format_figure)}"
+def _section(found: Findings) -> list[str]:
+    """Return one figure of one part: the claim, what was not shown, the ranking, and the study's table."""
+    ranked = found.ranking
     rows = [["PLACE", "GROUP", "MEDIAN", "INTERVAL", "TIME-OUTS", "OPTION SET"]]
     rows += [
         [
             str(standing.place),
             str(standing.group or "—"),
-            format_figure(found.figure, standing.median),
-            f"{format_figure(found.figure, standing.low)} to {format_figure(found.figure, standing.high)}",
+            format_figure(ranked.figure, standing.median),
+            f"{format_figure(ranked.figure, standing.low)} to {format_figure(ranked.figure, standing.high)}",
             f"{standing.timeouts:.3g}",
-            ", ".join(f"{name}={level}" for name, level in standing.levels.items()),
+            _levels(standing.levels),
         ]
-        for standing in found.standings[:_TOP]
+        for standing in ranked.standings[:_TOP]
     ]
-    more = len(found.standings) - _TOP
-    missing = unmeasured_text(found)
-    return [
-        title,
-        table(rows),
-        *([f"… and {more} more."] if more > 0 else []),
-        *([missing] if missing else []),
-    ]
+    more = len(ranked.standings) - _TOP
+    lines = [f"{found.part.label}, {QUANTITIES[found.figure].label}: {found.headline}"]
+    lines += [f"  {text}" for _tone, text in dict.fromkeys(found.said)]
+    if ranked.standings:
+        lines += [table(rows), *([f"… and {more} more."] if more > 0 else [])]
+    levels = level_rows(found)
+    if levels:
+        head = [["SETTING", "LEVEL", "BESIDE ITS OTHERS", "SUM OF PLACES"]]
+        lines += [
+            "",
+            table([*head, *([row.factor, row.level, row.beside, f"{row.sum:g}"] for row in levels)]),
+        ]
+    for matrix in found.matrices:
+        lines += ["", *_matrix(matrix, found.pooled)]
+    return lines
+
+
+def _matrix(matrix: Matrix, pooled: Sequence[str]) -> list[str]:
+    """Return the figure over two settings; what chance may make of it is said."""
+    fixed = f", {levels_text(matrix.fixed)}" if matrix.fixed else ""
+    title = f"{label(matrix.row_factor)} down, {label(matrix.column_factor)} across{fixed}"
+    rows = [["", *(level_label(matrix.column_factor, level) for level in matrix.columns)]]
+    for level, cells in zip(matrix.rows, matrix.cells, strict=True):
+        figures = ("—" if cell is None else format_figure(matrix.figure, cell) for cell in cells)
+        rows.append([level_label(matrix.row_factor, level), *figures])
+    over = [f"Medians over {', '.join(map(label, pooled))}."] if pooled else []
+    note = noise_note(matrix.differs)
+    return [f"{title}:", table(rows), *over, *([note] if note else [])]
 
 
 def _amount(work: Work) -> str:

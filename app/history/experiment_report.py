@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.experiment_text import set_text
-from advisor.trials import QUANTITIES
-from app.bench.experiment.findings import figure_label, figures_in, find, level_rows
-from app.bench.experiment.model import ExperimentPlan
+from advisor.experiment_text import noise_note, set_text
+from advisor.trials import QUANTITIES, WRITE
+from app.bench.experiment.findings import (
+    figure_label,
+    figures_in,
+    find,
+    find_of_search,
+    level_rows,
+    parts_of,
+    search_rows,
+)
+from app.bench.experiment.model import SEARCH, ExperimentPlan
+from app.bench.experiment.so_far import best_so_far
 from app.errors import AppError, ErrorKind
 from app.history.drawing import Strip, strips
 from app.history.page import document, environment_line, html_table
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 
     from advisor.experiment_analysis import Ranking
     from advisor.experiment_tables import Curve, Matrix
+    from advisor.trials import Outcome
     from app.bench.experiment.findings import Findings
     from app.history.model import Experiment
 
@@ -61,10 +71,17 @@ def experiment_to_html(experiment: Experiment) -> str:
         f"<p>{escape(environment_line(experiment.environment))}</p>",
         *(f"<p>{escape(note)}</p>" for note in plan.notes),
     ]
-    for work in plan.experiment.workloads:
-        for figure in figures_in(experiment.outcomes, work.name):
-            found = find(plan, experiment.outcomes, figure, work.name, written=format_figure)
-            body += _section(found)
+    if plan.experiment.recipe == SEARCH:
+        body += _search(plan, experiment.outcomes)
+    for part in parts_of(plan):
+        for figure in figures_in(experiment.outcomes, part.workload):
+            body += _section(
+                find(
+                    plan, experiment.outcomes, figure, part.workload, written=format_figure,
+                    file_size=part.file_size,
+                ),
+                claims=plan.experiment.recipe != SEARCH,
+            )  # fmt: skip
     columns, *rows = trials_table(experiment)
     body += [
         "<h2>Not measured</h2>" if plan.struck else "",
@@ -76,8 +93,33 @@ def experiment_to_html(experiment: Experiment) -> str:
     return document(title, body)
 
 
-def _section(found: Findings) -> list[str]:
-    """Return one figure of one workload."""
+def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return what a search shows: what its winner gave when it was tested again."""
+    best = best_so_far(plan, outcomes)
+    if best is None:
+        return []
+    found = find_of_search(best, format_figure)
+    rows = [
+        [
+            f"{_ROWS[row.name]}{', tested again' if row.again else ''}", format_figure(WRITE, row.median),
+            f"{format_figure(WRITE, row.low)} to {format_figure(WRITE, row.high)}", str(row.trials),
+            set_text(row.levels),
+        ]
+        for row in search_rows(best)
+    ]  # fmt: skip
+    return [
+        f"<h2>{escape(found.headline)}</h2>",
+        *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
+        html_table(["", "Speed", "Likely between", "Trials", "Option set"], rows),
+    ]
+
+
+#: Of the sets of a search's answer.
+_ROWS = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
+
+
+def _section(found: Findings, *, claims: bool) -> list[str]:
+    """Return one figure of one part; of a search, whose claim stands above, without one."""
     scale, unit = _scale(found.figure)
     ranked = found.ranking.standings[:_DRAWN]
     rows = [
@@ -89,13 +131,15 @@ def _section(found: Findings) -> list[str]:
     ]  # fmt: skip
     label = figure_label(found.figure)
     return [
-        f"<h2>{escape(found.workload)}: {escape(label)}</h2>",
+        f"<h2>{escape(found.part.label)}: {escape(label)}</h2>",
+        f"<p><strong>{escape(found.headline)}</strong></p>" if claims else "",
         *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
         strips(f"{label}: the first {len(rows)} option sets by place", unit, rows) if len(rows) > 1 else "",
         _ranking(found.ranking),
         _levels(found),
         *(_curve(item) for item in found.curves),
         *(_matrix(item) for item in found.matrices),
+        _pooled(found),
     ]
 
 
@@ -145,29 +189,36 @@ def _curve(curve: Curve) -> str:
     )
 
 
-def _matrix(matrix: Matrix) -> str:
-    """Return a figure over two factors, the best cell the strongest in colour."""
-    values = [value for row in matrix.cells for value in row if value is not None]
-    if not values:
+def _pooled(found: Findings) -> str:
+    """Return what the cells of the matrices are medians over."""
+    if not found.matrices or not found.pooled:
         return ""
-    highest, lower = max(values), QUANTITIES.get(matrix.figure)
-    best = min(values) if lower is not None and lower.lower_is_better else highest
+    return f'<p class="muted">Medians over {escape(", ".join(found.pooled))}.</p>'
+
+
+def _matrix(matrix: Matrix) -> str:
+    """Return a figure over two factors, the best cell the strongest in color; of noise all in one."""
+    if matrix.best() is None:
+        return ""
     lines = ["".join(f"<th>{escape(text)}</th>" for text in ("", *matrix.columns))]
-    for level, row in zip(matrix.rows, matrix.cells, strict=True):
-        cells = "".join(_shaded(value, best, matrix.figure) for value in row)
+    for level, row, shades in zip(matrix.rows, matrix.cells, matrix.shades(), strict=True):
+        cells = "".join(
+            _shaded(value, shade, matrix.figure) for value, shade in zip(row, shades, strict=True)
+        )
         lines.append(f"<th>{escape(level)}</th>{cells}")
     fixed = f" ({set_text(matrix.fixed)})" if matrix.fixed else ""
     title = f"{figure_label(matrix.figure)}: {matrix.row_factor} down, {matrix.column_factor} across{fixed}"
     body = "</tr><tr>".join(lines)
-    return f'<p>{escape(title)}</p><div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
+    note = noise_note(matrix.differs)
+    told = f'<p class="muted">{escape(note)}</p>' if note else ""
+    heat = f'<div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
+    return f"<p>{escape(title)}</p>{heat}{told}"
 
 
-def _shaded(value: float | None, best: float, figure: str) -> str:
+def _shaded(value: float | None, shade: float, figure: str) -> str:
     if value is None:
         return "<td>—</td>"
-    # No time-outs are the best that can be.
-    ratio = min(value, best) / max(value, best) if value > 0 and best > 0 else float(value == best)
-    return f'<td class="h{max(0, round(16 * ratio - 8))}">{escape(format_figure(figure, value))}</td>'
+    return f'<td class="h{round(8 * shade)}">{escape(format_figure(figure, value))}</td>'
 
 
 def _scale(figure: str) -> tuple[float, str]:

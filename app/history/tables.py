@@ -45,12 +45,13 @@ def trials_table(experiment: Experiment) -> list[list[Cell]]:
     factors = list(dict.fromkeys(name for item in outcomes for name in item.levels))
     figures = list(dict.fromkeys(name for item in outcomes for name in item.figures))
     head: list[Cell] = ["order", "block", "workload", "baseline", "state", *factors, *figures]
-    found = [[*head, "timeouts", "retransmissions", "started_at", "in_use", "note"]]
+    found = [[*head, "timeouts", "retransmissions", "retest", "started_at", "in_use", "note"]]
     found += [
         [
             item.order, item.block, item.workload, item.baseline, item.state,
             *(item.levels.get(name) for name in factors), *(item.figures.get(name) for name in figures),
-            item.timeouts, item.retransmissions, item.started_at, option_string(item.effective), item.note,
+            item.timeouts, item.retransmissions, item.retest, item.started_at,
+            option_string(item.effective), item.note,
         ]
         for item in outcomes
     ]  # fmt: skip

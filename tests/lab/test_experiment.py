@@ -11,6 +11,7 @@ from lab_guest import DEADLINE_S
 from advisor.trials import READ, WRITE, Outcome
 from app.agent.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.bench.experiment.cookbook import recipes
+from app.bench.experiment.findings import find_of_search
 from app.bench.experiment.model import (
     BestArgs,
     BestResult,
@@ -23,10 +24,12 @@ from app.bench.experiment.model import (
     Factor,
     Work,
 )
+from app.bench.experiment.so_far import best_so_far
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.mounts.change import ApplyArgs
 from app.tasks import run_in_thread
+from app.units import format_figure
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
@@ -160,7 +163,8 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
     rest = ExperimentRunArgs(plan=plans[0], done=outcomes.copy())
     result: BestResult = lab.ask("experiment.search", rest, take)
     answer = result.answer
-    assert [outcome.order for outcome in outcomes] == list(range(answer.trials))
+    assert [outcome.order for outcome in outcomes] == list(range(len(outcomes)))
+    assert sum(not outcome.retest for outcome in outcomes) == answer.trials
     assert outcomes[-1].left_s == 0
     assert answer.candidates == len(result.plan.sets) == 6
     assert {outcome.state for outcome in outcomes} <= {"ok", "skipped"}
@@ -168,6 +172,45 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
     assert answer.current is None or answer.current.levels["rsize"] == "1024"
     assert answer.winner.levels["rsize"] == "default"
     assert result.options == "vers=4.2"
+
+
+@pytest.mark.parametrize(
+    ("link", "level", "gains"), [("rate=100mbit,delay=20ms", "1024", True), ("10base-t", "262144", False)]
+)
+def test_a_winner_is_tested_again_beside_what_is_in_use(
+    lab: "LabGuest", lab_link: Callable[[str], Any], link: str, level: str, gains: bool
+) -> None:
+    """On a long way requests of 1 KiB lose; on a slow link requests of 256 KiB are as good as larger ones."""
+    lab_link(link)
+    args = BestArgs(
+        share=lab.share, options=f"vers=4.2,rsize={level}", direction="read", size=256 * KIB,
+        budget_s=3600, budget_bytes=17 * 512 * KIB,  # eight trials, and as many to test again, however slow
+        factors=[Factor(name="rsize", levels=[level])], seed=1,
+    )  # fmt: skip
+    outcomes: list[Outcome] = []
+
+    def take(event: ExperimentEvent) -> None:
+        if event.outcome is not None:
+            outcomes.append(event.outcome)
+
+    result: BestResult = lab.ask("experiment.best", args, take)
+    found = find_of_search(result, format_figure)
+    again = [one for one in outcomes if one.retest]
+    if gains:
+        assert result.retest is not None
+        assert result.retest.rounds >= 4  # more where the search was decided before its bytes were spent
+        assert len(again) == 2 * result.retest.rounds
+        assert result.retest.gained
+        assert found.verdict == "better"
+        assert "tested again" in found.headline
+    else:
+        assert found.verdict in {"no-difference", "present", "worse"}
+        assert "Keep what you have." in found.headline
+    # What is kept of it says the same later.
+    later = best_so_far(result.plan, outcomes)
+    assert later is not None
+    assert find_of_search(later, format_figure).headline == found.headline
+    nothing_left(lab)
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from fake_experiments import PLAN, outcomes
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QMessageBox, QPushButton
 
 from app.bench.environment import Environment
 from app.bench.experiment import keeping
@@ -15,6 +15,7 @@ from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:
     from driver import Driver
+    from PySide6.QtGui import QAction
 
 
 def combo(driver: Driver, name: str) -> QComboBox:
@@ -67,3 +68,37 @@ def stopped(recipe: str, *, link: str | None = None) -> None:
     number = keeping.begin(msgspec.structs.replace(PLAN, experiment=experiment, environment=environment))
     for outcome in outcomes()[:5]:
         keeping.keep(number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH else None))
+
+
+def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
+    """Return the action of a row's menu that uses its set, and why it is not offered, "" if it is."""
+    results = driver.window._detail.experiment._results
+    made = results.menu_of(levels)
+    use, *why = made.actions()
+    return use, why[0].text() if why else ""
+
+
+def asked(driver: Driver) -> str:
+    """Return what is asked before a set is used."""
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
+    box = driver.window.findChild(QMessageBox, "confirm")
+    assert box is not None
+    return box.informativeText()
+
+
+def agree(driver: Driver) -> None:
+    """Say yes."""
+    asked(driver)
+    box = driver.window.findChild(QMessageBox, "confirm")
+    button = driver.window.findChild(QPushButton, "confirm-action")
+    assert box is not None
+    assert button is not None
+    button.click()
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is None)
+
+
+def used(driver: Driver, levels: dict[str, str]) -> None:
+    """Use a set by its row's menu."""
+    driver.wait(lambda: not menu(driver, levels)[1])
+    menu(driver, levels)[0].trigger()
+    agree(driver)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from advisor.retest import retest_of
 from advisor.search import Answer, Found
 from advisor.trials import Outcome
 from app.bench.environment import Environment
@@ -64,8 +65,9 @@ def outcomes() -> list[Outcome]:
 class FakeExperiments:
     """The verbs of experiments.
 
-    A test sets ``experiment``, ``outcomes``, and ``over``: trials that are over before a run is held. In the
-    lab its plans are of the present link.
+    A test sets ``experiment``, ``outcomes``, ``over``: trials that are over before a run is held, and
+    ``again``: what the smallest and the largest size give in a search's re-test. In the lab its plans are of
+    the present link.
     """
 
     calls: list[tuple[str, Any]]
@@ -76,6 +78,7 @@ class FakeExperiments:
         self.experiment = PLAN
         self.outcomes = outcomes()
         self.over = 0
+        self.again = {"8192": 20e6, "1048576": 40e6}
 
     def _hold(self, context: Context) -> None:
         raise NotImplementedError
@@ -95,7 +98,7 @@ class FakeExperiments:
     def find_best(self, args: Any, context: Context) -> BestResult:
         self.calls.append(("experiment.best", args))
         search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
-        plan = msgspec.structs.replace(self._planned(), experiment=search)
+        plan = msgspec.structs.replace(self._planned(), experiment=search, current=SETS[0].levels)
         context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
         return self._search(plan, self.outcomes, context)
 
@@ -121,10 +124,21 @@ class FakeExperiments:
         found = Found(
             levels=one.levels, values=[110e6, 110e6], median=110e6, low=105e6, high=115e6, method="model"
         )
-        answer = Answer(winner=found, runner_up=None, default=found, current=None, decided=True, trials=18,
+        now = Found(levels=SETS[0].levels, values=[20e6], median=20e6, low=19e6, high=21e6, method="model")
+        answer = Answer(winner=found, runner_up=None, default=None, current=now, decided=True, trials=18,
                         tried=6, candidates=6)  # fmt: skip
         struck = [Struck(levels=SETS[0].levels, reason="In use it is the same as another.")]
-        return BestResult(plan=plan, answer=answer, options=one.options, read_ahead_kb=None, struck=struck)
+        again = [
+            Outcome(
+                levels=levels, workload="a file", block=0, order=0, retest=True,
+                figures={"write": self.again[levels["rsize"]] + number * 1e5},
+            )
+            for number in range(6) for levels in (SETS[0].levels, one.levels)
+        ]  # fmt: skip
+        return BestResult(
+            plan=plan, answer=answer, options=one.options, read_ahead_kb=None, struck=struck,
+            retest=retest_of(again, one.levels, SETS[0].levels, ["write"]),
+        )  # fmt: skip
 
     def run_experiment(self, args: Any, context: Context) -> ExperimentResult:
         self.calls.append(("experiment.run", args))

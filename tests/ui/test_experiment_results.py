@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiment_hand import planned
-from fake_experiments import SETS
+from fake_experiments import PLAN, SETS
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
 
 from advisor.experiment_tables import Curve, CurvePoint, Matrix
 from advisor.search import Answer, Found
 from advisor.speeds import SpeedUnit
-from app.bench.experiment.model import Struck
+from app.bench.experiment.model import BestResult, Struck
 from ui.models.figure_words import between
 from ui.models.ranking_model import TIMEOUTS
 from ui.speed_units import SPEED_UNITS
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
     planned(driver)
     driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-statistics"))
+    assert not driver.sees("experiment-effects")  # what only a statistician asks for is folded
+    driver.click("experiment-statistics")
     driver.wait(lambda: driver.sees("experiment-effects"))
     table = driver.find(QTableWidget, "experiment-effects")
     assert isinstance(table, QTableWidget)
@@ -88,7 +91,7 @@ def test_a_heat_map_of_time_outs_is_strongest_where_there_are_none(qtbot: QtBot)
     cells: list[list[float | None]] = [[0.0, 10.0], [11.0, None]]
     matrix = Matrix(
         figure="timeouts", workload="w", fixed={}, row_factor="rsize", column_factor="nconnect",
-        rows=["4096", "8192"], columns=["1", "4"], cells=cells, repeats=[[3, 3], [3, 0]],
+        rows=["4096", "8192"], columns=["1", "4"], cells=cells, repeats=[[3, 3], [3, 0]], differs=True,
     )  # fmt: skip
     heat = HeatMap()
     qtbot.addWidget(heat)
@@ -100,7 +103,7 @@ def test_a_heat_map_of_time_outs_is_strongest_where_there_are_none(qtbot: QtBot)
     ]
     paper = heat.palette().base().color().lightness()
     # It was black, as the text on it is.
-    assert abs(shades[0] - paper) > abs(shades[1] - paper) > abs(shades[2] - paper) == 0
+    assert abs(shades[0] - paper) > abs(shades[1] - paper) == abs(shades[2] - paper) == 0
     assert abs(shades[0] - paper) < 128
 
 
@@ -129,12 +132,14 @@ def test_the_answer_of_a_search_follows_the_unit(qtbot: QtBot, request: pytest.F
     )  # fmt: skip
     answer = Answer(winner=one, runner_up=other, default=None, current=None, decided=True, trials=18, tried=6,
                     candidates=6)  # fmt: skip
+    result = BestResult(plan=PLAN, answer=answer, options="", read_ahead_kb=None)
     table = SearchAnswer()
     qtbot.addWidget(table)
-    table.show_answer(answer, SETS)
+    table.show_result(result)
+    assert not table.selectionModel().hasSelection()
     table.selectRow(1)
     SPEED_UNITS.choose(SpeedUnit.BITS)
-    table.show_answer(answer, SETS)
+    table.show_result(result)
     speed = table.item(0, 1)
     assert speed is not None
     assert speed.text() == "880 Mbit/s"

@@ -95,6 +95,8 @@ def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost
     driver.wait(lambda: driver.sees("experiment-ranking"))
     reads_well(driver.window)
     fake.hold.set()
+    driver.wait(lambda: driver.sees("experiment-statistics"))
+    driver.click("experiment-statistics")
     driver.wait(lambda: driver.sees("experiment-effects"))
     reads_well(driver.window)
     driver.click("experiment-change")

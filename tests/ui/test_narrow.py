@@ -85,6 +85,8 @@ def test_experiment(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.sees("experiment-start"))
     fits(driver)
     driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-statistics"))
+    driver.click("experiment-statistics")
     driver.wait(lambda: driver.sees("experiment-effects"))
     fits(driver)
 

@@ -16,7 +16,7 @@ from advisor.dialects.entry import When, when_of
 from advisor.options import MountOptions, catalogue
 from app.mounts.findings import connections
 from app.mounts.model import Mount
-from ui.models.option_form import with_value, with_when, with_words_of
+from ui.models.option_form import with_value, with_when
 from ui.models.option_search import find_options
 from ui.option_text import default_text, help_text, value_text
 from ui.widgets.option_editor import make_editor
@@ -178,8 +178,3 @@ def test_connections_that_other_mounts_fixed() -> None:
     assert connections(mounts, "nas:/new", "/new") == {"4.2": 4, "3": 2}
     assert connections(mounts, "nas:/a", "/a") == {"3": 2}
     assert connections(mounts, "half typ", "") == {}
-
-
-def test_what_was_measured_leaves_when_it_is_mounted_as_it_is() -> None:
-    text = with_words_of("vers=3,rsize=8192,_netdev", "vers=4.2,noauto,nofail,x-gvfs-show")
-    assert text == "vers=3,rsize=8192,noauto,nofail,x-gvfs-show"

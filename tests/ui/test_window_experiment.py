@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import msgspec
-from experiment_hand import combo, opened, planned, said, within
-from fake_experiments import PLAN, outcomes
+from experiment_hand import agree, asked, combo, menu, opened, planned, said, used, within
+from fake_experiments import PLAN, SETS, outcomes
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
@@ -23,9 +24,11 @@ from PySide6.QtWidgets import (
 from advisor.experiment_tables import matrices
 from app.bench.experiment import keeping
 from app.bench.experiment.findings import figures_in, find
+from app.bench.experiment.model import PlannedSet
 from app.errors import AppError, ErrorKind
 from app.history import desk
 from app.history.store import HistoryStore
+from ui.dialogs.use_set import WantedSet
 from ui.models.figure_words import written
 from ui.widgets.heat_map import HeatMap
 from ui.widgets.surface_view import SurfaceView
@@ -66,7 +69,8 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     planned(driver, "gigabit")
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
-    driver.wait(lambda: any("cannot be told apart" in text for text in said(driver, "experiment-ok")))
+    driver.wait(lambda: "Read size: 1 MiB is " in driver.text_of("experiment-headline"))
+    assert any("cannot be told apart" in text for text in said(driver, "experiment-summary"))
     with HistoryStore.open() as store:
         (row,) = store.experiments()
         driver.wait(lambda: len(store.experiment(row.id).outcomes) == 18)
@@ -86,12 +90,15 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
         figure.setCurrentIndex(figure.findData(name))
         figure.activated.emit(figure.currentIndex())
         assert counted.isEnabled() == can
-    driver.wait(driver.find(QPushButton, "experiment-use").isEnabled)
-    driver.click("experiment-use")
+    used(driver, SETS[4].levels)
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
     assert tabs.tabText(tabs.currentIndex()) == "Settings"
-    assert "rsize=1048576" in driver.window.findChild(QLineEdit, "options").text()  # type: ignore[union-attr]
+    # What was varied, and nothing else of the set's options.
+    options = driver.window.findChild(QLineEdit, "options")
+    assert options is not None
+    assert "rsize=1048576" in options.text()
+    assert "vers=4.2" not in options.text()
     assert fake.asked("mounts.apply") == []
     # The advisor knows it from now on, in another session too.
     driver.wait(lambda: len(desk.learned("nas01:/export/home", "gigabit")) == 1)
@@ -106,7 +113,10 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     recipe.setCurrentIndex(5)
     assert not driver.sees("experiment-size")
     driver.click("experiment-plan")
-    driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
+    driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
+    # The re-test's figure, not the 450 % that the search made of it.
+    assert "99 % faster" in driver.text_of("experiment-headline")
+    assert any(text.startswith("Tested again in 6 rounds") for text in said(driver, "experiment-summary"))
     (args,) = fake.asked("experiment.best")
     assert (args.share, args.budget_s, args.budget_bytes) == ("nas01:/export/home", 300.0, None)
     driver.wait(lambda: "Search 1 of the history: 18 trials" in driver.text_of("experiment-ended"))
@@ -154,20 +164,20 @@ def test_what_was_measured_of_another_share_is_not_used(driver: Driver, fake: Fa
     fake.hold.set()
     driver.wait(lambda: "18 of 18 trials on nas01:/export/home" in driver.text_of("experiment-ended"))
     driver.wait(lambda: bool(said(driver, "experiment-info")))
-    use = driver.find(QPushButton, "experiment-use")
+    use, why = menu(driver, SETS[4].levels)
     assert not use.isEnabled()
-    assert "measured on nas01:/export/home" in use.toolTip()
+    assert "measured on nas01:/export/home" in why
     assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
 
 
 def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
     planned(driver)
     driver.click("experiment-start")
-    use = driver.find(QPushButton, "experiment-use")
-    driver.wait(lambda: driver.sees("experiment-use") and use.isEnabled())
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
     # What is typed into the form is not what was measured.
     driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
-    driver.click("experiment-use")
+    used(driver, SETS[4].levels)
     driver.wait(lambda: len(desk.learned("nas01:/export/home", "")) == 1)
     assert desk.learned("nas01:/other", "") == ()
 
@@ -188,8 +198,82 @@ def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
     detail = driver.window._detail
     wish = detail.settings.wish()
     detail.settings.load_entry(wish.share, wish.mount_point, wish.options, 4096)
-    detail._on_use_set(msgspec.structs.replace(PLAN.sets[0], read_ahead_kb=0), (), wish.share, "")
+    sets = [
+        PlannedSet(levels={"read_ahead_kb": level}, options="", read_ahead_kb=int(level))
+        for level in ("128", "0")
+    ]
+    plan = msgspec.structs.replace(PLAN, sets=sets)
+    detail._on_use_set(WantedSet(plan, sets[1], "It was measured.", (), wish.share, ""))
+    agree(driver)
     assert detail.settings.wish().read_ahead_kb == 0
+
+
+def flat(here: FakeHost) -> None:
+    """Let all sets be as fast as the others, but for chance, also when they are tested again."""
+    chance = random.Random(4)
+    here.outcomes = [
+        msgspec.structs.replace(one, figures=one.figures | {"write": 80e6 * chance.lognormvariate(0, 0.03)})
+        for one in here.outcomes
+    ]
+    here.again = {"8192": 80e6, "1048576": 80e6}
+
+
+def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fake: FakeHost) -> None:
+    flat(fake)
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    table = driver.find(QTableView, "experiment-ranking")
+    assert isinstance(table, QTableView)
+    assert table.model().rowCount() == 6
+    assert not table.selectionModel().hasSelection()
+    assert driver.window.findChild(QPushButton, "experiment-use") is None
+    # It stands in a row's menu, and says what was shown before anything is done.
+    use, _why = menu(driver, SETS[4].levels)
+    assert use.isEnabled()
+    use.trigger()
+    assert "Not proven: " in asked(driver)
+    heat = driver.window.findChild(HeatMap)
+    assert heat is not None
+    inks = {
+        item.background().color().name()
+        for row in range(heat.rowCount()) for column in range(heat.columnCount())
+        if (item := heat.item(row, column)) is not None
+    }  # fmt: skip
+    assert len(inks) == 1  # chance is no pattern
+    driver.window.grab()
+
+
+def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Driver, fake: FakeHost) -> None:
+    fake.again = {"8192": 80e6, "1048576": 80e6}
+    opened(driver)
+    combo(driver, "experiment-recipe").setCurrentIndex(5)
+    driver.click("experiment-plan")
+    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    assert any("The search had put it at +450 %" in text for text in said(driver, "experiment-summary"))
+    driver.wait(lambda: "Search 1 of the history" in driver.text_of("experiment-ended"))
+    # Of those that were not tested again nothing is known well enough.
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
+    use, why = menu(driver, SETS[2].levels)
+    assert not use.isEnabled()
+    assert "not tested again" in why
+
+
+def test_the_axes_of_the_tables_can_be_chosen(driver: Driver) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-rows"))
+    rows, columns = combo(driver, "experiment-rows"), combo(driver, "experiment-columns")
+    assert (rows.currentData(), columns.currentData()) == ("rsize", "nconnect")
+    rows.setCurrentIndex(rows.findData("nconnect"))
+    rows.activated.emit(rows.currentIndex())
+    assert (rows.currentData(), columns.currentData()) == ("nconnect", "rsize")
+
+    def turned() -> bool:
+        heats = [one for one in driver.window.findChildren(HeatMap) if one.isVisible()]
+        return [(one.rowCount(), one.columnCount()) for one in heats] == [(2, 3)]
+
+    driver.wait(turned)
 
 
 def test_trials_that_are_not_in_the_history_are_counted(

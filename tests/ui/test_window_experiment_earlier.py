@@ -56,13 +56,13 @@ def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) ->
     opened(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
     driver.click("experiment-continue")
-    driver.wait(lambda: any(text.startswith("Best: vers=4.2") for text in said(driver, "experiment-ok")))
+    driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
     (args,) = fake.asked("experiment.search")
     assert len(args.done) == 5
     answer = driver.find(QTableWidget, "experiment-answer")
     assert isinstance(answer, QTableWidget)
     names = [item.text() for row in range(2) if (item := answer.item(row, 0)) is not None]
-    assert names == ["Best", "Kernel's default"]
+    assert names == ["Winner, tested again", "As it is now, tested again"]
     assert driver.text_of("experiment-dropped") == "▸ Dropped: 1"
     driver.click("experiment-dropped")
     driver.window.grab()
@@ -72,8 +72,8 @@ def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
     stopped(SEARCH)
     opened(driver)
     look_at_earlier(driver)
-    driver.wait(lambda: any("rsize=1048576" in text for text in said(driver, "experiment-warn")))
-    assert any(text.startswith("Too few trials to tell") for text in said(driver, "experiment-warn"))
+    driver.wait(lambda: driver.text_of("experiment-headline").startswith("Nothing is proven: "))
+    assert any(text.startswith("A re-test takes 4 rounds") for text in said(driver, "experiment-warn"))
     assert driver.sees("experiment-answer")
     assert driver.sees("experiment-start")  # it can be gone on with
 
@@ -144,5 +144,5 @@ def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
         keeping.keep(number, outcome)
     opened(driver)
     look_at_earlier(driver)
-    driver.wait(lambda: bool(said(driver, "experiment-ok")))
+    driver.wait(lambda: bool(driver.text_of("experiment-headline")))
     assert not driver.sees("experiment-start")

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QSpinBox, QTableView, QTabWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QSpinBox,
+    QTableView,
+    QTabWidget,
+)
 
 from advisor.options import MountOptions
 from app.history import desk
@@ -86,7 +95,11 @@ def test_an_experiment_of_one_s_own(person: Person, request: pytest.FixtureReque
     person.look(person.window, "experiment-found")
 
     # What is best goes through the safe apply, and the advisor knows it from then on.
-    person.press(person.window, "experiment-use")
+    results = detail.experiment._results
+    person.wait(lambda: not results._why_not({"rsize": "65536"}))
+    results.menu_of({"rsize": "65536"}).actions()[0].trigger()
+    person.press(person.sees(QMessageBox), "confirm-action")
+    person.gone(QMessageBox)
     person.press(person.window, "apply")
     dialog = person.sees(ApplyDialog)
     person.wait(lambda: dialog._plan is not None)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.dialects.entry import set_when, split_items
+from advisor.dialects.entry import set_when
 from advisor.options import YES, MountOptions
 from app.mounts.entry_options import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
     from advisor.dialects.entry import When
 
-__all__ = ["DEFAULT_OPTIONS", "FormState", "with_value", "with_when", "with_words_of"]
+__all__ = ["DEFAULT_OPTIONS", "FormState", "with_value", "with_when"]
 
 
 class FormState(NamedTuple):
@@ -57,16 +57,6 @@ def with_when(text: str, when: When) -> str:
             options = _room_at_end(options, name)
             options.set(name, YES)
     return str(options)
-
-
-def with_words_of(text: str, other: str) -> str:
-    """Return the options for mount.nfs of one string with the words for fstab of another.
-
-    What was measured are options of mount.nfs: when it is mounted stays as it is.
-    """
-    inner, _outer = split_items(MountOptions.parse(text))
-    _inner, outer = split_items(MountOptions.parse(other))
-    return ",".join([*inner, *outer])
 
 
 def _room_at_end(options: MountOptions, name: str) -> MountOptions:

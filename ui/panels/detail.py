@@ -10,12 +10,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from advisor.lint import LintContext
+from app.bench.experiment.proposal import propose
 from app.mounts.change import ApplyArgs
 from ui.advice_text import read_ahead_of
 from ui.applying import Applying
 from ui.dialogs.log import LogDialog
+from ui.dialogs.use_set import ask_use
 from ui.forgetting import Forgetting
-from ui.models.option_form import with_words_of
 from ui.mounting import Mounting, Wish
 from ui.panels.advice import AdvicePanel
 from ui.panels.detail_header import DetailHeader, keeper_of
@@ -36,13 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
-    from advisor.recommend import Measured
     from app.advice import AdviceResult
-    from app.bench.experiment.model import PlannedSet
+    from app.bench.experiment.proposal import Proposal
     from app.errors import AppError
     from app.mounts.change import ApplyReport, Keeper
     from app.mounts.model import Mount, MountReport
     from ui.bridge import BridgeCall, RunInThread
+    from ui.dialogs.use_set import WantedSet
 
 
 class DetailPanel(QWidget):
@@ -430,13 +432,22 @@ class DetailPanel(QWidget):
         )
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_use_set(self, chosen: PlannedSet, measured: tuple[Measured, ...], share: str, link: str) -> None:
-        """Put the options of an experiment's set into the form; nothing is mounted by that."""
+    def _on_use_set(self, wanted: WantedSet) -> None:
+        """Ask, and put the settings that an experiment varied into the form; nothing is mounted by that."""
+        mount, wish = self._mount, self.settings.wish()
+        ahead = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
+        context = LintContext(share=wish.share, mount_point=wish.mount_point)
+        proposal = propose(
+            wanted.plan, wanted.chosen, wish.options,
+            read_ahead_kb=ahead if wish.read_ahead_kb is None else wish.read_ahead_kb, context=context,
+        )  # fmt: skip
+        ask_use(self.window(), wanted, proposal, partial(self._use_set, wanted, proposal))
+
+    def _use_set(self, wanted: WantedSet, proposal: Proposal) -> None:
         wish = self.settings.wish()
-        self.advice.remember(share, link, measured)
-        read_ahead_kb = wish.read_ahead_kb if chosen.read_ahead_kb is None else chosen.read_ahead_kb
-        options = with_words_of(chosen.options, wish.options)
-        self.settings.load_entry(wish.share, wish.mount_point, options, read_ahead_kb)
+        self.advice.remember(wanted.share, wanted.link, wanted.measured)
+        ahead = wish.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
+        self.settings.load_entry(wish.share, wish.mount_point, proposal.options, ahead)
         self._tabs.setCurrentWidget(self.settings)
 
     def _on_trial_apply(self, result: AdviceResult) -> None:

@@ -48,13 +48,12 @@ class ExperimentPanel(QWidget):
     Signals:
         failed: something did not work (AppError).
         running_changed: whether an experiment is planned or runs.
-        use_chosen: the PlannedSet whose options are wanted for the mount, what was Measured of them,
-            and the share and the lab's link that it was measured on.
+        use_chosen: the WantedSet whose settings are wanted for the mount.
     """
 
     failed = Signal(object)
     running_changed = Signal(bool)
-    use_chosen = Signal(object, object, str, str)
+    use_chosen = Signal(object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from ui.widgets.labels import MutedLabel, plain_label
 if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
 
+    from app.bench.experiment.model import ExperimentEvent
     from ui.experimenting import Experimenting
 
 _FRAME_MS = 50
@@ -107,6 +108,13 @@ class ExperimentProgress(QWidget):
             )
         if event.phase == "warm-up":
             return self.tr("Warming up; this does not count.")
+        return self._trial_words(event)
+
+    def _trial_words(self, event: ExperimentEvent) -> str:
+        if event.phase == "retest":
+            return self.tr(
+                "Testing the winner again, in turns with the present setting: trial {number} of {total}…"
+            ).format(number=event.number, total=event.total)
         left = (
             ""
             if event.eta_s is None

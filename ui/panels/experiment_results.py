@@ -5,28 +5,42 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from advisor.experiment_values import can_count_in, key_of, of_workload
 from app.bench.experiment.factors import SPOKEN
 from app.bench.experiment.findings import (
-    answer_said,
     figure_label,
     figures_in,
     find,
+    find_of_search,
     measured,
+    measured_again,
+    parts_of,
     set_of,
+    shown_text,
 )
 from app.bench.experiment.model import Struck
 from app.bench.experiment.so_far import best_so_far
 from ui.dialogs.buttons import show_outline
+from ui.dialogs.use_set import WantedSet
 from ui.models.experiment_words import setting_text
 from ui.models.figure_words import written
 from ui.speed_units import SPEED_UNITS
+from ui.widgets.axis_choice import AxisChoice
 from ui.widgets.effects_table import EffectsTable
 from ui.widgets.experiment_pictures import ExperimentPictures
 from ui.widgets.fold import Fold
+from ui.widgets.headline import Headline
 from ui.widgets.labels import MutedLabel, breakable, heading
 from ui.widgets.ranking_table import RankingTable
 from ui.widgets.search_answer import SearchAnswer
@@ -35,8 +49,10 @@ from ui.widgets.struck_list import StruckList
 from ui.widgets.study_view import StudyView
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QPoint
+
     from advisor.trials import Outcome
-    from app.bench.experiment.findings import Findings
+    from app.bench.experiment.findings import Findings, Part
     from app.bench.experiment.model import BestResult, ExperimentPlan, PlannedSet
     from app.bench.experiment.recipe import Study
     from app.errors import AppError
@@ -44,6 +60,8 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall, RunInThread
     from ui.experimenting import Experimenting
 
+#: Sentences that stand beside the headline; the others are statistics.
+_SUMMARY = 2
 #: Letters of a workload's name and of a figure's that have room in a narrow window, too.
 _LETTERS = 16
 
@@ -52,12 +70,11 @@ class ExperimentResults(QWidget):
     """Shows the outcomes so far; hidden without any.
 
     Signals:
-        use_clicked: the PlannedSet that is to be used for the mount, what was Measured of its
-            options, and the share and the lab's link that it was measured on.
+        use_clicked: the WantedSet that is to be used for the mount.
         export_clicked: write it to a file of this kind.
     """
 
-    use_clicked = Signal(object, object, str, str)
+    use_clicked = Signal(object)
     export_clicked = Signal(str)
 
     def __init__(self, experimenting: Experimenting, run: RunInThread) -> None:
@@ -72,6 +89,11 @@ class ExperimentResults(QWidget):
         self._plan: ExperimentPlan | None = None
         self._chosen: PlannedSet | None = None
         self._found: Findings | None = None
+        self._best: BestResult | None = None
+        #: By their labels, what is compared with its like.
+        self._parts: dict[str, Part] = {}
+        #: What the person chose for the tables, empty for the study's own.
+        self._wanted_axes: list[str] = []
         self._heading = heading("", scale=1.0)
         self._work = QComboBox()
         self._work.setObjectName("experiment-workload")
@@ -92,28 +114,47 @@ class ExperimentResults(QWidget):
             wrap=True,
         )
         self._counting.hide()
+        self._make_findings()
         for box in (self._work, self._figure):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
             box.setMinimumContentsLength(_LETTERS)
             box.activated.connect(self._on_choice)
         self._counted.toggled.connect(self._on_choice)
         SPEED_UNITS.changed.connect(self._find)
-        self._said = {"ok": Sentences("", "ok"), "warn": Sentences("", "warn"), "info": Sentences("", "info")}
+        self._export = QPushButton(self.tr("Expor&t"))
+        self._export.setObjectName("experiment-export")
+        self._set_up_export()
+        self._dropped = StruckList()
+        self._dropped_fold = Fold("experiment-dropped", [self._dropped])
+        self._study = StudyView("experiment-then")
+        self._study.set_title(self.tr("What the study found then"))
+        self._lay_out()
+        show_outline(self._counted)
+        self.hide()
+
+    def _make_findings(self) -> None:
+        """Make what shows the findings, and has menus on their rows."""
+        self._headline = Headline("experiment-headline")
+        self._said = {
+            "summary": Sentences("", "info"), "warn": Sentences("", "warn"), "info": Sentences("", "info"),
+        }  # fmt: skip
         for name, sentences in self._said.items():
             sentences.setObjectName(f"experiment-{name}")
         self._table = RankingTable()
         self._table.chosen.connect(self._show_chosen)
+        self._table.menu_asked.connect(self._on_menu)
         self._effects = EffectsTable()
-        self._use = QPushButton(self.tr("Use th&is…"))
-        self._use.setObjectName("experiment-use")
-        self._use.clicked.connect(self._on_use)
+        self._statistics = Fold("experiment-statistics", [self._said["info"], self._effects])
+        self._statistics.set_title(self.tr("Statistics"))
+        self._statistics.hide()
         self._used = MutedLabel(wrap=True)
-        self._export = QPushButton(self.tr("Expor&t"))
-        self._export.setObjectName("experiment-export")
-        self._set_up_export()
+        self._used.setObjectName("experiment-used")
         self._pictures = ExperimentPictures()
+        self._axes = AxisChoice()
+        self._axes.chosen.connect(self._on_axes)
         self._answer = SearchAnswer()
         self._answer.chosen.connect(self._choose)
+        self._answer.menu_asked.connect(self._on_menu)
         self._alone = MutedLabel(
             self.tr(
                 "Each set by its own trials alone, which may be few; what stands above weighs all of them "
@@ -122,13 +163,6 @@ class ExperimentResults(QWidget):
             wrap=True,
         )
         self._alone.hide()
-        self._dropped = StruckList()
-        self._dropped_fold = Fold("experiment-dropped", [self._dropped])
-        self._study = StudyView("experiment-then")
-        self._study.set_title(self.tr("What the study found then"))
-        self._lay_out()
-        show_outline(self._counted)
-        self.hide()
 
     def _set_up_export(self) -> None:
         menu = QMenu(self)
@@ -148,34 +182,33 @@ class ExperimentResults(QWidget):
         top.addWidget(self._figure)
         top.addStretch(1)
         use = QHBoxLayout()
-        use.addWidget(self._use)
         use.addWidget(self._used, 1)
         use.addWidget(self._export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addWidget(self._heading)
+        layout.addWidget(self._headline)
+        layout.addWidget(self._said["summary"])
+        layout.addWidget(self._said["warn"])
+        layout.addWidget(self._answer)
         layout.addLayout(top)
         layout.addWidget(self._counted)
         layout.addWidget(self._counting)
-        layout.addWidget(self._answer)
-        layout.addWidget(self._said["ok"])
-        layout.addWidget(self._said["warn"])
         layout.addWidget(self._alone)
         layout.addWidget(self._table)
         layout.addLayout(use)
-        layout.addWidget(self._said["info"])
-        layout.addWidget(self._effects)
+        layout.addWidget(self._axes)
+        layout.addWidget(self._pictures)
+        layout.addWidget(self._statistics)
         layout.addWidget(self._dropped_fold)
         layout.addWidget(self._study)
-        layout.addWidget(self._pictures)
 
     # What the panel tells
 
     def set_share(self, share: str) -> None:
         """Offer to use what was found if it is of this share."""
         self._share = share
-        self._show_use()
 
     def refresh(self) -> None:
         """Show the outcomes so far."""
@@ -187,11 +220,13 @@ class ExperimentResults(QWidget):
             self._show_none()
         if plan is None or not outcomes:
             return
-        _offer(self._work, [(work.name, work.name) for work in plan.experiment.workloads])
-        names = figures_in(outcomes, self._work.currentData())
+        self._parts = {part.label: part for part in parts_of(plan)}
+        _offer(self._work, [(label, label) for label in self._parts])
+        part = self._parts[self._work.currentData()]
+        names = figures_in(outcomes, part.workload)
         _offer(self._figure, [(figure_label(name), name) for name in names])
         self._work.setVisible(self._work.count() > 1)
-        chosen = of_workload(outcomes, self._work.currentData())
+        chosen = of_workload(outcomes, part.workload)
         self._counted.setEnabled(can_count_in(chosen, self._figure.currentData() or ""))
         self._counting.setVisible(self._counted.isEnabled() and self._counted.isChecked())
         self._heading.setText(self.tr("So far") if now.busy else self.tr("What it found"))
@@ -201,10 +236,13 @@ class ExperimentResults(QWidget):
 
     def _show_none(self) -> None:
         """Show nothing of the experiment before: until there are findings, and if there are none."""
-        self._found = None
+        self._found = self._best = None
+        self._wanted_axes = []
+        self._table.clearSelection()
         self._table.show_ranking(None)
-        self._answer.show_answer(None, [])
+        self._answer.show_result(None)
         self._alone.hide()
+        self._headline.show_verdict("", "")
         for sentences in self._said.values():
             sentences.show_sentences([])
         self._show_whole(None)
@@ -217,10 +255,11 @@ class ExperimentResults(QWidget):
     def _show_dropped(self) -> None:
         """Show the option sets that no trial was finished of, and why; of an experiment they are few."""
         now = self._experimenting
-        finished = {key_of(one.levels) for one in now.outcomes.values() if one.state == "ok"}
+        tried = [one for one in now.outcomes.values() if not one.retest]
+        finished = {key_of(one.levels) for one in tried if one.state == "ok"}
         why = {
             key_of(one.levels): Struck(levels=one.levels, reason=one.note)
-            for one in now.outcomes.values() if key_of(one.levels) not in finished
+            for one in tried if key_of(one.levels) not in finished
         }  # fmt: skip
         if now.best is not None:
             why |= {key_of(one.levels): one for one in now.best.struck}
@@ -236,19 +275,22 @@ class ExperimentResults(QWidget):
         """Have the findings made on a thread; while one is at work, the next waits."""
         now = self._experimenting
         plan, outcomes = now.plan, self._in_order()
-        workload, figure = self._work.currentData(), self._figure.currentData()
-        if plan is None or not outcomes or not figure:
+        part, figure = self._parts.get(self._work.currentData()), self._figure.currentData()
+        if plan is None or not outcomes or not figure or part is None:
             return
         if self._finding is not None:
             self._again = True
             return
-        counted = self._counted.isChecked()
+        counted, axes = self._counted.isChecked(), self._wanted_axes
         best = now.best
         # Of a search that was stopped, or of the history, the answer is in its trials.
         ended = now.searches and not now.busy and best is None
 
         def work() -> _Found:
-            found = find(plan, outcomes, figure, workload, written=written, names=SPOKEN, counted=counted)
+            found = find(
+                plan, outcomes, figure, part.workload, written=written, names=SPOKEN, counted=counted,
+                file_size=part.file_size, axes=axes,
+            )  # fmt: skip
             return _Found(found, best_so_far(plan, outcomes) if ended else best)
 
         call = self._run("findings", work)
@@ -279,29 +321,39 @@ class ExperimentResults(QWidget):
         if plan is not self._experimenting.plan:
             return
         found, best = both
-        self._found = found
+        self._found, self._best = found, best
         self._table.show_ranking(found.ranking)
-        said = found.said
-        if self._experimenting.busy:
-            # What a few trials say of single factors may be gone with the next ones.
-            said = [one for one in said if one[0] != "info"]
-        if self._experimenting.searches:
-            # Few trials of few of its sets: what sets have in common is not said of them.
-            said = [one for one in found.said if one[0] == "warn"]
-            said = [*(answer_said(best, written, SPOKEN) if best is not None else []), *said]
-        self._answer.show_answer(best.answer if best is not None else None, plan.sets)
+        busy, searches = self._experimenting.busy, self._experimenting.searches
+        told = find_of_search(best, written, SPOKEN) if best is not None else None
+        said = [*(told.said if told is not None else []), *found.said]
+        # What a part of the trials says may be gone with the next ones: nothing is claimed of it.
+        if busy:
+            self._headline.show_verdict("", "")
+            said = [one for one in said if one[0] == "warn"]
+        elif told is not None:
+            self._headline.show_verdict(told.verdict, told.headline)
+        elif not searches:
+            self._headline.show_verdict(found.conclusion.verdict, found.headline)
+        self._answer.show_result(best)
         self._alone.setVisible(best is not None)
-        for tone, sentences in self._said.items():
-            sentences.show_sentences([text for one, text in said if one == tone])
+        infos = [text for tone, text in said if tone != "warn"]
+        first = len(told.retold) if told is not None else _SUMMARY
+        self._said["summary"].show_sentences(infos[:first])
+        self._said["info"].show_sentences(infos[first:])
+        self._said["warn"].show_sentences([text for tone, text in said if tone == "warn"])
         # While the findings are made anew, those at hand are of a part of the trials.
-        whole = not self._experimenting.busy and not self._again and not self._experimenting.searches
+        whole = not busy and not self._again and not searches
         self._show_whole(found if whole else None)
+        self._statistics.setVisible(bool(infos[first:]) or not self._effects.isHidden())
         self._show_chosen(self._table.levels())
 
     def _show_whole(self, found: Findings | None) -> None:
         """Show what only a whole run can tell, or nothing of the one before."""
         self._effects.show_findings(found)
         self._pictures.show_findings(found)
+        self._axes.show_findings(found)
+        if found is None:
+            self._statistics.hide()
 
     # What the person does
 
@@ -313,29 +365,58 @@ class ExperimentResults(QWidget):
     def _show_chosen(self, levels: dict[str, str] | None) -> None:
         plan = self._experimenting.plan
         self._chosen = set_of(levels, plan.sets) if levels is not None and plan is not None else None
-        self._used.setText(breakable(setting_text(self._chosen)) if self._chosen is not None else "")
-        self._show_use()
+        hint = "" if self._experimenting.busy else self.tr("Right-click a row to use its settings.")
+        self._used.setText(breakable(setting_text(self._chosen)) if self._chosen is not None else hint)
 
-    def _show_use(self) -> None:
-        """Offer a set for the mount that is shown, unless another share's was measured."""
-        now = self._experimenting
-        measured = now.plan.experiment.share if now.plan is not None else self._share
-        here = measured == self._share
-        self._use.setEnabled(self._chosen is not None and not now.busy and not self._again and here)
-        self._use.setToolTip(
-            self.tr("Puts these options into the settings; nothing is mounted by that.") if here
-            else self.tr("It was measured on {share}: choose that share at the left to use it.").format(
-                share=measured
-            )
-        )  # fmt: skip
+    def _on_axes(self, axes: list[str]) -> None:
+        self._wanted_axes = axes
+        self._find()
 
-    def _on_use(self) -> None:
-        plan, found = self._experimenting.plan, self._found
-        if self._chosen is not None and plan is not None and found is not None:
-            where = plan.environment
-            link = (where.emulated_link if where is not None else None) or ""
-            said = measured(found, plan, self._chosen, written)
-            self.use_clicked.emit(self._chosen, said, plan.experiment.share, link)
+    def menu_of(self, levels: dict[str, str]) -> QMenu:
+        """Return the menu of an option set's row."""
+        menu = QMenu(self)
+        menu.setObjectName("experiment-menu")
+        menu.setToolTipsVisible(True)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        why = self._why_not(levels)
+        use = menu.addAction(self.tr("&Use These Settings…"), partial(self._on_use, levels))
+        use.setEnabled(not why)
+        if why:
+            menu.addAction(why).setEnabled(False)
+        return menu
+
+    def _why_not(self, levels: dict[str, str]) -> str:
+        """Return why a set is not offered for the mount, "" if it is."""
+        now, best = self._experimenting, self._best
+        plan = now.plan
+        if plan is None or now.busy or self._finding is not None or self._found is None:
+            return self.tr("Wait until it has ended.")
+        share = plan.experiment.share
+        if share != self._share:
+            return self.tr("It was measured on {share}: choose that share at the left.").format(share=share)
+        if set_of(levels, plan.sets) is None or (plan.current and levels == plan.current):
+            return self.tr("It is in use already.")
+        if now.searches and (best is None or best.retest is None or levels != best.retest.winner):
+            return self.tr("It was not tested again beside the present setting.")
+        return ""
+
+    def _on_menu(self, levels: dict[str, str], where: QPoint) -> None:
+        self.menu_of(levels).popup(where)
+
+    def _on_use(self, levels: dict[str, str]) -> None:
+        plan, found, best = self._experimenting.plan, self._found, self._best
+        one = set_of(levels, plan.sets) if plan is not None else None
+        if plan is None or found is None or one is None:
+            return
+        if self._experimenting.searches and best is not None:
+            learned = measured_again(best, written)
+            shown = find_of_search(best, written, SPOKEN).headline
+        else:
+            learned = measured(found, plan, one, written)
+            shown = shown_text(found, plan, levels, written, SPOKEN)
+        where = plan.environment
+        link = (where.emulated_link if where is not None else None) or ""
+        self.use_clicked.emit(WantedSet(plan, one, shown, learned, plan.experiment.share, link))
 
 
 class _Found(NamedTuple):

@@ -27,7 +27,6 @@ class EffectsTable(WholeTable):
         self.setAccessibleName(self.tr("What each setting does"))
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.hide()
 
     def show_findings(self, found: Findings | None) -> None:

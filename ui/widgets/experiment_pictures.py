@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from advisor.experiment_text import noise_note
 from app.bench.experiment.factors import label
 from ui.models.experiment_words import levels_words
 from ui.widgets.heat_map import HeatMap
-from ui.widgets.labels import heading
+from ui.widgets.labels import MutedLabel, heading
 from ui.widgets.surface_view import SurfaceView
 
 if TYPE_CHECKING:
@@ -36,6 +37,22 @@ class ExperimentPictures(QWidget):
         self.setVisible(found is not None)
         if found is None:
             return
+        if found.matrices and found.pooled:
+            over = ", ".join(label(name) for name in found.pooled)
+            self._add(MutedLabel(self.tr("Medians over: {settings}").format(settings=over), wrap=True))
+        for matrix in found.matrices:
+            fixed = levels_words(matrix.fixed)
+            title = f"{label(matrix.row_factor)} ↓  {label(matrix.column_factor)} →"
+            heat = HeatMap()
+            heat.show_matrix(matrix)
+            self._add(heading(f"{title}, {fixed}" if fixed else title, scale=1.0), heat)
+            if note := noise_note(matrix.differs):
+                self._add(MutedLabel(note, wrap=True))
+            # Of two by two there is no more to see than in the table.
+            if min(len(matrix.rows), len(matrix.columns)) > 1 and len(matrix.rows) + len(matrix.columns) > 4:
+                surface = SurfaceView()
+                surface.show_matrix(matrix)
+                self._add(surface)
         if found.curves:
             # A second to import: only once there is something to draw.
             from ui.plots.curve_plot import CurvePlot
@@ -44,17 +61,6 @@ class ExperimentPictures(QWidget):
                 plot: Any = CurvePlot()
                 plot.draw(curve)
                 self._add(heading(label(curve.factor), scale=1.0), plot)
-        for matrix in found.matrices:
-            fixed = levels_words(matrix.fixed)
-            title = f"{label(matrix.row_factor)} ↓  {label(matrix.column_factor)} →"
-            heat = HeatMap()
-            heat.show_matrix(matrix)
-            self._add(heading(f"{title}, {fixed}" if fixed else title, scale=1.0), heat)
-            # Of two by two there is no more to see than in the table.
-            if min(len(matrix.rows), len(matrix.columns)) > 1 and len(matrix.rows) + len(matrix.columns) > 4:
-                surface = SurfaceView()
-                surface.show_matrix(matrix)
-                self._add(surface)
 
     def _add(self, *widgets: QWidget) -> None:
         for widget in widgets:

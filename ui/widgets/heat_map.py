@@ -1,4 +1,7 @@
-"""A figure over two factors: a table whose cells are the more coloured the better they are."""
+"""A figure over two factors: a table whose cells are the more colored the better they are.
+
+What chance may have made is no pattern: such cells have one color.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from PySide6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from advisor.experiment_values import lower_is_better
 from app.bench.experiment.factors import label, level_label
 from ui import theme
 from ui.models.figure_words import written
@@ -43,7 +45,8 @@ class HeatMap(QTableWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().averageCharWidth() * 12)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.6))
 
@@ -59,8 +62,7 @@ class HeatMap(QTableWidget):
         self.setVerticalHeaderLabels([level_label(matrix.row_factor, level) for level in matrix.rows])
         columns = [level_label(matrix.column_factor, level) for level in matrix.columns]
         self.setHorizontalHeaderLabels(columns)
-        known = [cell for row in matrix.cells for cell in row if cell is not None]
-        best = (min if lower_is_better(matrix.figure) else max)(known, default=None)
+        best = matrix.best() if matrix.differs else None
         for row, cells in enumerate(matrix.cells):
             for column, cell in enumerate(cells):
                 item = QTableWidgetItem("—" if cell is None else written(matrix.figure, cell))
@@ -78,17 +80,15 @@ class HeatMap(QTableWidget):
         if matrix is None:
             return
         colours = theme.colours()
-        known = [cell for row in matrix.cells for cell in row if cell is not None]
-        low, high = min(known, default=0.0), max(known, default=0.0)
-        for row, cells in enumerate(matrix.cells):
-            for column, cell in enumerate(cells):
+        for row, shades in enumerate(matrix.shades()):
+            for column, shade in enumerate(shades):
                 item = self.item(row, column)
-                if item is None or cell is None:
+                if item is None or matrix.cells[row][column] is None:
                     continue
-                part = (cell - low) / (high - low) if high > low else 0.0
-                if lower_is_better(matrix.figure):
-                    part = 1 - part
-                item.setBackground(QColor(theme.blend(colours.ok, colours.base, _FULL * part)))
+                ink = (
+                    theme.blend(colours.ok, colours.base, _FULL * shade) if matrix.differs else colours.raised
+                )
+                item.setBackground(QColor(ink))
                 item.setForeground(QColor(colours.text))
 
     # Qt overrides

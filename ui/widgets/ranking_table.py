@@ -1,10 +1,10 @@
-"""The option sets of an experiment, the best first; one of them is chosen."""
+"""The option sets of an experiment, the best first; each row has a menu."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QTableView
 
 from ui.models.ranking_model import INTERVAL, NUMBERS, TIMEOUTS, RankingModel
@@ -13,7 +13,7 @@ from ui.widgets.plain_table import show_as_list
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from PySide6.QtCore import QLocale
+    from PySide6.QtCore import QLocale, QPoint
 
     from advisor.experiment_analysis import Ranking
 
@@ -30,13 +30,15 @@ class _Number(QStyledItemDelegate):
 
 
 class RankingTable(QTableView):
-    """Shows a ranking.
+    """Shows a ranking; no line is chosen until the person chooses one.
 
     Signals:
         chosen: the levels of the line that was chosen, None for none.
+        menu_asked: the levels of a line whose menu is wanted, and where on the screen (QPoint).
     """
 
     chosen = Signal(object)
+    menu_asked = Signal(object, object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,10 +55,12 @@ class RankingTable(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
         self.selectionModel().selectionChanged.connect(self._on_selection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
 
     def show_ranking(self, ranking: Ranking | None) -> None:
-        """Show this one; the same place stays chosen."""
-        place = self._place()
+        """Show this one; the set that was chosen stays so."""
+        kept = self.levels()
         self._model.show_ranking(ranking)
         for column in (INTERVAL, TIMEOUTS):
             self.setColumnHidden(column, column in self._model.empty_columns())
@@ -64,8 +68,8 @@ class RankingTable(QTableView):
         lines = min(max(self._model.rowCount(), 2), _LINES)
         header, bar = self.horizontalHeader(), self.horizontalScrollBar()
         self.setFixedHeight(header.sizeHint().height() + bar.sizeHint().height() + line * lines + 8)
-        if self._model.rowCount():
-            self.selectRow(min(place, self._model.rowCount() - 1))
+        if kept is not None:
+            self.choose(kept)
 
     def choose(self, levels: Mapping[str, str]) -> bool:
         """Choose the line of an option set; return whether it has one."""
@@ -79,12 +83,15 @@ class RankingTable(QTableView):
 
     def levels(self) -> dict[str, str] | None:
         """Return the levels of the line chosen, None for none."""
-        standing = self._model.standing(self._place()) if self.selectionModel().hasSelection() else None
+        rows = self.selectionModel().selectedRows()
+        standing = self._model.standing(rows[0].row()) if rows else None
         return standing.levels if standing is not None else None
 
-    def _place(self) -> int:
-        rows = self.selectionModel().selectedRows()
-        return rows[0].row() if rows else 0
+    def _on_menu(self, position: QPoint) -> None:
+        index = self.indexAt(position)
+        standing = self._model.standing(index.row()) if index.isValid() else None
+        if standing is not None:
+            self.menu_asked.emit(standing.levels, self.viewport().mapToGlobal(position))
 
     def _on_selection(self, *_changes: object) -> None:
         self.chosen.emit(self.levels())

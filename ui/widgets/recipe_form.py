@@ -169,6 +169,7 @@ class RecipeForm(QWidget):
             text=self._text.text().strip(),
             options=self._options.text().strip(),
             strategy=strategy,
+            axes=[name for name in self._recipe.axes if name in {card.name for card in self._factors}],
             factor=[card.factor() for card in self._factors],
             row=self._rows() if strategy == "rows" else [],
             workload=[card.work() for card in self._works],

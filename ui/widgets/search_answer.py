@@ -8,29 +8,31 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidgetItem
 
 from advisor.trials import WRITE
-from app.bench.experiment.findings import set_of
+from app.bench.experiment.findings import search_rows, set_of
 from ui.models.experiment_words import setting_text
 from ui.models.figure_words import between, written
 from ui.speed_units import SPEED_UNITS
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from PySide6.QtCore import QPoint
 
-    from advisor.search import Answer, Found
-    from app.bench.experiment.model import PlannedSet
+    from app.bench.experiment.findings import SearchRow
+    from app.bench.experiment.model import BestResult
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class SearchAnswer(WholeTable):
-    """A row for each; hidden without an answer.
+    """A row for each; hidden without an answer. No row is chosen until the person chooses one.
 
     Signals:
         chosen: the levels of the row that was chosen.
+        menu_asked: the levels of a row whose menu is wanted, and where on the screen (QPoint).
     """
 
     chosen = Signal(object)
+    menu_asked = Signal(object, object)
 
     def __init__(self) -> None:
         super().__init__("experiment-answer", "", [""] * 5)
@@ -43,64 +45,65 @@ class SearchAnswer(WholeTable):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
-        self._answer: Answer | None = None
+        self._result: BestResult | None = None
         self._unit = SPEED_UNITS.unit
         self._rows: list[dict[str, str]] = []
-        self._sets: Sequence[PlannedSet] = ()
         self.itemSelectionChanged.connect(self._on_selection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
         self.hide()
 
-    def show_answer(self, answer: Answer | None, sets: Sequence[PlannedSet]) -> None:
-        """Show this one, or none; its best is chosen.
-
-        Args:
-            answer: of the search.
-            sets: its candidates.
-        """
-        self.setVisible(answer is not None)
-        if answer is None or (answer is self._answer and SPEED_UNITS.unit is self._unit):
+    def show_result(self, result: BestResult | None) -> None:
+        """Show what this search ended with, or nothing."""
+        self.setVisible(result is not None)
+        if result is None or (result is self._result and SPEED_UNITS.unit is self._unit):
             return
         # In another unit it is still the same answer: the row that was chosen stays so.
-        chosen = max(self.currentRow(), 0) if answer is self._answer else 0
-        self._answer = answer
+        rows = self.selectionModel().selectedRows()
+        kept = rows[0].row() if rows and result is self._result else -1
+        self._result = result
         self._unit = SPEED_UNITS.unit
-        self._sets = sets
-        rows = [
-            (self.tr("Best"), answer.winner), (self.tr("Next"), answer.runner_up),
-            (self.tr("Kernel's default"), answer.default), (self.tr("As it is now"), answer.current),
-        ]  # fmt: skip
-        known = [(name, found) for name, found in rows if found is not None]
+        shown = search_rows(result)
         self.blockSignals(True)  # noqa: FBT003
-        self.setRowCount(len(known))
-        self._rows = [found.levels for _name, found in known]
-        for row, (name, found) in enumerate(known):
-            self._fill(row, name, found)
+        self.clearSelection()
+        self.setRowCount(len(shown))
+        self._rows = [row.levels for row in shown]
+        for place, row in enumerate(shown):
+            self._fill(place, row, result)
+        if kept >= 0:
+            self.selectRow(kept)
         self.blockSignals(False)  # noqa: FBT003
         self.updateGeometry()
-        self.selectRow(chosen)
 
-    def _fill(self, row: int, name: str, found: Found) -> None:
-        one = set_of(found.levels, self._sets)
-        setting = setting_text(one) if one is not None else ""
+    def _fill(self, place: int, row: SearchRow, result: BestResult) -> None:
+        names = {
+            "winner": self.tr("Winner"), "present": self.tr("As it is now"), "next": self.tr("Next"),
+            "default": self.tr("Kernel's default"),
+        }  # fmt: skip
+        name = names[row.name]
+        one = set_of(row.levels, result.plan.sets)
+        if one is None and row.name == "present":
+            one = result.plan.present
         texts = [
-            name,
-            written(WRITE, found.median),
-            between(WRITE, found.low, found.high),
-            str(len(found.values)),
-            setting,
+            self.tr("{name}, tested again").format(name=name) if row.again else name,
+            written(WRITE, row.median),
+            between(WRITE, row.low, row.high),
+            str(row.trials),
+            setting_text(one) if one is not None else "",
         ]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)
             item.setToolTip(text)
             if 0 < column < 4:
                 item.setTextAlignment(_RIGHT)
-            if not row:
-                font = item.font()
-                font.setBold(True)
-                item.setFont(font)
-            self.setItem(row, column, item)
+            self.setItem(place, column, item)
 
     def _on_selection(self) -> None:
         rows = self.selectionModel().selectedRows()
         if rows:
             self.chosen.emit(self._rows[rows[0].row()])
+
+    def _on_menu(self, position: QPoint) -> None:
+        item = self.itemAt(position)
+        if item is not None:
+            self.menu_asked.emit(self._rows[item.row()], self.viewport().mapToGlobal(position))

@@ -87,7 +87,9 @@ class SurfaceView(QWidget):
         # Painted from the back to the front, so that what is near covers what is far.
         for _depth, height, polygon in sorted(faces, key=lambda face: face[0]):
             painter.setPen(QPen(QColor(colours.base), 1))
-            painter.setBrush(QColor(theme.blend(colours.ok, colours.info, height)))
+            # Of what chance may have made, the height is drawn and no color.
+            ink = theme.blend(colours.ok, colours.info, height) if matrix.differs else colours.muted
+            painter.setBrush(QColor(ink))
             painter.drawPolygon(polygon)
         self._label(painter, matrix, (rows, columns), highest)
 

@@ -1,4 +1,8 @@
-"""The best setting for a share within a time: a race among all combinations, each on a private mount."""
+"""The best setting for a share within a time: a race among all combinations, each on a private mount.
+
+At its end the winner is run again in turns with the present setting (advisor.retest): what the search says
+of it is in part luck.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.retest import FEWEST_ROUNDS, ROUNDS, retest_of
 from advisor.trials import REACHED, TRIAL_S, Outcome
 from app.bench.experiment.candidates import plan_search
-from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.model import SEARCH, BestResult, ExperimentEvent, counted
-from app.bench.experiment.race import raced
+from app.bench.experiment.race import all_trials, for_retest, names_of, raced, search_trials
 from app.bench.experiment.run import FAILED_IN_A_ROW
 from app.bench.experiment.trial import Surroundings, run_trial
 from app.errors import AppError, ErrorKind
@@ -18,6 +22,8 @@ from app.errors import AppError, ErrorKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from advisor.retest import Retest
+    from advisor.search import Answer
     from app.bench.experiment.hands import Hands
     from app.bench.experiment.model import BestArgs, ExperimentPlan, ExperimentRunArgs, Phase, PlannedSet
     from app.bench.result import TestEvent
@@ -102,16 +108,22 @@ class _Search:
         self._resumed = bool(done) and budget_s is None
         self._number = done[-1].order + 1 if done else 0
         #: Trials that the bytes allow, the one that warms up not among them; 0 for no limit.
-        self._most = max(plan.bytes // largest_crossing(plan) - 1, 1) if plan.bytes else 0
+        self._most = all_trials(plan)
+        self._most_of_search = search_trials(plan)
+        #: Of the re-test, the rounds that are to be run.
+        self._rounds = 0
+        #: Whether the search itself has ended in a part before this one.
+        self._searched = budget_s is None and any(outcome.retest for outcome in done)
 
     def result(self) -> BestResult:
         stopped = ""
-        if self._goes_on():
+        self._rounds = self._rounds_left()
+        if self._goes_on() or self._rounds:
             warm_up = self._try(self._plan.sets[0], -1, "warm-up")
             if self._resumed:
                 # Otherwise what was left for one more trial would never do for it, however often it goes on.
                 self._allowed_s += warm_up.figures[TRIAL_S]
-            stopped = self._run()
+            stopped = self._run() or self._retest()
         if stopped:
             self._race = raced(self._plan, counted(self._done), self._budget_s, self._around.token.check)
         try:
@@ -122,12 +134,12 @@ class _Search:
                 f"No trial gave a result. {stopped or self._last}".strip(),
                 hint="See to the cause if one is told; otherwise allow more time.",
             ) from error
-        winner = self._race.set_of(answer.winner.levels)
         return BestResult(
             plan=self._plan,
             answer=answer,
-            options=winner.options,
-            read_ahead_kb=winner.read_ahead_kb,
+            options=self._race.set_of(answer.winner.levels).options,
+            read_ahead_kb=self._race.set_of(answer.winner.levels).read_ahead_kb,
+            retest=retested(self._plan, counted(self._done), answer),
             stopped=stopped,
             seconds=self._hands.now() - self._began,
             struck=list(self._race.struck.values()),
@@ -145,7 +157,9 @@ class _Search:
             self._race.take(outcome)
             self._number += 1
             goes_on = self._goes_on()
-            outcome = msgspec.structs.replace(outcome, left_s=self._left_s() if goes_on else 0.0)
+            self._rounds = 0 if goes_on else self._rounds_left()
+            more = goes_on or bool(self._rounds)
+            outcome = msgspec.structs.replace(outcome, left_s=max(self._left_s(), 1.0) if more else 0.0)
             self._tell("done", outcome.levels, outcome=outcome)
             self._done.append(outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
@@ -155,22 +169,76 @@ class _Search:
                 failed = 0
         return ""
 
+    def _retest(self) -> str:
+        """Run the winner and the present setting in turns; return why it ended early, or ""."""
+        pair = self._pair()
+        if pair is None:
+            return ""
+        trials = [one for turn in range(self._rounds) for one in (pair if turn % 2 else pair[::-1])]
+        failed = 0
+        for place, one in enumerate(trials, 1):
+            outcome = self._try(one, self._number, "retest", (place, len(trials)))
+            self._number += 1
+            left_s = 0.0 if place == len(trials) else max(self._left_s(), 1.0)
+            outcome = msgspec.structs.replace(outcome, left_s=left_s, retest=True)
+            self._tell("done", outcome.levels, outcome=outcome, place=(place, len(trials)))
+            self._done.append(outcome)
+            failed = failed + 1 if outcome.state == "failed" else 0
+            if failed == FAILED_IN_A_ROW and not self._answers():
+                return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+        return ""
+
+    def _pair(self) -> tuple[PlannedSet, PlannedSet] | None:
+        """Return the winner and the present setting, None if they are the same, or one is not known."""
+        present = self._plan.present
+        try:
+            levels = self._race.answer().winner.levels
+        except ValueError:
+            return None
+        return None if present is None or levels == present.levels else (self._race.set_of(levels), present)
+
+    def _rounds_left(self) -> int:
+        """Return the rounds of a re-test that are still to be run, 0 if they are too few to show anything."""
+        pair = self._pair()
+        if pair is None:
+            return 0
+        ran = [one for one in counted(self._done) if one.retest and one.state == "ok"]
+        had = min(sum(one.levels == each.levels for one in ran) for each in pair)
+        left = min(ROUNDS - had, int(self._left_s() / (2 * self._usual_s(pair))))
+        if self._most:
+            left = min(left, (self._most - self._number) // 2)
+        return left if left > 0 and had + left >= FEWEST_ROUNDS else 0
+
+    def _usual_s(self, sets: Sequence[PlannedSet]) -> float:
+        """Return the seconds of a trial of these sets, by those that ran; a little more, for they scatter."""
+        levels = [one.levels for one in sets]
+        ran = [one for one in self._done if one.state == "ok" and TRIAL_S in one.figures]
+        costs = [one.figures[TRIAL_S] for one in ran if one.levels in levels]
+        costs = costs or [one.figures[TRIAL_S] for one in ran] or [self._plan.sets[0].seconds[0]]
+        return max(1.1 * sum(costs) / len(costs), 1e-3)
+
     def _answers(self) -> bool:
         """Try again what went well last: whether it is the sets that fail, and not the server."""
         well = next((one.levels for one in reversed(self._done) if one.state == "ok"), None)
-        one = self._plan.sets[0] if well is None else self._race.set_of(well)
+        present = self._plan.present
+        if well is None:
+            one = self._plan.sets[0]
+        else:
+            one = present if present is not None and well == present.levels else self._race.set_of(well)
         return self._try(one, -1, "warm-up").state != "failed"
 
-    def _try(self, one: PlannedSet, number: int, phase: Phase) -> Outcome:
-        self._tell(phase, one.levels)
+    def _try(
+        self, one: PlannedSet, number: int, phase: Phase, place: tuple[int, int] | None = None
+    ) -> Outcome:
+        self._tell(phase, one.levels, place=place)
         running = self._race.running(one)
 
         def tell(test: TestEvent) -> None:
             running.take(test)
-            self._tell(phase, one.levels, test=test)
+            self._tell(phase, one.levels, test=test, place=place)
 
         def give_up(_test: TestEvent) -> bool:
-            return number >= 0 and self._race.hopeless(one, running)
+            return phase == "trial" and self._race.hopeless(one, running)
 
         begun = Outcome(levels=one.levels, workload=self._work.name, block=0, order=number)
         around = self._around._replace(tell=tell, give_up=give_up)
@@ -189,20 +257,22 @@ class _Search:
         *,
         test: TestEvent | None = None,
         outcome: Outcome | None = None,
+        place: tuple[int, int] | None = None,
     ) -> None:
+        number, total = place or (self._number + (phase == "trial"), self._most_of_search)
         self._emit(
             ExperimentEvent(
-                phase=phase, number=self._number + (phase == "trial"), total=self._most,
-                eta_s=self._eta_s(), levels=levels, workload=self._work.name, test=test,
-                outcome=outcome,
+                phase=phase, number=number, total=total, eta_s=self._eta_s(), levels=levels,
+                workload=self._work.name, test=test, outcome=outcome,
             )
         )  # fmt: skip
 
     def _goes_on(self) -> bool:
         """Whether time and bytes are left for another trial, and something to find out."""
-        if self._most and self._number >= self._most:
+        if self._searched or (self._most and self._number >= self._most_of_search):
             return False
-        return not self._race.done and self._left_s() > self._longest_s
+        kept_s = for_retest(self._plan, self._budget_s, self._usual_s([]))
+        return not self._race.done and self._left_s() - kept_s > self._longest_s
 
     def _eta_s(self) -> float:
         """Return the seconds until time or bytes are spent, at most."""
@@ -212,3 +282,11 @@ class _Search:
 
     def _left_s(self) -> float:
         return self._allowed_s - (self._hands.now() - self._began)
+
+
+def retested(plan: ExperimentPlan, outcomes: Sequence[Outcome], answer: Answer) -> Retest | None:
+    """Return what the re-test of a search's winner says, None if there is none."""
+    present = plan.present
+    if present is None:
+        return None
+    return retest_of(outcomes, answer.winner.levels, present.levels, names_of(plan))

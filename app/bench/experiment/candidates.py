@@ -10,7 +10,7 @@ import msgspec
 
 from advisor.catalogue import YES
 from advisor.facts import payload_rate_bps
-from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, implied_values, to_mount
+from advisor.options import MountOptions, catalogue, implied_values, to_mount
 from app.bench.experiment.estimate import trial_seconds
 from app.bench.experiment.factors import (
     CACHE_MODE,
@@ -20,6 +20,7 @@ from app.bench.experiment.factors import (
     TRANSFER_SIZE,
     YES_LEVEL,
     mounting,
+    options_of,
 )
 from app.bench.experiment.model import (
     SEARCH,
@@ -63,7 +64,9 @@ _LEAST_SIZE, _GRAIN = 2**20, 2**20
 _PROBING = 0.1
 #: From so few trials little is learnt of what chance does.
 _FEW_TRIALS = 12
-_NOT_COMPARED = "The present setting is not among these option sets: nothing is compared with it."
+_NOT_COMPARED = (
+    "The present setting is not among these option sets: only at the end is the winner compared with it."
+)
 
 
 def plan_search(
@@ -140,11 +143,20 @@ def plan_search(
         seconds=left_s,
         bytes=args.budget_bytes or 0,
         current=current,
+        today=None if current else _today(args, hands, sets[0]),
         notes=[
             *plan.notes,
             *([] if current else [_NOT_COMPARED]),
             *_short_of_time(spent_s, left_s, sets[0].seconds[0]),
         ],
+    )
+
+
+def _today(args: BestArgs, hands: Hands, like: PlannedSet) -> PlannedSet:
+    """Return the setting in use where it is no candidate; it is thought to take as long as another set."""
+    options = str(to_mount(parse_options(args.options)))
+    return PlannedSet(
+        levels={}, options=options, read_ahead_kb=hands.read_ahead_kb, whole=False, seconds=like.seconds
     )
 
 
@@ -175,7 +187,7 @@ def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
             )
     asked = to_mount(parse_options(args.options))
     current = {factor.name: _level(factor, asked, hands.read_ahead_kb) for factor in factors}
-    for option in {option for factor in factors for option in _options_of(factor)}:
+    for option in {option for factor in factors for option in options_of(factor.name, factor.levels)}:
         asked.remove(option)
     work = Work(name=SEARCH, size=args.size or _size(args, hands), direction=args.direction)
     experiment = Experiment(
@@ -269,17 +281,6 @@ def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
     return {key: value for key, value in made.items() if key not in unclear} | named
 
 
-def _options_of(factor: Factor) -> tuple[str, ...]:
-    """Return the options that the levels of a factor are about."""
-    if factor.name == TRANSFER_SIZE:
-        return ("rsize", "wsize")
-    if factor.name == CACHE_MODE:
-        written = (MountOptions.parse(level) for level in factor.levels if level != DEFAULT)
-        named = (name for options in written for name in options.values())
-        return tuple(dict.fromkeys(["ac", "actimeo", *ATTRIBUTE_TIMES, *named]))
-    return ("vers", "minorversion") if factor.name == "vers" else (factor.name,)
-
-
 def _level(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> str | None:
     """Return the level that an option string and a mount's readahead stand for, None if it is none."""
     name = factor.name
@@ -299,7 +300,7 @@ def _level(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> 
 
 def _cache_level(factor: Factor, options: MountOptions) -> str:
     """Return the level with the same options, or else these options as a level of their own."""
-    about = _options_of(factor)
+    about = options_of(factor.name, factor.levels)
     items = [item for item in options if item and catalogue().read_item(item)[1] in about]
     if not items:
         return DEFAULT

@@ -12,12 +12,12 @@ import msgspec
 
 from advisor.catalogue import YES
 from advisor.experiment_text import Names
-from advisor.options import MountOptions, catalogue, check
+from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check
 from app.bench.result import TestSpec
 from app.units import format_size, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from app.bench.experiment.model import Experiment, Work
 
@@ -134,6 +134,24 @@ def mounting(experiment: Experiment, levels: Mapping[str, str]) -> Mounting:
                 else:
                     options.set(option, _value(option, level))
     return Mounting(str(options), read_ahead)
+
+
+def options_of(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the options that the levels of a factor are about; none of one that is of the test.
+
+    Args:
+        name: of the factor.
+        levels: its levels: those of the attribute cache may be any options.
+    """
+    if name in OF_THE_TEST or name == READ_AHEAD:
+        return ()
+    if name == TRANSFER_SIZE:
+        return ("rsize", "wsize")
+    if name == CACHE_MODE:
+        written = (MountOptions.parse(level) for level in levels if level != DEFAULT)
+        named = (option for options in written for option in options.values())
+        return tuple(dict.fromkeys(["ac", "actimeo", *ATTRIBUTE_TIMES, *named]))
+    return ("vers", "minorversion") if name == "vers" else (name,)
 
 
 def spec_of(work: Work, levels: Mapping[str, str]) -> TestSpec:

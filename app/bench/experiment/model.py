@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from advisor.experiment_analysis import Drift  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.retest import Retest  # noqa: TC001 - likewise
 from advisor.search import Answer  # noqa: TC001 - likewise
 from advisor.trials import Outcome  # noqa: TC001 - likewise
 from app.bench.environment import Environment  # noqa: TC001 - likewise
@@ -30,8 +31,9 @@ UNLIMITED_S = 86400.0
 _PLANNED, _CUT = " (planned: ", ", cut to "
 #: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
 Strategy = Literal["full", "one-at-a-time", "rows"]
-#: What is done now: an option set is tried, the line is warmed up, a trial runs, or has just ended.
-Phase = Literal["trying", "warm-up", "trial", "done"]
+#: What is done now: an option set is tried, the line is warmed up, a trial runs, one of a re-test runs, or a
+#: trial has just ended.
+Phase = Literal["trying", "warm-up", "trial", "retest", "done"]
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,6 +100,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         title: for people.
         options: option string that all sets have in common.
         strategy: how the levels are combined.
+        axes: factors of the study's own table: down, across, and those whose levels have tables of their own.
         factors: what is varied.
         rows: of the strategy "rows": factor to level; a factor that a row does not name has its base.
         workloads: what each set copies.
@@ -110,6 +113,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     title: str = ""
     options: str = ""
     strategy: Strategy = "full"
+    axes: list[str] = []
     factors: list[Factor]
     rows: list[dict[str, str]] = []
     workloads: list[Work]
@@ -166,6 +170,8 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
         notes: sentences for a person.
         environment: of the host that will run it.
         current: of a search, the levels of the setting in use; {} if it is no candidate.
+        today: of a search, the setting in use where it is no candidate: its levels are {}, and the winner is
+            tested again beside it.
     """
 
     experiment: Experiment
@@ -178,6 +184,14 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     environment: Environment | None = None
     current: dict[str, str] = {}
+    today: PlannedSet | None = None
+
+    @property
+    def present(self) -> PlannedSet | None:
+        """Of a search, the setting in use; None of an experiment."""
+        if not self.current:
+            return self.today
+        return next((one for one in self.sets if one.levels == self.current), None)
 
 
 class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,12 +306,15 @@ class BestResult(msgspec.Struct, frozen=True, kw_only=True):
         stopped: why it ended before its time, or "".
         seconds: what it took, or this part of it.
         struck: option sets that turned out not to be candidates when they were tried, and why.
+        retest: what the winner gave when it was run again, in turns with the present setting; None if it is
+            the present setting, or was not run again.
     """
 
     plan: ExperimentPlan
     answer: Answer
     options: str
     read_ahead_kb: int | None
+    retest: Retest | None = None
     stopped: str = ""
     seconds: float = 0.0
     struck: list[Struck] = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from math import prod
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.experiment_noise import smallest_shown
+from advisor.experiment_text import power_text
 from app.bench.experiment.estimate import (
     SHARE_OF_FREE,
     smaller,
@@ -17,7 +20,7 @@ from app.bench.experiment.estimate import (
     trial_seconds,
 )
 from app.bench.experiment.factors import FILE_SIZE
-from app.bench.experiment.model import ExperimentPlan, PlannedSet, Struck
+from app.bench.experiment.model import SEARCH, ExperimentPlan, PlannedSet, Struck
 from app.bench.experiment.probe import Probed, Prober
 from app.bench.experiment.sets import combinations, schedule
 from app.bench.experiment.sift import (
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 MAX_SETS = 5000
 #: Of so many combinations it is not even looked which of them can be.
 _MOST_MADE = 10 * MAX_SETS
+#: With up to so many repeats it is said before what they cannot show, and what as many as are usual would.
+_FEW_REPEATS, _ENOUGH_REPEATS = 2, 3
 _TOO_LARGE = "Its files would take more than a quarter of the free space on the server."
 
 
@@ -140,8 +145,23 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         seconds=seconds,
         bytes=total_bytes(plan),
         space=space,
-        notes=_notes(args, experiment, hands, in_time=in_time, exceeded=exceeded),
+        notes=[*_notes(args, experiment, hands, in_time=in_time, exceeded=exceeded), *_power(plan)],
     )
+
+
+def _power(plan: ExperimentPlan) -> list[str]:
+    """Return what so few repeats cannot show, before they are run."""
+    experiment = plan.experiment
+    repeats = experiment.repeats
+    sets = len(plan.sets) // len({one.levels.get(FILE_SIZE) for one in plan.sets})
+    if experiment.recipe == SEARCH or sets < 2 or repeats > _FEW_REPEATS:
+        return []
+    # The baseline is watched with the first workload alone; the others have no more than their repeats.
+    watching = sum(trial.baseline for trial in schedule(plan)) if len(experiment.workloads) == 1 else 0
+    chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
+    shown = smallest_shown(repeats, sets, watching, chance=chance)
+    better = smallest_shown(_ENOUGH_REPEATS, sets, chance=chance)
+    return [power_text(repeats, shown, None if better is None else (_ENOUGH_REPEATS, better))]
 
 
 def _fitting(

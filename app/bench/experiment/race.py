@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.experiment_values import key_of
+from advisor.retest import FEWEST_ROUNDS, ROUNDS, speed_of
 from advisor.search import Racer
 from advisor.trials import MOUNT_S, REACHED, READ, TRIAL_S, WRITE
 from app.bench.experiment.estimate import largest_crossing
 from app.bench.experiment.factors import spec_of
 from app.bench.experiment.model import Struck
-from app.bench.experiment.pace import Pace, Running, of_all
+from app.bench.experiment.pace import Pace, Running
 from app.bench.experiment.probe import Tried, same_text, signature
 
 if TYPE_CHECKING:
@@ -43,10 +44,12 @@ class Race:
 
         Args:
             plan: the candidates, the kernel's defaults first.
-            budget_s: seconds that all trials may take, also those that will be told of.
+            budget_s: seconds that all trials may take, also those that will be told of, and those of the
+                re-test, for which a part is left.
         """
+        budget_s -= for_retest(plan, budget_s, plan.sets[0].seconds[0] if plan.sets[0].seconds else 0.0)
         self._work = plan.experiment.workloads[0]
-        self._names = {"write": [WRITE], "read": [READ], "both": [WRITE, READ]}[self._work.direction]
+        self._names = names_of(plan)
         self._sets = {key_of(one.levels): one for one in plan.sets}
         self._racer = Racer(
             [one.levels for one in plan.sets],
@@ -57,7 +60,7 @@ class Race:
             current=plan.current or None,
         )
         #: Of the time, what each trial costs at least where bytes are limited, too.
-        self._least_s = max(budget_s, 1.0) * largest_crossing(plan) / plan.bytes if plan.bytes else 0.0
+        self._least_s = max(budget_s, 1.0) / search_trials(plan) if plan.bytes else 0.0
         self._trials = 0
         #: Of each figure, the best trial that was followed.
         self._best: dict[str, Pace] = {}
@@ -160,10 +163,34 @@ class Race:
 
     def _value(self, outcome: Outcome) -> float | None:
         """Return the figure that counts, None if the trial has none."""
-        known = [speed for name in self._names if (speed := outcome.figures.get(name))]
-        if outcome.state != "ok" or len(known) < len(self._names):
-            return None
-        return of_all(known)
+        return speed_of(outcome, self._names)
+
+
+def names_of(plan: ExperimentPlan) -> list[str]:
+    """Return the speeds that a search goes by."""
+    return {"write": [WRITE], "read": [READ], "both": [WRITE, READ]}[plan.experiment.workloads[0].direction]
+
+
+def all_trials(plan: ExperimentPlan) -> int:
+    """Return the trials that a search's bytes allow, the one that warms up not among them; 0 for no limit."""
+    return max(plan.bytes // largest_crossing(plan) - 1, 1) if plan.bytes else 0
+
+
+def search_trials(plan: ExperimentPlan) -> int:
+    """Return those of all_trials that are not left for the re-test."""
+    whole = all_trials(plan)
+    return whole - int(for_retest(plan, float(whole), 1.0))
+
+
+def for_retest(plan: ExperimentPlan, whole: float, trial: float) -> float:
+    """Return what a re-test gets: a quarter, and more only for the fewest rounds that show a difference.
+
+    A search that is too short for that is not made shorter still.
+    """
+    fewest, most = 2 * FEWEST_ROUNDS * trial, 2 * ROUNDS * trial
+    if plan.present is None or fewest > whole / 2:
+        return 0.0
+    return min(most, max(fewest, whole / 4))
 
 
 def raced(
@@ -176,7 +203,7 @@ def raced(
 
     Args:
         plan: the candidates.
-        outcomes: in their order.
+        outcomes: in their order; those of a re-test are left out.
         budget_s: as Race takes it.
         check: called before each is taken; it may raise.
     """
@@ -184,6 +211,8 @@ def raced(
     for outcome in outcomes:
         if check is not None:
             check()
+        if outcome.retest:
+            continue
         race.next()  # so that it draws from chance as if it had chosen it
         race.take(outcome)
     return race

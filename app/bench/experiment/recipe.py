@@ -1,8 +1,9 @@
 """Recipes: experiments written as data, those of the five studies and the person's own.
 
-A recipe is a TOML file: ``title``, ``text``, ``options``, ``strategy``, ``[[factor]]`` (name, levels, quick,
-base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction, quick_size,
-quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and concluded then.
+A recipe is a TOML file: ``title``, ``text``, ``options``, ``strategy``, ``axes``, ``[[factor]]`` (name,
+levels, quick, base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction,
+quick_size, quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and
+concluded then.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         text: what it compares, and what for.
         options: option string that all sets have in common.
         strategy: how the levels are combined.
+        axes: factors of the study's own table: down, across, and those whose levels have tables of their own.
         factor: what is varied.
         row: of the strategy "rows".
         workload: what each set copies.
@@ -90,6 +92,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     text: str = ""
     options: str = ""
     strategy: Strategy = "full"
+    axes: list[str] = []
     factor: list[RecipeFactor]
     row: list[dict[str, str]] = []
     workload: list[RecipeWork]
@@ -115,6 +118,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             title=self.title,
             options=self.options,
             strategy=self.strategy,
+            axes=self.axes,
             factors=[_factor(factor, quick=quick) for factor in self.factor],
             rows=[{name: normal(name, level) for name, level in row.items()} for row in self.row],
             workloads=[_work(work, quick=quick) for work in self.workload],

@@ -72,12 +72,19 @@ def _check(recipe: Recipe, text: str, file: str) -> None:
         _check_levels(factor, where, bad)
     if not recipe.workload or not recipe.factor:
         raise bad([], "it needs at least one [[factor]] and one [[workload]].")
+    _check_axes(recipe, names, bad)
     _check_rows(recipe, names, bad)
     for number, work in enumerate(recipe.workload):
         _check_work(work, ["workload", str(number)], bad)
     for key, extent in (("full", recipe.full), ("quick", recipe.quick)):
         if not 1 <= extent.repeats <= 100:
             raise bad([key, "repeats"], "the number of repeats must be between 1 and 100.")
+
+
+def _check_axes(recipe: Recipe, names: set[str], bad: _Bad) -> None:
+    for name in recipe.axes:
+        if name not in names or recipe.axes.count(name) > 1:
+            raise bad(["axes"], f"“{name}” is none of its factors, or is there twice.")
 
 
 def _check_rows(recipe: Recipe, names: set[str], bad: _Bad) -> None:

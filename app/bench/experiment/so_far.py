@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.bench.experiment.best import retested
 from app.bench.experiment.model import BestResult, counted
 from app.bench.experiment.race import raced
 
@@ -21,7 +22,8 @@ def best_so_far(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> BestResult
         plan: as the search told it.
         outcomes: of its trials.
     """
-    race = raced(plan, counted(outcomes), plan.seconds)
+    kept = counted(outcomes)
+    race = raced(plan, kept, plan.seconds)
     try:
         answer = race.answer()
     except ValueError:
@@ -32,5 +34,6 @@ def best_so_far(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> BestResult
         answer=answer,
         options=winner.options,
         read_ahead_kb=winner.read_ahead_kb,
+        retest=retested(plan, kept, answer),
         struck=list(race.struck.values()),
     )

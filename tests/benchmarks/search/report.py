@@ -36,7 +36,8 @@ is three times as many.
 The regret is the part by which the chosen set's true median falls short of the best one's. Each run
 draws surface, noise and chance anew, with seeds that nothing was chosen with; beside them stand runs
 with seeds that the search's constants were chosen with. Random search tries each set once and takes the
-best figure; successive halving repeats the better half of what is left. All have the same trials. Of
+best figure; successive halving repeats the better half of what is left. All have the same trials; the
+re-test of the winner, for which the program leaves a part of its time, takes up to twelve more. Of
 the surfaces the search knows nothing but the factors and their levels; on the recorded ones it begins,
 as in the program, with the order of the throughput model.
 """

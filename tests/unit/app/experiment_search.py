@@ -70,6 +70,16 @@ def told(events: list[ExperimentEvent]) -> tuple[ExperimentPlan, list[Outcome]]:
     return plan, [event.outcome for event in events if event.outcome is not None]
 
 
+def searched(outcomes: list[Outcome]) -> list[Outcome]:
+    """Return the trials of the search itself."""
+    return [one for one in outcomes if not one.retest]
+
+
+def retests(outcomes: list[Outcome]) -> list[Outcome]:
+    """Return the trials of its re-test."""
+    return [one for one in outcomes if one.retest]
+
+
 def resume(
     here: World, plan: ExperimentPlan, done: list[Outcome], budget_s: float | None = None
 ) -> tuple[BestResult, list[Outcome]]:

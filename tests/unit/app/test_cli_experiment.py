@@ -15,6 +15,7 @@ from app.bench.experiment.best import find_best, go_on
 from app.bench.experiment.cookbook import own_folder
 from app.bench.experiment.plan import plan_experiment
 from app.bench.experiment.run import run_experiment
+from app.cli.experiment import run_library
 from app.cli.experiment_run import BestReport, ExperimentReport, run_experiments
 from app.cli.main import main
 from app.cli.parser import parse_args
@@ -136,8 +137,13 @@ def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str])
     world.speed = lambda values: 1e6 if values["rsize"] == "4096" else 5e6
     text = run(Asking(world), "run", recipe, "nas:/x", "--seed", "3")
     assert "in the history as experiment 1" in text
+    assert "rsize=65536 is 400 % better than the reference: 5 MB/s against 1 MB/s." in text
     assert "rsize=65536, proto=tcp is best with 5 MB/s" in text
+    assert "rsize: 65536 is best" in text
     assert "Not measured here" in capsys.readouterr().err
+    assert run_library(parse_args(["experiment", "report", "1"])) == 0
+    again = capsys.readouterr().out
+    assert text.endswith(again.rstrip())
     with HistoryStore.open() as store:
         kept = store.experiment(1)
     assert (kept.share, kept.seed, len(kept.outcomes)) == ("nas:/x", 3, 3 * 2 + 2)
@@ -147,6 +153,10 @@ def test_json_is_a_whole_report(recipe: str) -> None:
     text = run(Asking(World()), "run", recipe, "nas:/x", "--json", "--no-history")
     report = msgspec.json.decode(text, type=ExperimentReport)
     assert (report.id, report.result.done) == (0, len(report.outcomes))
+    # What it shows is in it, too: all sets of this world are as fast as each other.
+    assert [one.figure for one in report.analysis] == ["write", "read"]
+    assert {one.conclusion.verdict for one in report.analysis} == {"no-difference"}
+    assert report.analysis[0].effects[0].levels[0].low <= 1 <= report.analysis[0].effects[0].levels[0].high
     with HistoryStore.open() as store:
         assert store.experiments() == []
 
@@ -226,9 +236,13 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
         mounts=[complete(Mount(mount_point="/x", share="nas:/x", state="mounted", active=active))]
     )
     text = run(ask, "best", "nas:/x", "--budget", "150s", "--seed", "1")
-    assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first "))
-    assert "nconnect=2" in next(line for line in text.splitlines() if line.startswith("now "))
-    assert "Best: soft," in text
+    assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first, tested again "))
+    assert "nconnect=2" in next(line for line in text.splitlines() if line.startswith("now, tested again "))
+    assert "nconnect=8" in text.splitlines()[0]
+    assert "300 % faster than the present setting, tested again." in text.splitlines()[0]
+    (use,) = [line for line in text.splitlines() if line.startswith("To use it: mountwright apply -o soft,")]
+    assert "nconnect=8" in use
+    assert use.endswith(" nas:/x MOUNT-POINT")
     assert "in the history as experiment 1" in text
     assert "Not measured here: Read and write size 1048576" in capsys.readouterr().err
     with HistoryStore.open() as store:
@@ -248,7 +262,8 @@ def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) ->
     report = msgspec.json.decode(run(ask, "resume", "--json"), type=BestReport)
     assert "Going on with search 1" in capsys.readouterr().err
     assert report.id == 1
-    assert [outcome.order for outcome in report.outcomes] == list(range(report.result.answer.trials))
+    assert [outcome.order for outcome in report.outcomes] == list(range(len(report.outcomes)))
+    assert sum(not one.retest for one in report.outcomes) == report.result.answer.trials
     assert len(report.outcomes) > 5
     with HistoryStore.open() as store:
         assert store.experiment(1).outcomes == report.outcomes
@@ -259,6 +274,35 @@ def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) ->
     assert "No other set" in run(ask, "resume", "1", "--budget", "30s")
     with HistoryStore.open() as store:
         assert len(store.experiment(1).outcomes) > len(report.outcomes)
+
+
+def test_the_tables_have_the_axes_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4", "--vary", "hard=hard,soft", "nas:/x"]
+    text = run(Asking(World()), *words, "--axes", "hard,rsize")
+    assert "When the server does not answer down, Read size across, Connections 1:" in text or (
+        " down, Read size across, Connections 1:" in text
+    )
+    assert "These cells do not differ by more than chance: they are drawn in one color." in text
+    assert run_library(parse_args(["experiment", "report", "1", "--axes", "nconnect,hard"])) == 0
+    assert "Connections down, " in capsys.readouterr().out
+    with pytest.raises(AppError) as caught:  # before anything is run
+        run(Asking(World()), *words, "--axes", "hard,wsize")
+    assert "rsize, nconnect, hard" in caught.value.hint
+    with HistoryStore.open() as store:
+        assert len(store.experiments()) == 1
+
+
+def test_a_search_that_is_reported_again_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.speed = lambda values: 1e6 * int(values["nconnect"])
+    text = run(Asking(world), "best", "nas:/x", "--budget", "150s", "--seed", "1", "-o", "nconnect=2")
+    capsys.readouterr()
+    assert run_library(parse_args(["experiment", "report", "1"])) == 0
+    again = capsys.readouterr().out
+    assert again.splitlines()[:3] == text.splitlines()[:3]
+    assert "tested again" in again.splitlines()[0]
+    assert run_library(parse_args(["experiment", "report", "1", "--json"])) == 0
+    assert '"verdict": "better"' in capsys.readouterr().out
 
 
 def test_what_to_vary_can_be_said_at_once() -> None:
@@ -326,7 +370,7 @@ def test_what_is_asked_for_wrongly_is_told_at_once(words: list[str], said: str) 
 def test_a_search_as_json() -> None:
     text = run(Asking(World()), "best", "nas:/x", "-o", "soft", "--budget", "60s", "--json", "--no-history")
     report = msgspec.json.decode(text, type=BestReport)
-    assert report.result.answer.trials == len(report.outcomes)
+    assert report.result.answer.trials == sum(not one.retest for one in report.outcomes)
 
 
 def interrupted(recipe: str) -> None:

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from experiment_search import FACTORS, dying, refusing, resume, search, told, world
+from experiment_search import FACTORS, dying, refusing, resume, retests, search, searched, told, world
 from experiment_world import Mount, World, experiment
 
 from app.bench.experiment.keeping import unfinished
@@ -66,7 +66,7 @@ def test_a_hiccup_of_the_best_set_costs_its_time_alone(hiccups: int) -> None:
     assert result.answer.winner.levels == {"nconnect": "8"}
     assert any(one.levels["nconnect"] == "8" for one in outcomes[failed[-1] + 1 :])
     assert (result.stopped, result.struck) == ("", [])
-    assert result.answer.trials == len(outcomes)
+    assert result.answer.trials == len(searched(outcomes))
 
 
 def test_a_set_that_fails_from_some_time_on_is_given_up_and_the_others_go_on() -> None:
@@ -111,7 +111,7 @@ def test_it_goes_on_where_it_stopped(stop: int) -> None:
     # With the same figures it is the race that it would have been.
     assert [one.levels for one in rest][:20] == [one.levels for one in outcomes[stop:]][:20]
     assert result.answer.winner.levels == whole.answer.winner.levels
-    assert result.answer.trials == stop + len(rest)
+    assert result.answer.trials == stop + len(searched(rest))
     assert len(here.opened) == len(rest) + 1  # nothing is tried again, but for the warm-up
     before = outcomes[stop - 1].left_s if stop else plan.seconds
     assert before is not None
@@ -143,7 +143,7 @@ def test_a_search_that_a_dead_server_ended_tries_those_again_that_failed() -> No
     here.dead = False
     result, more = resume(here, plan, outcomes)
     assert more[0].order == outcomes[-3].order
-    assert result.answer.trials == len(outcomes) - 3 + len(more)
+    assert result.answer.trials == len(outcomes) - 3 + len(searched(more))
     assert not result.struck
 
 
@@ -225,3 +225,40 @@ def test_what_was_not_tried_before_is_seen_when_its_turn_comes(
     levels = result.answer.winner.levels
     assert (levels["nconnect"], levels["transfer_size"]) != ("8", "131072")
     assert result.answer.candidates == 36 - len(marked)
+
+
+@pytest.mark.parametrize("stop", [1, 6, 11])
+def test_a_re_test_goes_on_where_it_stopped(stop: int) -> None:
+    here = world()
+    whole, events = search(here, options="nconnect=2")
+    plan, outcomes = told(events)
+    begun = len(searched(outcomes)) + stop
+    assert unfinished(plan, outcomes[:begun])
+    assert not unfinished(plan, outcomes)
+    result, rest = resume(here, plan, outcomes[:begun])
+    assert searched(rest) == []
+    assert result.answer == whole.answer
+    assert result.retest is not None
+    assert whole.retest is not None
+    assert result.retest.rounds == whole.retest.rounds
+    later = best_so_far(plan, outcomes)
+    assert later is not None
+    assert later.retest == whole.retest
+
+
+def test_a_server_that_dies_in_the_re_test_leaves_it_for_later() -> None:
+    here = world()
+    whole, events = search(here, options="nconnect=2")
+    count = len(searched(told(events)[1])) + 3
+    here = world()
+    dying(here, count)
+    result, events = search(here, options="nconnect=2")
+    plan, outcomes = told(events)
+    assert "3 trials failed" in result.stopped
+    assert result.answer == whole.answer
+    assert unfinished(plan, outcomes)
+    here.before_test, here.dead = lambda _world: None, False
+    result, rest = resume(here, plan, outcomes)
+    assert retests(rest) == rest
+    assert result.retest is not None
+    assert result.retest.gained

@@ -2,13 +2,17 @@
 
 import itertools
 import random
+from collections.abc import Callable
 
 import msgspec
+import pytest
 
 from advisor.experiment_tables import curve
 from advisor.trials import Outcome
-from app.bench.experiment.findings import find, level_rows, measured
+from app.bench.experiment.cookbook import find_recipe
+from app.bench.experiment.findings import find, level_rows, measured, parts_of, reported
 from app.bench.experiment.model import Experiment, ExperimentPlan, Factor, PlannedSet, Strategy, Work
+from app.errors import AppError
 from app.units import format_figure
 
 _WORK = "files"
@@ -86,7 +90,7 @@ def test_time_outs_have_a_picture_and_nothing_is_said_of_ratios() -> None:
             "rsize=4096, nconnect=1 came first with 0 (time-outs), and one other set with the same. How the "
             "rest differs from 0 cannot be told from chance."
         ),
-        "The baseline is among the first, with 0.",
+        "The reference is among the first, with 0.",
         "rsize: 4096 is usually ahead (average place 4 of 16), 65536 usually last (12).",
         "Everything else being equal, no level is ahead by more than chance: nconnect.",
     ]
@@ -149,3 +153,117 @@ def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
         assert not found.counted
         assert not found.ranking.counted
         assert not any("counted in" in text for _, text in found.said)
+
+
+def _outcomes(
+    plan: ExperimentPlan, speed: Callable[[dict[str, str]], float], repeats: int = 4
+) -> list[Outcome]:
+    chance = random.Random(2)
+    return [
+        Outcome(
+            levels=one.levels, workload=_WORK, block=block, order=0,
+            figures={"write": speed(one.levels) * chance.lognormvariate(0, 0.03)},
+        )
+        for block in range(repeats) for one in plan.sets
+    ]  # fmt: skip
+
+
+_VERSIONS = {
+    "vers": ["3", "4.2"], "file_size": ["65536", "4194304"], "record_size": ["16384", "65536"],
+    "pattern": ["sequential", "random"],
+}  # fmt: skip
+
+
+def test_files_of_unlike_sizes_are_not_ranked_together() -> None:
+    """Small files are slower than large ones on every mount: that makes no setting the best."""
+    plan = _plan(_VERSIONS)
+    outcomes = _outcomes(plan, lambda levels: 1e6 if levels["file_size"] == "65536" else 13e6)
+    parts = parts_of(plan)
+    assert [part.label for part in parts] == ["files, files of 64 KiB", "files, files of 4 MiB"]
+    for part, low, high in zip(parts, (0.5e6, 10e6), (2e6, 20e6), strict=True):
+        found = find(plan, outcomes, "write", _WORK, written=format_figure, file_size=part.file_size)
+        assert {one.levels["file_size"] for one in found.ranking.standings} == {part.file_size}
+        assert all(low < one.median < high for one in found.ranking.standings)
+        assert found.headline == "No difference found. Keep what you have."
+        assert "file_size" not in [one.factor for one in found.effects]
+    assert len(reported(plan, outcomes, written=format_figure)) == 2
+
+
+def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
+    """Sequential records are faster than random ones, which is nothing that a mount could gain."""
+    plan = _plan(_VERSIONS)
+    slow = {"random": 1e6, "sequential": 5e6}
+    outcomes = _outcomes(plan, lambda levels: slow[levels["pattern"]])
+    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    assert (found.conclusion.verdict, found.conclusion.gain) == ("none-better", None)
+    outcomes = _outcomes(
+        plan,
+        lambda levels: (
+            (2 if levels["vers"] == "4.2" else 1) * (1e6 if levels["pattern"] == "random" else 5e6)
+        ),
+    )
+    gain = find(plan, outcomes, "write", _WORK, written=format_figure).conclusion.gain
+    assert gain is not None
+    assert (gain.levels["vers"], gain.reference["vers"]) == ("4.2", "3")
+    assert gain.levels["pattern"] == gain.reference["pattern"]
+    assert 1.8 < gain.ratio < 2.3
+    assert gain.low < gain.ratio < gain.high
+
+
+def test_each_study_s_own_table_comes_first() -> None:
+    for name, axes, apart in (
+        ("transfer-size", ["transfer_size", "block_size"], {"streams", "sync"}),
+        ("versions", ["file_size", "record_size"], {"vers", "pattern"}),
+    ):
+        experiment = find_recipe(name).experiment("nas:/a", "quick")
+        varied = {
+            factor.name: [level for level in factor.levels if level != "2"]
+            for factor in experiment.factors if factor.name != "server_threads"
+        }  # fmt: skip
+        plan = msgspec.structs.replace(_plan(varied), experiment=experiment)
+        outcomes = [
+            msgspec.structs.replace(one, workload=experiment.workloads[0].name)
+            for one in _outcomes(plan, lambda _levels: 1e7)
+        ]
+        found = find(plan, outcomes, "write", experiment.workloads[0].name, written=format_figure)
+        assert found.axes == axes
+        assert set(found.matrices[0].fixed) == apart
+        assert found.pooled == []
+
+
+def test_any_two_settings_can_be_the_axes() -> None:
+    plan = _plan(_VERSIONS)
+    outcomes = _outcomes(plan, lambda _levels: 1e7)
+    found = find(plan, outcomes, "write", _WORK, written=format_figure, axes=["vers", "pattern"])
+    assert (found.matrices[0].row_factor, found.matrices[0].column_factor) == ("vers", "pattern")
+    assert all("file_size" in one.fixed for one in found.matrices)
+    for axes in (["vers", "vers"], ["vers", "rsize"], ["vers"]):
+        with pytest.raises(AppError) as caught:
+            find(plan, outcomes, "write", _WORK, written=format_figure, axes=axes)
+        assert "vers, file_size, record_size, pattern" in caught.value.hint
+
+
+def test_what_chance_makes_is_no_pattern() -> None:
+    plan = _plan({"rsize": ["4096", "16384", "65536"], "nconnect": ["1", "2", "4"]})
+    for gain, differs in ((1.0, False), (2.0, True)):
+        outcomes = _outcomes(
+            plan, lambda levels, gain=gain: 1e7 * (gain if levels["rsize"] == "65536" else 1)
+        )  # type: ignore[misc]
+        (matrix,) = find(plan, outcomes, "write", _WORK, written=format_figure).matrices
+        assert matrix.differs is differs
+        shades = {shade for row in matrix.shades() for shade in row}
+        assert shades == {0.0} if not differs else 1.0 in shades
+        if differs:  # those that are like the best have its color
+            assert matrix.shades()[2] == [1.0, 1.0, 1.0]
+    once = _outcomes(plan, lambda _levels: 1e7, repeats=1)
+    (matrix,) = find(plan, once, "write", _WORK, written=format_figure).matrices
+    assert matrix.differs is None
+    assert {shade for row in matrix.shades() for shade in row} == {0.0}
+
+
+def test_too_few_repeats_prove_nothing() -> None:
+    plan = _plan({"rsize": ["4096", "65536"]})
+    outcomes = _outcomes(plan, lambda levels: 1e7 * int(levels["rsize"]), repeats=1)
+    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    assert found.conclusion.verdict == "too-few"
+    assert found.headline == "Nothing is proven: too few trials were repeated. Keep what you have."

@@ -131,9 +131,9 @@ def test_a_base_that_is_struck_out_gives_way() -> None:
 def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     world = World()
     works = [Work(name="big", size=2**30), Work(name="small", kind="files", size=4096, count=1000)]
-    whole = plan(world, workloads=works)
+    whole = plan(world, workloads=works, repeats=3)
     assert whole.notes == []
-    less = plan(world, budget_s=whole.seconds / 4, workloads=works)
+    less = plan(world, budget_s=whole.seconds / 4, workloads=works, repeats=3)
     assert less.seconds <= whole.seconds / 4
     assert less.experiment.workloads[0].size < 2**30
     assert "Made smaller" in less.notes[0]
@@ -335,3 +335,14 @@ def test_a_share_that_cannot_be_written_is_told_before_anything_is_measured() ->
     assert caught.value.message == "nas:/x can be mounted, but no test can be run there. It is read-only."
     assert caught.value.hint == "Choose another."
     assert world.closed == len(world.opened) == 1
+
+
+def test_what_few_repeats_cannot_show_is_said_before() -> None:
+    sizes = [Factor(name="rsize", levels=[str(4096 * 2**power) for power in range(6)])]
+    (one,) = plan(World(), factors=sizes, repeats=1).notes
+    assert one.startswith("One repeat of each set cannot show any difference: nothing tells it from chance.")
+    assert "Three repeats would show one above " in one
+    many = [*sizes, Factor(name="nconnect", levels=["1", "2", "4", "8"])]
+    (watched,) = plan(World(), factors=many, repeats=1).notes
+    assert watched.startswith("One repeat of each set can only show a difference above ")
+    assert plan(World(), factors=sizes, repeats=3).notes == []

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from experiment_search import search, told, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_experiment import experiment
@@ -148,3 +149,17 @@ def test_a_plan_of_another_version() -> None:
     with pytest.raises(AppError) as caught:
         experiment_to_html(msgspec.structs.replace(experiment(), spec=msgspec.Raw(b"{}")))
     assert caught.value.kind is ErrorKind.IO
+
+
+def test_a_report_of_a_search_claims_what_its_re_test_shows() -> None:
+    here = world()
+    _result, events = search(here, options="nconnect=4")
+    plan, outcomes = told(events)
+    one = msgspec.structs.replace(
+        experiment(), spec=msgspec.Raw(msgspec.json.encode(plan)), outcomes=outcomes
+    )
+    html = experiment_to_html(one)
+    assert "faster than the present setting, tested again." in html
+    assert "Tested again in 6 rounds, in turns" in html
+    searched = msgspec.structs.replace(one, outcomes=[each for each in outcomes if not each.retest])
+    assert "Nothing is proven: the winner was not tested again." in experiment_to_html(searched)
