@@ -10,6 +10,7 @@ from advisor.facts import payload_rate_bps
 from advisor.speeds import format_rate
 from app.bench.files import RESERVE
 from app.bench.grid_plan import GridWay, cells_note, for_preset, grid_bytes, grid_note, grid_seconds
+from app.bench.network_alone import STREAM_S
 from app.bench.result import TestPlan
 from app.units import format_size
 
@@ -81,6 +82,9 @@ def plan_test(
         if own is None:
             note = _note(rate_bps, free if limited else None)
     took = spec.rounds * _round_s(spec, speed, rtt_s) + (spec.size / speed if _written_once(spec) else 0.0)
+    if spec.network_alone:
+        took += 2 * STREAM_S
+        note = f"{note} Then one TCP stream each way, where an iperf3 server answers.".lstrip()
     if own is not None and spec.seconds is not None:
         took = min(took, max(spec.seconds, 2 * took / spec.rounds))
     return TestPlan(

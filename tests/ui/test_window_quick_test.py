@@ -13,7 +13,9 @@ from quick_test_hand import choose, events
 from advisor.bottleneck import Bottleneck
 from advisor.speeds import SpeedUnit
 from app.bench.grid_model import GridCell, GridRun
+from app.bench.network_alone import NetworkAlone, network_notes
 from app.bench.result import Figure, Sample, TestEvent
+from app.bench.summary import outlier_notes
 from app.errors import AppError, ErrorKind
 from app.history.model import Run
 from app.history.store import HistoryStore
@@ -409,3 +411,25 @@ def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: Fak
     controls._workload.setCurrentIndex(1)
     assert not controls._memory.isVisible()
     assert controls._spec(target).server_memory == 0
+
+
+def test_an_outlier_is_a_warning_and_the_network_alone_is_evidence(driver: Driver, fake: FakeHost) -> None:
+    network = NetworkAlone(write=118e6, read=117e6)
+    values = [100e6, 101e6, 99e6, 55e6, 100e6, 100e6]
+    figure = Figure(values=values, median=100e6, low=55e6, high=101e6, confidence=0.97, wide=False)
+    notes = [*outlier_notes({"write": figure}), *network_notes(network, fake.result.write, fake.result.read)]
+    fake.result = msgspec.structs.replace(
+        fake.result, network=network, figures={"write": figure}, notes=["Something else.", *notes]
+    )
+    driver.open()
+    driver.tab("Quick test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("evidence"))
+    evidence, warning = driver.find(Sentences, "evidence"), driver.find(Sentences, "wide-warning")
+    assert isinstance(evidence, Sentences)
+    assert isinstance(warning, Sentences)
+    assert evidence.sentences()[-1].startswith("The network alone")
+    assert warning.sentences()[0].startswith("Outlier: repeat 4 of 6 to the server was 45 % below")
+    assert "Something else." in driver.text_of("notes")
+    assert "Outlier" not in driver.text_of("notes")
+    assert "iperf3" not in driver.text_of("notes")

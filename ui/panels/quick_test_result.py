@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
+from app.bench.network_alone import network_notes
+from app.bench.summary import outlier_notes
 from app.bench.verdict import beyond_the_figures
 from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
 from ui.speed_units import SPEED_UNITS, in_chosen_unit
@@ -113,11 +115,12 @@ class QuickTestResult(QWidget):
         warning = self.tr("This read did not come from the server alone.")
         self._cached.show_sentences([warning] if cached else [])
         wide = wide_text(result)
-        self._wide.show_sentences([wide] if wide else [])
+        self._wide.show_sentences([*([wide] if wide else []), *outlier_notes(result.figures)])
         found = result.bottleneck
         self._bottleneck.setText(bottleneck_title(found) if found is not None else "")
         self._bottleneck.setVisible(found is not None)
-        self._evidence.show_sentences(found.evidence if found is not None else [])
+        evidence = found.evidence if found is not None else []
+        self._evidence.show_sentences([*evidence, *_network_notes(result)])
         self._rates.show_sentences(rates_texts(result))
         self._enough.show_sentences(result.enough)
         self._show_notes()
@@ -129,10 +132,11 @@ class QuickTestResult(QWidget):
         if result is None:
             return
         cache_note = [result.cache.note] if result.cache is not None else []
+        shown = {*cache_note, *outlier_notes(result.figures), *_network_notes(result)}
         notes = [
             *cache_note,
             *beyond_the_figures(result),
-            *(note for note in result.notes if note not in cache_note),
+            *(note for note in result.notes if note not in shown),
         ]
         self._notes.setText(in_chosen_unit("\n".join(notes)))
 
@@ -160,3 +164,7 @@ class QuickTestResult(QWidget):
         """Qt: another width has room for more or less."""
         super().resizeEvent(event)
         self._fit()
+
+
+def _network_notes(result: TestResult) -> list[str]:
+    return network_notes(result.network, result.write, result.read) if result.network is not None else []

@@ -97,6 +97,8 @@ def test_a_file_larger_than_the_servers_memory_is_planned() -> None:
     small = plan_test(TestPlanArgs(spec=spec, preset="thorough"), 8 * GIB, None)
     assert small.spec.size < 4 * GIB
     assert "free space" in small.note
+    both = plan_test(TestPlanArgs(spec=msgspec.structs.replace(spec, network_alone=True)), 8 * GIB, None)
+    assert "iperf3 server" in both.note
 
 
 @pytest.mark.parametrize(
