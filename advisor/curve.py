@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from advisor.call_sizes import SMALL_READ
 from advisor.cards import cards
 from advisor.model import Work, predict
 from advisor.model_udp import SIZES, udp_copy
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Values of readahead that are drawn, bytes.
 _READ_AHEADS = tuple(2**power for power in range(15, 25))
-#: A call of cp and cat (coreutils, ioblksize.h: IO_BUFSIZE until 9.5), bytes.
-COPY_BLOCK = 128 * 1024
 #: The copy is so long that opening the file does not count, bytes.
 COPY_LENGTH = 2**28
 #: The model of UDP is fitted to two times of one card; how the rest divides is assumed (model_udp).
@@ -28,7 +27,10 @@ _UDP_SIZE = SIZES[-1]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Expected speeds of a large copy.
+    """Expected speeds of a large file: of reading it in small calls, or of copying it to a card of 1993.
+
+    Over readahead the small reads are drawn: cp's calls are mostly as large as a request, and then the kernel
+    asks for as much at once without readahead (call_sizes).
 
     Attributes:
         over: what is varied: readahead, or the size of a read or a write.
@@ -50,7 +52,7 @@ class Curve:
 def expected_curve(
     options: MountOptions, advised: MountOptions, facts: Facts, *, read_ahead: int, advised_read_ahead: int
 ) -> Curve | None:
-    """Return the curve of a read over TCP, or of a copy over UDP to a card of 1993; None if unknown.
+    """Return the curve of small reads over TCP, or of a copy over UDP to a card of 1993; None if unknown.
 
     Args:
         options: as they are.
@@ -64,7 +66,7 @@ def expected_curve(
         return _udp_curve(options, advised, facts)
     if transport.startswith("rdma"):
         return None  # the model is one of TCP
-    work = Work(direction="read", length=COPY_LENGTH, block=COPY_BLOCK)
+    work = Work(direction="read", length=COPY_LENGTH, block=SMALL_READ)
     values = sorted({*_READ_AHEADS, advised_read_ahead})
     points = [predict(advised, facts, work, read_ahead=value) for value in values]
     now = predict(options, facts, work, read_ahead=read_ahead)

@@ -5,38 +5,71 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from advisor.call_sizes import SMALL_READ
+
 if TYPE_CHECKING:
     from advisor.model import Prediction
     from advisor.recommend import Recommendation
 
+    #: What is expected with the options as they are, and with all recommendations; None if the model knows
+    #: nothing of the link.
+    Expected = tuple[Prediction | None, Prediction | None]
+
+_READ_AHEAD = "read_ahead_kb"
 #: What is recommended for the sake of speed alone.
-_FOR_SPEED = ("read_ahead_kb", "nconnect")
+_FOR_SPEED = (_READ_AHEAD, "nconnect")
 #: A smaller gain is lost in what two runs of one test differ by.
-_SMALL = 1.1
+_SMALL = 0.1
 
 
 def tempered(
-    items: tuple[Recommendation, ...], now: Prediction | None, advised: Prediction | None
+    items: tuple[Recommendation, ...], copy: Expected, small_reads: Expected
 ) -> tuple[Recommendation, ...]:
-    """Return the recommendations, no surer than the model is of what they bring.
+    """Return the recommendations, no surer than the model is of what they bring, and to which figure.
 
     A rule knows its source; the model knows that loss, for example, may bound the speed of this link whatever
-    is set. Where it expects next to nothing, or has no figures, a test has to say more.
+    is set, and that readahead does nothing for calls as large as a request. Where it expects next to nothing,
+    or has no figures, a test has to say more.
 
     Args:
         items: as the rules have them.
-        now: of reading, with the options as they are; None if the model knows nothing of the link.
-        advised: likewise, with all recommendations.
+        copy: of reading as cp does (advisor.call_sizes).
+        small_reads: of reading with calls of SMALL_READ.
     """
-    if now is None or advised is None or advised.bytes_per_s >= _SMALL * now.bytes_per_s:
+    gain, small_gain = _gain(copy), _gain(small_reads)
+    if gain is None or small_gain is None or copy[1] is None or gain >= _SMALL:
         return items
-    gain = max(0.0, advised.bytes_per_s / now.bytes_per_s - 1)
-    words = f"only {gain:.0%} more".replace("%", " %") if gain >= 0.01 else "no gain"
-    note = f"Here the model expects {words} when reading: what bounds it is {advised.limit}."
-    return tuple(_doubted(item, note) for item in items)
+    limit = f"what bounds it is {copy[1].limit}"
+    doubt = f"Here the model expects {_more(gain)} when reading: {limit}."
+    if small_gain < _SMALL:
+        return tuple(_noted(item, doubt, doubted=True) for item in items)
+    call = f"calls of {SMALL_READ // 1024} KiB"
+    helped = (
+        f"Here it helps small reads alone: the model expects {_percent(small_gain)} more with {call}, and "
+        f"{_more(gain)} for a copy with cp."
+    )
+    return tuple(
+        _noted(item, helped if item.option == _READ_AHEAD else doubt, doubted=item.option != _READ_AHEAD)
+        for item in items
+    )
 
 
-def _doubted(item: Recommendation, note: str) -> Recommendation:
+def _gain(expected: Expected) -> float | None:
+    """Return by which part it becomes faster, None if that is not known."""
+    now, advised = expected
+    return None if now is None or advised is None else advised.bytes_per_s / now.bytes_per_s - 1
+
+
+def _more(gain: float) -> str:
+    return f"only {_percent(gain)} more" if gain >= 0.01 else "no gain"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _noted(item: Recommendation, note: str, *, doubted: bool) -> Recommendation:
     if item.option not in _FOR_SPEED or item.layer == "measured" or item.status != "untested":
         return item
-    return replace(item, confidence="low", effect=f"{item.effect} {note}".strip())
+    item = replace(item, effect=f"{item.effect} {note}".strip())
+    return replace(item, confidence="low") if doubted else item

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY, SMALL_READ, call_size
 from advisor.cards import card_named, cards
-from advisor.curve import COPY_BLOCK, COPY_LENGTH, Curve, expected_curve
+from advisor.curve import COPY_LENGTH, Curve, expected_curve
 from advisor.expectation import tempered
 from advisor.fact_names import FACT_NAMES, Part
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
@@ -35,12 +36,15 @@ if TYPE_CHECKING:
 
     from app.mounts.model import Mount
 
+ExpectedFigure = Literal["write", "read", "small-read"]
+
 _BY_HAND = "chosen by hand"
 _ELSEWHERE = "it is another machine, which was not asked"
-#: What is expected is told of copies of large files.
-_WORKS: dict[Direction, Work] = {
-    "write": Work(direction="write", length=COPY_LENGTH, block=COPY_BLOCK),
-    "read": Work(direction="read", length=COPY_LENGTH, block=COPY_BLOCK),
+#: What is expected is told of large files, as cp copies them, and of small reads: direction and call size.
+_FIGURES: dict[ExpectedFigure, tuple[Direction, int]] = {
+    "write": ("write", AS_COPY),
+    "read": ("read", AS_COPY),
+    "small-read": ("read", SMALL_READ),
 }
 
 
@@ -86,12 +90,14 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What the throughput model expects, bytes per second; None where the link is not known.
 
     Attributes:
-        direction: read or write.
+        figure: copying to the server or from it as cp does, or reading with small calls.
+        call_size: bytes of each call as advised.
         now: with the options as they are.
         advised: with the recommendations.
     """
 
-    direction: Direction
+    figure: ExpectedFigure
+    call_size: int
     now: Prediction | None
     advised: Prediction | None
 
@@ -108,7 +114,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         agreed: what is right as it is: name to reason.
         not_recommended: values that one might expect, and why not.
         unknown: facts that are not known: part and field, as in link.rtt_s, to why.
-        expected: speeds of copies of large files.
+        expected: speeds of large files.
         attention: what no mount option mends.
         curve: the expected speed over what decides it, None where the link is not known.
         read_ahead_state: what becomes of the mount's readahead with the next mount; "" if there is none.
@@ -201,19 +207,24 @@ def advise(
     advised = advice.options
     read_ahead, wanted = _read_aheads(tunables, advice)
     expected = {
-        direction: Expected(
-            direction=direction,
-            now=_predict(options, facts, work, read_ahead),
-            advised=_predict(advised, facts, work, wanted),
+        figure: Expected(
+            figure=figure,
+            call_size=call_size(asked, advised.values()),
+            now=_predict(options, facts, _work(direction, asked, options), read_ahead),
+            advised=_predict(advised, facts, _work(direction, asked, advised), wanted),
         )
-        for direction, work in _WORKS.items()
+        for figure, (direction, asked) in _FIGURES.items()
     }
     return AdviceResult(
         facts=facts,
         options=str(options),
         advised_options=str(advised),
         workload=workload,
-        recommendations=tempered(advice.recommendations, expected["read"].now, expected["read"].advised),
+        recommendations=tempered(
+            advice.recommendations,
+            (expected["read"].now, expected["read"].advised),
+            (expected["small-read"].now, expected["small-read"].advised),
+        ),
         agreed=dict(advice.agreed),
         not_recommended=advice.not_recommended,
         unknown=dict(advice.unknown),
@@ -344,6 +355,10 @@ def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]
     now = int(tunables.get("read_ahead_kb", DEFAULT_READ_AHEAD // 1024))
     advised = {item.option: item.proposed for item in advice.recommendations if item.included}
     return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
+
+
+def _work(direction: Direction, asked: int, options: MountOptions) -> Work:
+    return Work(direction=direction, length=COPY_LENGTH, block=call_size(asked, options.values()))
 
 
 def _predict(options: MountOptions, facts: Facts, work: Work, read_ahead: int) -> Prediction | None:

@@ -111,17 +111,23 @@ def option_label(name: str) -> str:
 
 
 def expected_text(expected: list[Expected]) -> list[str]:
-    """Return what the model expects, a line for each direction; nothing if the link is not known."""
-    words = {"write": _tr("To the server"), "read": _tr("From the server")}
+    """Return what the model expects, a line for each figure; nothing if the link is not known."""
+    words = {
+        "write": _tr("Copying to the server"), "read": _tr("Copying from the server"),
+        "small-read": _tr("Small reads"),
+    }  # fmt: skip
     lines: list[str] = []
     for entry in expected:
         if entry.now is None or entry.advised is None:
             continue
         now, advised = speed_text(entry.now.bytes_per_s), speed_text(entry.advised.bytes_per_s)
-        text = _tr("{direction}: {now}").format(direction=words[entry.direction], now=now)
+        direction = _tr("{figure} ({size} a call)").format(
+            figure=words[entry.figure], size=format_size(entry.call_size)
+        )
+        text = _tr("{direction}: {now}").format(direction=direction, now=now)
         if now != advised:
             text = _tr("{direction}: {now} now, {advised} as advised").format(
-                direction=words[entry.direction], now=now, advised=advised
+                direction=direction, now=now, advised=advised
             )
         lines.append(
             _tr("{text}; it may be {percent} % off either way, and what bounds it is {limit}.").format(

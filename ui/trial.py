@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
-from advisor.curve import COPY_BLOCK
 from app.bench.compare import REPEATS, compare, findings
 from app.bench.result import DEFAULT_SIZE, TestSpec
 from app.errors import AppError, ErrorKind
@@ -83,13 +82,14 @@ class Trial(QObject):
                 )
             )
             return  # fmt: skip
-        # In calls as short as those of cp: long ones hide what the readahead does.
-        spec = TestSpec(path=mount_point, size=copy_size(advice), block_size=COPY_BLOCK)
+        # The readahead may do nothing for a copy and much for small reads.
+        spec = TestSpec(path=mount_point, size=copy_size(advice), small_reads=True)
         confirm(
             self._window.window(),
             self.tr("Test {path} before and after the change?").format(path=mount_point),
-            self.tr("A file of {size} is written there, read back and removed, {count} times before the "
-                    "change and {count} times after it: {time} in all. In between, “Apply…” shows what the "
+            self.tr("A file of {size} is written there and read back as cp does, then read once more in "
+                    "small calls and removed, {count} times before the change and {count} times after it: "
+                    "{time} in all. In between, “Apply…” shows what the "
                     "change would do, and asks.")
             .format(size=format_size(spec.size), count=REPEATS, time=_time_text(advice, spec.size)),
             self.tr("&Test"),

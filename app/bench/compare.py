@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.analysis import median
+from advisor.call_sizes import SMALL_READ
 from advisor.difference import ENOUGH_EACH, difference
 from advisor.recommend import Measured
 from advisor.speeds import format_speed
+from app.bench.result import SMALL_READS, SPEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +28,7 @@ _SPEED = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "tim
 _NAMES = {
     "write": "to the server",
     "read": "from the server",
+    SMALL_READS: f"small reads ({SMALL_READ // 1024} KiB a call)",
     "create": "creating files",
     "stat": "looking up files",
     "delete": "deleting files",
@@ -38,8 +41,8 @@ class Comparison:
     """One figure, before and after.
 
     Attributes:
-        figure: write or read (bytes per second), create, stat or delete (files per second), or the name of a
-            cell of a grid (requests per second).
+        figure: write, read or small-read (bytes per second), create, stat or delete (files per second), or
+            the name of a cell of a grid (requests per second).
         before: median.
         after: likewise.
         change: the difference as a fraction of what it was (advisor.difference says how it is estimated).
@@ -76,7 +79,7 @@ class Comparison:
         return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
 
     def _form(self, value: float) -> str:
-        if self.figure in {"write", "read"}:
+        if self.figure in SPEEDS:
             return format_speed(value)
         return f"{value:.3g} files/s" if self.figure in _NAMES else f"{value:.4g} requests/s"
 
@@ -108,6 +111,7 @@ def findings(
     text = f"Your test: {'; '.join(item.text() for item in comparisons)}."
     if len(tried) > 1:
         text += f" {', '.join(item.option for item in tried)} were tested together."
+    text += _small_reads_alone(comparisons)
     status: Literal["untested", "confirmed", "refuted"] = "untested"
     if "slower" in verdicts:
         status = "refuted"
@@ -116,6 +120,15 @@ def findings(
     return tuple(
         Measured(option=item.option, value=item.proposed, status=status, text=text) for item in tried
     )
+
+
+def _small_reads_alone(comparisons: Sequence[Comparison]) -> str:
+    """Return a sentence if only the small reads became faster or slower, "" otherwise."""
+    verdicts = {item.figure: item.verdict for item in comparisons}
+    small = verdicts.pop(SMALL_READS, "unknown")
+    if small not in {"faster", "slower"} or {"faster", "slower"} & set(verdicts.values()):
+        return ""
+    return f" Only small reads are {small}: a copy with cp is not."
 
 
 def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Comparison:
@@ -140,6 +153,8 @@ def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence
 def _values(result: TestResult, figure: str) -> list[float]:
     """Return the repeats of a figure, none if it was not measured or cannot be believed."""
     if figure == "read" and _read_is_cached(result):
+        return []
+    if figure == SMALL_READS and (result.small_read is None or result.small_read.cached):
         return []
     if figure in result.figures:
         return [value for value in result.figures[figure].values if value > 0]

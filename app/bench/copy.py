@@ -79,7 +79,7 @@ class Copier(Workload):
 
     def _read_once(self, flags: int) -> Transfer:
         fd = self._directory.open(flags)
-        buffer = mmap.mmap(-1, self._spec.block_size)  # page-aligned, as O_DIRECT wants it
+        buffer = mmap.mmap(-1, self._call_size)  # page-aligned, as O_DIRECT wants it
         try:
             buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
             t0 = self._begin("read")
@@ -168,7 +168,7 @@ def read_blocks(
         fd: the file.
         pool: the contents that it should have.
         size: bytes of the file.
-        view: the buffer, one block.
+        view: the buffer, one call's bytes, a block or less.
         progress: is told of every block.
         first: number of its first block in the pool.
         before: bytes that the progress had before it.
@@ -186,7 +186,7 @@ def read_blocks(
             count = readv(fd, buffers)
             position += count
             progress.bytes = before + position
-            if number == 0 or count < pool.block_size or position >= size:
+            if number == 0 or count < len(view) or position >= size:
                 _check(pool, view[:count], position - count, size, first)
                 if position >= size:
                     break

@@ -46,10 +46,12 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         read: figures from it, or None.
         cache: how the read was kept honest; the link's rate is not looked at here.
         rates: operations a second by name.
+        small_read: figures of reading the file once more with small calls, or None.
     """
 
     write: Transfer | None = None
     read: Transfer | None = None
+    small_read: Transfer | None = None
     cache: CacheReport | None = None
     rates: dict[str, float] = {}
 

@@ -76,9 +76,9 @@ class OwnFiles(SmallFiles):
             )
         return done
 
-    def read(self) -> tuple[Transfer, CacheMethod]:
+    def read(self, call_size: int | None = None) -> tuple[Transfer, CacheMethod]:
         """Read the files back, and compare them when the clock has stopped."""
-        found = super().read()
+        found = super().read(call_size)
         self._meter.phase("read", "compare")
         for number in range(self._spec.count):
             self._compare(number)

@@ -90,7 +90,7 @@ def plan_test(
     return TestPlan(
         spec=spec,
         seconds=took if rate_bps else spec.seconds,
-        bytes=spec.total * (_copies(spec) + spec.rounds * (spec.passes - 1)),
+        bytes=spec.total * (_copies(spec) + spec.rounds * (spec.passes - 1) * (1 + spec.reads_again)),
         free=free,
         note=note,
     )
@@ -157,7 +157,7 @@ def _written_once(spec: TestSpec) -> bool:
 
 def _ways(spec: TestSpec) -> int:
     """Return how often each byte crosses the network in a repeat."""
-    return 1 if spec.direction == "write" or _written_once(spec) else 2
+    return (1 if spec.direction == "write" or _written_once(spec) else 2) + int(spec.reads_again)
 
 
 def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts | None) -> TestPlan:

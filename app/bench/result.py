@@ -7,13 +7,24 @@ from typing import Literal
 import msgspec
 
 from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
+from advisor.call_sizes import AS_COPY, SMALL_READ
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.grid_model import Grid, GridCell  # noqa: TC001 - likewise
 from app.bench.network_alone import NetworkAlone  # noqa: TC001 - likewise
 
 Phase = Literal[
-    "prepare", "write", "fsync", "close", "drop-cache", "read", "compare", "stat", "delete", "clean-up"
+    "prepare",
+    "write",
+    "fsync",
+    "close",
+    "drop-cache",
+    "read",
+    "small-read",
+    "compare",
+    "stat",
+    "delete",
+    "clean-up",
 ]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
@@ -24,9 +35,12 @@ Workload = Literal["file", "files", "random", "streams", "own", "grid"]
 Preset = Literal["quick", "normal", "thorough"]
 
 DEFAULT_SIZE = 64 * 2**20
-DEFAULT_BLOCK_SIZE = 2**20
 DEFAULT_SMALL_SIZE = 4096
 SAMPLE_INTERVAL_S = 0.05
+#: Name of the figure of reading the file once more with calls of advisor.call_sizes.SMALL_READ.
+SMALL_READS = "small-read"
+#: Names of the figures that are bytes a second.
+SPEEDS = ("write", "read", SMALL_READS)
 
 
 class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
@@ -37,7 +51,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
             share's root, "" for the root.
         direction: to the server (write), from it (read), or both.
         size: bytes of the file, or of each of the files.
-        block_size: bytes of each read or write call.
+        block_size: bytes of each read or write call, AS_COPY for those of cp on this mount.
         cache: how the client's cache is kept out of the read.
         sync: open the file with O_SYNC.
         workload: one file, many small ones, one in random order, several at once, the own ones, or a grid.
@@ -54,6 +68,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         network_alone: afterwards measure what one TCP stream to an iperf3 server there carries.
         server_memory: bytes of the server's memory, as the person says, 0 if that is not known. A preset
             makes the file larger than it, so that not all of it can be kept there.
+        small_reads: one file is read once more with calls of advisor.call_sizes.SMALL_READ, which is a
+            figure of its own.
     """
 
     __test__ = False  # not a pytest class
@@ -61,7 +77,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     direction: Direction = "both"
     size: int = DEFAULT_SIZE
-    block_size: int = DEFAULT_BLOCK_SIZE
+    block_size: int = AS_COPY
     cache: CacheMethod = "fadvise"
     sync: bool = False
     workload: Workload = "file"
@@ -75,6 +91,13 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     passes: int = 1
     network_alone: bool = False
     server_memory: int = 0
+    small_reads: bool = False
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether the figure "small reads" is measured: of one file that is read with larger calls."""
+        asked = self.small_reads and self.workload == "file" and self.direction != "write"
+        return asked and (self.block_size == AS_COPY or self.block_size > SMALL_READ)
 
     @property
     def total(self) -> int:
@@ -265,13 +288,14 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         requested: option name to value as asked for ({} if unknown or not NFS).
         effective: option name to value as in use.
         link: what is known of the link.
-        block_size: bytes.
+        block_size: bytes of each call.
         sync: O_SYNC.
         notes: sentences a reader must know: not NFS, flagged as cached, leftovers.
         workload: one file, or many small ones.
         count: number of the files.
-        figures: over all repeats. "write" and "read" in bytes a second; of many small files also "create"
-            (the call that makes one, of the timed write), "stat" and "delete" in files a second.
+        figures: over all repeats. "write", "read" and "small-read" in bytes a second; of many small files
+            also "create" (the call that makes one, of the timed write), "stat" and "delete", in files a
+            second.
         enough: what the speeds are enough for, a sentence for each use.
         environment: the host that ran it, its link and its server; None if nobody asked.
         source: the person's own file or folder that was copied, or "".
@@ -280,6 +304,10 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
         server_memory: bytes of the server's memory, as the person said, 0 if that is not known.
         bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
             other one back.
+        as_copy: whether the block size is the one of cp on this mount. Tests of older versions were made with
+            1 MiB unless another size was asked for, and do not say this.
+        small_read: figures of the read with small calls, likewise of the median speed, without samples.
+        small_bottleneck: what held the read with small calls back.
     """
 
     __test__ = False
@@ -307,3 +335,6 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     server_memory: int = 0
     environment: Environment | None = None
     bottleneck: Bottleneck | None = None
+    as_copy: bool = False
+    small_read: Transfer | None = None
+    small_bottleneck: Bottleneck | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.analysis import ENOUGH
+from advisor.call_sizes import SMALL_READ
 from app.bench.messages import Round
 from app.bench.verdict import cache_report
 from app.units import format_size
@@ -132,7 +133,7 @@ def _one_round(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -
     first: Way = "read" if spec.direction == "read" or stage == "kept" else "write"
     meter.phase(first, "prepare")
     workload.rates = {}
-    write = read = cache = None
+    write = read = small = cache = None
     if stage != "kept":
         if spec.direction == "read":
             workload.prepare()
@@ -142,6 +143,8 @@ def _one_round(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -
         read, method = workload.read()
         cache = cache_report(read, method, None)
         read = msgspec.structs.replace(read, cached=cache.cached)
+        if spec.reads_again:
+            small, _method = workload.read(SMALL_READ)
     if stage != "keep":
         workload.measure_operations()
-    return Round(write=write, read=read, cache=cache, rates=workload.rates)
+    return Round(write=write, read=read, small_read=small, cache=cache, rates=workload.rates)

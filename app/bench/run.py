@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY
 from app.bench import leftovers
 from app.bench.cleanup import REMOVAL_S, clean, in_background, wait_for_cleanups
 from app.bench.files import PREFIX, new_run_id
@@ -26,7 +27,16 @@ from app.bench.problems import not_responding
 from app.bench.programs import start_program
 from app.bench.result import TestEvent, TestResult
 from app.bench.rounds import another_fits, counted, cut_note, sized_by, smaller_note
-from app.bench.summary import bottleneck, figures, judged_reads, middle, outlier_notes, uses
+from app.bench.summary import (
+    CACHED_SMALL_READ,
+    bottleneck,
+    figures,
+    judged_reads,
+    judged_small_reads,
+    middle,
+    outlier_notes,
+    uses,
+)
 from app.errors import AppError, ErrorKind, printable
 from app.facts.gather import link_to
 from app.mounts.effective import effective_values
@@ -115,6 +125,11 @@ def run_test(
     reads, cache = judged_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
+    small = middle(judged_small_reads(result.rounds, link))
+    if small is not None:
+        small = msgspec.structs.replace(small, samples=[])
+        if small.cached:
+            notes.append(CACHED_SMALL_READ)
     write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
     found = figures(result.rounds)
     notes += outlier_notes(found)
@@ -136,7 +151,8 @@ def run_test(
         requested=asked,
         effective=effective,
         link=link,
-        block_size=spec.block_size,
+        block_size=done.block_size,
+        as_copy=spec.block_size == AS_COPY,
         sync=spec.sync,
         notes=notes,
         workload=spec.workload,
@@ -149,6 +165,8 @@ def run_test(
         enough=uses(done, found, own=result.own, cached=cache is not None and cache.cached)
         + grid_uses(cells),
         bottleneck=bottleneck(write, read, link) or grid_bottleneck(cells),
+        small_read=small,
+        small_bottleneck=bottleneck(None, small, link),
     )
 
 

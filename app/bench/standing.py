@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY, call_size
 from app.bench import cleaner, data, worker
 from app.bench.messages import CleanJob, WorkerJob
-from app.bench.result import DEFAULT_BLOCK_SIZE, TestSpec
+from app.bench.result import TestSpec
 from app.process_identity import own_pid
 from resources.decoding import from_json
 
@@ -59,7 +60,7 @@ def main() -> int:
 
 def _warm_up() -> None:
     """Have done once what each copy would do for the first time, and leave that memory to all of them."""
-    data.make_ready(DEFAULT_BLOCK_SIZE)
+    data.make_ready(call_size(AS_COPY, {}))
     job = WorkerJob(spec=TestSpec(path=""), run="")
     from_json(msgspec.json.encode(job), WorkerJob)
     from_json(msgspec.json.encode(CleanJob(path="", run="", grace_s=1)), CleanJob)

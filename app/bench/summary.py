@@ -12,8 +12,8 @@ from advisor.bottleneck import KINDS, SHORTEST_S, find_bottleneck
 from advisor.enough import enough_for
 from advisor.speeds import format_speed
 from app.bench.grid_verdict import SMALL_WRITE, WAYS
-from app.bench.result import Figure
-from app.bench.verdict import cache_report
+from app.bench.result import SMALL_READS, SPEEDS, Figure
+from app.bench.verdict import cache_report, flag_cached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _OF = {
     "write": "to the server", "read": "from the server", "create": "of making files",
     "stat": "of looking up files", "delete": "of deleting files",
+    SMALL_READS: "of small reads",
 }  # fmt: skip
+CACHED_SMALL_READ = "The small reads came at least partly from the client's cache: they are not compared."
 #: Files at least as large as this show the speed of a stream.
 _STREAM = 2**20
 
@@ -39,6 +41,7 @@ def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
     for name, transfers in (
         ("write", [item.write for item in rounds if item.write is not None]),
         ("read", [item.read for item in rounds if item.read is not None]),
+        (SMALL_READS, [item.small_read for item in rounds if item.small_read is not None]),
     ):
         if transfers:
             figure = _figure([transfer.bytes_per_s for transfer in transfers])
@@ -81,6 +84,15 @@ def judged_reads(
     return reads, next(iter([*bad, *reports]), None)
 
 
+def judged_small_reads(rounds: Sequence[Round], link: LinkFacts | None) -> list[Transfer]:
+    """Return the reads with small calls, flagged if they cannot be believed."""
+    return [
+        msgspec.structs.replace(item.small_read, cached=flag_cached(item.small_read, link)[0])
+        for item in rounds
+        if item.small_read is not None
+    ]
+
+
 def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | None) -> Bottleneck | None:
     """Return what held the slower direction back, with a last sentence on the other; None without counters.
 
@@ -108,7 +120,7 @@ def outlier_notes(found: dict[str, Figure]) -> list[str]:
     for name, figure in found.items():
         odd = single_outlier(figure.values)
         if odd is not None:
-            form = format_speed if name in WAYS else _per_s
+            form = format_speed if name in SPEEDS else _per_s
             notes.append(
                 f"Outlier: repeat {odd.place + 1} of {len(figure.values)} {_OF[name]} was "
                 f"{abs(100 * (odd.ratio - 1)):.0f} % {'above' if odd.ratio > 1 else 'below'} the median "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.bottleneck import KINDS
+from advisor.call_sizes import SMALL_READ
 from advisor.speeds import format_rate
-from app.bench.result import CacheReport
+from app.bench.result import SMALL_READS, CacheReport
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ _METHODS: dict[CacheMethod, str] = {
     "fresh-mount": "The read relies on the file system having been mounted afresh.",
 }
 
+#: Small reads that reach this part of the copy's speed are as fast.
+_AS_FAST = 0.8
 _FLUSHED = (
     "The time to the server ends when the server says that it has the data (fsync). One that exports “async” "
     "says so before they are on its disk."
@@ -29,8 +33,9 @@ _FROM_MEMORY = (
 
 
 def beyond_the_figures(result: TestResult) -> list[str]:
-    """Return what the figures of a test on NFS do not say about the server's disk, in sentences."""
-    found: list[str] = []
+    """Return what must be known of a test's figures, in sentences: call sizes, and what its disk may do."""
+    found = [f"It copied in {calls_text(result)}."] if not result.grid else []
+    found += _small_reads(result)
     ways = {cell.way for cell in result.grid}
     if result.nfs and (result.write is not None or "write" in ways):
         found.append(_FLUSHED)
@@ -48,6 +53,27 @@ def _from_disk(result: TestResult) -> str:
         f"The file was larger than the server's memory, {format_size(result.server_memory)} as you said: at "
         f"least {100 * (1 - result.server_memory / size):.0f} % of what was read came from its disk."
     )
+
+
+def calls_text(result: TestResult) -> str:
+    """Return with how large calls a test copied, as a phrase."""
+    size = format_size(result.block_size)
+    return f"calls of {size}, as cp does on this mount" if result.as_copy else f"calls of {size}"
+
+
+def _small_reads(result: TestResult) -> list[str]:
+    """Return how the small reads compare with the copy, where both were measured and can be believed."""
+    copy, small = (result.figures.get(name) for name in ("read", SMALL_READS))
+    cached = any(one is None or one.cached for one in (result.read, result.small_read))
+    if copy is None or small is None or cached or not copy.median:
+        return []
+    text = f"Small reads, in calls of {format_size(SMALL_READ)}, reached "
+    text += f"{100 * small.median / copy.median:.0f} % of the speed of the copy from the server."
+    held = result.small_bottleneck
+    if held is None or held.kind == "unclear" or small.median > _AS_FAST * copy.median:
+        return [text]
+    helps = ", and more readahead helps them" if held.kind == "round-trips" else ""
+    return [f"{text} They were held back by {KINDS[held.kind]}{helps}."]
 
 
 def flag_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:

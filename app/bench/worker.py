@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY, copy_call_size
 from app.bench.copy import Copier
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
@@ -116,6 +117,9 @@ def run(job: WorkerJob, progress: Progress, send: Callable[[WorkerMessage], None
             if job.stage == "look":
                 own = source.size if source is not None else None
                 return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd), own=own)
+            if spec.block_size == AS_COPY:
+                spec = msgspec.structs.replace(spec, block_size=copy_call_size(os.fstatvfs(fd).f_bsize))
+                job = msgspec.structs.replace(job, spec=spec)
             leftovers = remove_leftovers(path, job.run)
             if source is not None:
                 each = -(-source.total // len(source.files))
@@ -149,7 +153,8 @@ def check_spec(job: WorkerJob) -> None:
     spec = job.spec
     if spec.size < 1:
         raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
-    if problem := block_problem(spec.block_size) or count_problem(spec.workload, spec.count):
+    block = "" if spec.block_size == AS_COPY else block_problem(spec.block_size)
+    if problem := block or count_problem(spec.workload, spec.count):
         raise AppError(ErrorKind.USAGE, problem)
     if not 1 <= spec.repeats <= MAX_REPEATS:
         raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
@@ -181,8 +186,9 @@ def _copy(
             runs = GridRuns(spec, spec.grid, directory, DataPool(spec.block_size, job.run), meter)
             cells = runs.run()
             return WorkerResult(
-                path=str(Path(directory.path).parent), where=where, rounds=[], notes=runs.notes, grid=cells
-            )
+                path=str(Path(directory.path).parent), where=where, rounds=[], notes=runs.notes, grid=cells,
+                spec=spec,
+            )  # fmt: skip
         pool = DataPool(spec.block_size, job.run)
         if source is not None:
             workload: Workload = OwnFiles(spec, directory, pool, meter, source)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.bench.files import TestDirectory
     from app.bench.meter import Meter, Way
     from app.bench.probe import Look
-    from app.bench.result import CacheMethod, Sample, TestSpec
+    from app.bench.result import CacheMethod, Phase, Sample, TestSpec
 
 
 class StoppedError(Exception):
@@ -45,6 +45,9 @@ class Workload(ABC):
         self._meter = meter
         self._progress = meter.progress
         self._probe = meter.probe
+        #: Of the reading that goes on: bytes of its calls, and how it is told of.
+        self._call_size = spec.block_size
+        self._read_phase: Phase = "read"
         self.notes: list[str] = []
         self.rates: dict[str, float] = {}
 
@@ -87,8 +90,12 @@ class Workload(ABC):
     def clear(self) -> None:
         """Remove the files, for the next repeat."""
 
-    def read(self) -> tuple[Transfer, CacheMethod]:
+    def read(self, call_size: int | None = None) -> tuple[Transfer, CacheMethod]:
         """Read and measure it; return also the method that really kept the cache out.
+
+        Args:
+            call_size: bytes of each call, None for the test's own. With others it is a reading of its own
+                after the first: a fresh mount is no longer one, and its cache is emptied instead.
 
         Raises:
             OSError: from any step.
@@ -96,6 +103,10 @@ class Workload(ABC):
             StoppedError: if told to end.
         """
         method = self._spec.cache
+        if call_size is not None and method == "fresh-mount":
+            method = "fadvise"
+        self._call_size = call_size or self._spec.block_size
+        self._read_phase = "read" if call_size is None else "small-read"
         if method == "direct":
             try:
                 return self._read_once(os.O_DIRECT), method
@@ -111,7 +122,8 @@ class Workload(ABC):
 
     def _begin(self, way: Way) -> float:
         """Start the clock of a transfer; return its time 0."""
-        return self._meter.begin(way, way, total=self.moved(way))
+        phase = self._read_phase if way == "read" else way
+        return self._meter.begin(way, phase, total=self.moved(way))
 
     def note(self, text: str) -> None:
         """Add a sentence, once for all repeats."""

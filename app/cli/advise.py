@@ -16,6 +16,7 @@ from advisor.speeds import format_speed
 from app.advice import AdviceArgs, headline, lacking_hint
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
+from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _WIDTH = 100
 #: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.
 _MTU = (68, 65536)
+_FIGURES = {"write": "copying to the server", "read": "copying from it", "small-read": "small reads"}
 _PLACES = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
 
 
@@ -232,7 +234,8 @@ def _expected_lines(expected: list[Expected]) -> list[str]:
             continue
         if not lines:
             lines.append("Expected of large files (from a model, not measured):")
-        text = f"  {entry.direction}: {format_speed(now.bytes_per_s)}"
+        text = f"  {_FIGURES[entry.figure]} in calls of {format_size(entry.call_size)}: "
+        text += format_speed(now.bytes_per_s)
         if format_speed(now.bytes_per_s) != format_speed(advised.bytes_per_s):
             text += f" now, {format_speed(advised.bytes_per_s)} as advised"
         lines.append(f"{text}, give or take {advised.error:.0%}; bounded by {advised.limit}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from advisor.call_sizes import AS_COPY
 from app.bench.grid_model import PATTERNS
-from app.bench.result import DEFAULT_BLOCK_SIZE, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
+from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
 from app.cli.approval import add_yes
@@ -217,8 +218,8 @@ def _add_test(test: argparse.ArgumentParser) -> None:
     test.add_argument(
         "--block-size",
         type=_size,
-        default=DEFAULT_BLOCK_SIZE,
-        help=f"bytes of each call (default {format_size(DEFAULT_BLOCK_SIZE)})",
+        default=AS_COPY,
+        help="bytes of each call (default: as cp on this mount)",
     )
     test.add_argument("--direction", choices=("both", "write", "read"), default="both")
     test.add_argument(

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
+from advisor.call_sizes import SMALL_READ
 from advisor.speeds import format_speed
 from app.bench.grid_model import Grid
 from app.bench.grid_verdict import held_text
-from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, TestPlanArgs, TestSpec
+from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, SMALL_READS, SPEEDS, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from app.bench.result import Figure, TestPlan, TestResult, Workload
 
 _SMALL_COUNT = 1000
-_TITLES = {"write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete"}
+_TITLES = {
+    "write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete",
+    SMALL_READS: f"Small reads ({SMALL_READ // 1024} KiB a call)",
+}  # fmt: skip
 
 
 def is_share(where: str) -> bool:
@@ -50,6 +54,7 @@ def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
         grid=_grid(args) if args.grid else None,
         network_alone=args.network_alone,
         server_memory=args.server_memory or 0,
+        small_reads=not (small or args.own or args.grid),
     )
 
 
@@ -85,6 +90,8 @@ def plan_text(plan: TestPlan) -> str:
         times = f"{spec.repeats} times" if spec.repeats > 1 else "Once"
         return f"{plan.note} {times}: {took}, at most {format_size(plan.bytes)} over the network."
     times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
+    if spec.reads_again:
+        times += f", read once more in calls of {SMALL_READ // 1024} KiB"
     if spec.passes > 1:
         times += f", read {spec.passes} times over each time"
     return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
@@ -94,7 +101,7 @@ def figures_lines(result: TestResult) -> list[str]:
     """Return a line for each figure that repeats, or that only small files have, and what spoils it."""
     lines: list[str] = []
     for name, figure in result.figures.items():
-        speed = name in {"write", "read"}
+        speed = name in SPEEDS
         if speed and len(figure.values) == 1:
             continue  # the table has it
         lines.append(f"{_TITLES[name]}: {_figure_text(figure, _as_speed if speed else _as_rate)}")

@@ -171,6 +171,10 @@ def test_text(result: TestResult) -> str:
         # What the server sent again is not counted on this side; disorder is what shows of it.
         part = result.read.disorder
         rows.append(["read", *_transfer_cells(result.read), "—" if part is None else f"{100 * part:.2g} %"])
+    if result.small_read is not None:
+        part = result.small_read.disorder
+        cells = _transfer_cells(result.small_read)
+        rows.append(["small reads", *cells, "—" if part is None else f"{100 * part:.2g} %"])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
     lines += _meaning_lines(result)

@@ -10,6 +10,7 @@ import msgspec
 from advisor.speeds import format_rate, format_speed
 from app.bench.compare import Comparison, compare
 from app.errors import AppError, ErrorKind
+from app.history.explaining import explained
 from app.history.model import read_is_cached
 from app.units import format_duration, format_size
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 #: Sizes and numbers of files that a plan chooses follow the link and the free space. Of half to twice as much
 #: the figures are the same; a much smaller file is over before it has begun.
 _ALIKE = 2
-_SIZE, _COUNT = "file size", "number of files"
+_SIZE, _COUNT, CALL_SIZE = "file size", "number of files", "call size"
 _WAYS = {"write": "to the server", "read": "from the server"}
 _NOTHING_DIFFERS = "Options and environment are the same as then."
 _NAMES = {
@@ -86,13 +87,21 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
         )
     tests = _differing([_test(result) for result in old], [_test(result) for result in new])
     notes = [f"The tests themselves differ: {_listed(tests)}."] if tests else []
+    if any(item.name == CALL_SIZE for item in tests):
+        notes.append(
+            "They were made with other call sizes: a speed follows how much a program asks for at once, "
+            "so this compares two kinds of programs as well."
+        )
     if any(read_is_cached(result) for result in (*old, *new)):
         notes.append("A read that came at least partly from the client's cache is left out.")
     cells = max(len(result.grid) for result in (*old, *new))
     if cells > 1:
         notes.append(f"Each of {cells} cells is compared for itself: about one of 20 differs by chance.")
     differing = _differing([settings_of(result) for result in old], [settings_of(result) for result in new])
-    return RunsCompared(comparisons=compare(old, new), differing=differing, notes=notes)
+    comparisons = compare(old, new)
+    known = [_listed([item]) for item in (*tests, *differing) if item.name not in _NOISE]
+    notes += explained(old, new, comparisons, known)
+    return RunsCompared(comparisons=comparisons, differing=differing, notes=notes)
 
 
 def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
@@ -167,7 +176,7 @@ def _test(result: TestResult) -> dict[str, str]:
         "own files": result.source or "—",
         _SIZE: format_size(size) if size else "—",
         _COUNT: str(result.count),
-        "block size": format_size(result.block_size),
+        CALL_SIZE: format_size(result.block_size),
         "O_SYNC": "yes" if result.sync else "no",
         "cache method": result.cache.method if result.cache is not None else "—",
     }

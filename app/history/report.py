@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from advisor.speeds import format_speed
 from app.bench.grid_verdict import held_text
+from app.bench.result import SPEEDS
 from app.bench.verdict import beyond_the_figures
 from app.errors import AppError
 from app.history.comparing import compare_runs, speed_text
@@ -130,7 +131,7 @@ def _details(run: Run) -> str:
     result = run.result
     rows: list[list[str]] = []
     for name, figure in result.figures.items():
-        form = format_speed if name in {"write", "read"} else _per_s
+        form = format_speed if name in SPEEDS else _per_s
         ends = f"{form(figure.low)} to {form(figure.high)}" if len(figure.values) > 1 else "—"
         covers = f"{100 * figure.confidence:.0f} %" if len(figure.values) > 1 else "—"
         lost = f"{figure.timeouts} / {figure.retransmissions}"

@@ -1,8 +1,9 @@
 """What following the advice costs: ``python tests/benchmarks/advice_regret.py --links wan --out regret``.
 
-For every link profile of the lab and for reading, writing and small files: the speed with the advised
-options against the best other setting of a sweep, and against the kernel's defaults. Every measurement has a
-fresh mount, with no other one of the server, and its connections and its readahead are looked at.
+For every link profile of the lab and for reading and writing as cp does, small reads and small files: the
+speed with the advised options against the best other setting of a sweep, and against the kernel's defaults.
+Every measurement has a fresh mount, with no other one of the server, and its connections and its readahead
+are looked at.
 
 1. The sweep visits each setting once, in random order, and the quickest three twice more.
 2. The quickest of these by three runs then runs beside the advised settings and the defaults, in rounds of
@@ -17,7 +18,7 @@ large files (“media”) and for small ones (“builds”), as a person would c
 
     --links     profiles, or links spelled out (rate=37mbit,delay=7ms,loss=0.2%); all profiles if not given,
                 and “held-out” stands for three links that no rule and no figure of the model was made with
-    --works     of read, write, small; all if not given
+    --works     of read, small-read, write, small (docs/call-sizes.md); all if not given
     --budget    seconds for one cell, half of them for the sweep
     --rounds    at most so many
     --out       OUT.json holds every figure, OUT.md the table; both are written after every cell, and cells of
@@ -45,6 +46,7 @@ from advice_table import Cell, Setting, read_cells, recorded, table, write_cells
 from advice_work import SMALL_BYTES, WorkArgs, Worked
 
 from advisor.analysis import ENOUGH
+from advisor.call_sizes import AS_COPY, SMALL_READ, call_size
 from advisor.facts import payload_rate_bps
 from advisor.model import DEFAULT_READ_AHEAD
 from advisor.options import MountOptions
@@ -56,8 +58,8 @@ if TYPE_CHECKING:
     from app.advice import AdviceResult
     from app.lab.guest import Guest
 
-#: What cp asks for in a call.
-BLOCK = 2**17
+#: Files are multiples of this, the largest call of cp.
+GRAIN = 2**20
 MOST_BYTES = 160 * 2**20
 CONNECTIONS = (1, 2, 4, 8)
 READ_AHEADS = (128, 512, 1024, 4096, 15360)
@@ -69,6 +71,8 @@ HELD_OUT = (
     "rate=300mbit,delay=6ms",
 )
 FINALISTS = 3
+#: Reading as cp does, and with small calls (docs/call-sizes.md).
+READS = ("read", "small-read")
 SECONDS = 2.0
 DEFAULTS = Setting()
 #: A run over a link that loses packets, from this part on, should meet so many losses: with a few, their
@@ -82,7 +86,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--links", nargs="+", default=list(load_links()))
-    parser.add_argument("--works", default="read,write,small")
+    parser.add_argument("--works", default="read,small-read,write,small")
     parser.add_argument("--budget", type=float, default=240.0)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", default="advice-regret")
@@ -132,7 +136,8 @@ class Bench:
         chosen = list(dict.fromkeys([DEFAULTS, self._advised, best]))
         amount = self._work.files * SMALL_BYTES * 2 if self._kind == "small" else self._work.size
         cell = Cell(
-            link=self._link, kind=self._kind, amount=amount, files=self._work.files, block=BLOCK,
+            link=self._link, kind=self._kind, amount=amount, files=self._work.files,
+            block=SMALL_READ if self._kind == "small-read" else AS_COPY,
             swept=len(seen), advised=self._advised, best=best, facts=self._advice.facts,
             speeds={str(setting): [] for setting in chosen},
             sweep={str(setting): [amount / seconds for seconds in row] for setting, row in seen.items()},
@@ -154,7 +159,7 @@ class Bench:
             return WorkArgs(kind="small", files=max(3, files))
         rate_bps = link.up_bps if self._kind == "write" else link.rate_bps
         size = int(SECONDS * payload_rate_bps(rate_bps, link.mtu) / 8)
-        return WorkArgs(kind=self._kind, size=_whole(min(size, MOST_BYTES)), block_size=BLOCK)
+        return WorkArgs(kind=self._kind, size=_whole(min(size, MOST_BYTES)))
 
     def _place(self) -> None:
         if self._kind != "write":
@@ -192,11 +197,11 @@ class Bench:
 
     def _is_advised(self, setting: Setting) -> bool:
         """Whether a setting is as advised for this work: to writes and small files readahead does nothing."""
-        kilobytes = self._advised.read_ahead_kb if self._kind != "read" else setting.read_ahead_kb
+        kilobytes = self._advised.read_ahead_kb if self._kind not in READS else setting.read_ahead_kb
         return msgspec.structs.replace(setting, read_ahead_kb=kilobytes) == self._advised
 
     def _crossed(self, _seen: dict[Setting, list[float]]) -> list[Setting]:
-        if self._kind == "read":
+        if self._kind in READS:
             return [Setting(connections=n, read_ahead_kb=kb) for n in CONNECTIONS for kb in READ_AHEADS]
         if self._kind == "write":
             return [Setting(connections=n, size=size) for n in CONNECTIONS for size in SIZES]
@@ -205,15 +210,17 @@ class Bench:
     def _beside(self, seen: dict[Setting, list[float]]) -> list[Setting]:
         best = self._quickest(seen)[0]
         others = [msgspec.structs.replace(best, version="3")]
-        if self._kind == "read":
+        if self._kind in READS:
             others += [msgspec.structs.replace(best, size=size) for size in SIZES[1:]]
         return others
 
     def _measure(self, setting: Setting) -> float:
         """Return the seconds of the work on a fresh mount with these settings."""
+        asked = SMALL_READ if self._kind == "small-read" else AS_COPY
         work = msgspec.structs.replace(
-            self._work, share=self._guest.share, options=setting.options, read_ahead_kb=setting.read_ahead_kb
-        )
+            self._work, share=self._guest.share, options=setting.options, read_ahead_kb=setting.read_ahead_kb,
+            block_size=call_size(asked, MountOptions.parse(setting.options).values()),
+        )  # fmt: skip
         worked = self._ask(work)
         if worked.connections != (setting.connections or 1):
             raise RuntimeError(f"{worked.connections} connections with {setting}")
@@ -248,7 +255,7 @@ def advised(advice: AdviceResult) -> Setting:
 
 
 def _whole(size: int) -> int:
-    return max(BLOCK, size // BLOCK * BLOCK)
+    return max(GRAIN, size // GRAIN * GRAIN)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from advisor.analysis import ENOUGH, interval, median
+from advisor.call_sizes import call_size
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
@@ -26,7 +27,7 @@ NOTE = (
     "holds 0.95: the cell decides nothing. Client, server and link share the guest's one processor: from "
     "1 Gbit/s on the figures are the guest's rather than the link's."
 )
-WORKS = ("read", "write", "small")
+WORKS = ("read", "small-read", "write", "small")
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,10 @@ class Ratio(NamedTuple):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One link and kind of work: bytes per second by setting, round by round, and of the sweep before."""
+    """One link and kind of work: bytes per second by setting, round by round, and of the sweep before.
+
+    The block is that of each call, AS_COPY for the one of cp with each setting.
+    """
 
     link: str
     kind: str
@@ -112,11 +116,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     def predicted(self, setting: Setting) -> Prediction | None:
         """Return the model's word for this work; for small files what is written and read, one by one."""
         ways = _WAYS[self.kind]
+        block = call_size(self.block, MountOptions.parse(setting.options).values())
         read_ahead = DEFAULT_READ_AHEAD if setting.read_ahead_kb is None else setting.read_ahead_kb * 1024
         parts = [
             predict(
                 MountOptions.parse(setting.options), self.facts,
-                Work(direction=way, length=self.amount // len(ways), files=self.files or 1, block=self.block),
+                Work(direction=way, length=self.amount // len(ways), files=self.files or 1, block=block),
                 read_ahead=read_ahead,
             )
             for way in ways
@@ -132,7 +137,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _WAYS: dict[str, tuple[Direction, ...]] = {
-    "read": ("read",), "write": ("write",), "small": ("write", "read")
+    "read": ("read",), "small-read": ("read",), "write": ("write",), "small": ("write", "read")
 }  # fmt: skip
 Cells = dict[tuple[str, str], Cell]
 

@@ -38,7 +38,7 @@ class WorkArgs(msgspec.Struct, frozen=True, kw_only=True):
         share: to mount, with ``options`` and ``read_ahead_kb``; None leaves the kernel's.
     """
 
-    kind: Literal["place", "read", "write", "small"]
+    kind: Literal["place", "read", "small-read", "write", "small"]
     share: str = ""
     options: str = ""
     read_ahead_kb: int | None = None
@@ -157,4 +157,4 @@ def _read_ahead() -> Path:
     return Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
 
 
-_WAYS = {"read": _timed_read, "write": _timed_write, "small": _timed_small}
+_WAYS = {"read": _timed_read, "small-read": _timed_read, "write": _timed_write, "small": _timed_small}

@@ -61,7 +61,7 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     assert "A note to the reader." in driver.text_of("notes")
     (spec,) = fake.asked("test.run")
     assert (spec.path, spec.direction, spec.cache, spec.repeats) == ("/home", "both", "fadvise", 6)
-    assert spec.size > 64 * 2**20
+    assert spec.size > 32 * 2**20
 
 
 def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
+from advisor.call_sizes import call_size
 from advisor.model import DEFAULT_READ_AHEAD, Prediction, Work, predict
 from advisor.options import MountOptions
 from ui.speed_units import speed_text
@@ -32,7 +33,8 @@ def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> di
     ways: tuple[Way, ...] = ("write", "read") if spec.direction == "both" else (spec.direction,)
     found: dict[Way, Prediction] = {}
     for way in ways:
-        work = Work(direction=way, length=spec.total, block=spec.block_size, files=spec.count)
+        block = call_size(spec.block_size, options.values())
+        work = Work(direction=way, length=spec.total, block=block, files=spec.count)
         prediction = predict(options, facts, work, read_ahead=read_ahead)
         if prediction is not None:
             found[way] = prediction

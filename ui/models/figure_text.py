@@ -49,6 +49,7 @@ def wide_text(result: TestResult) -> str:
     """Return which figures say little because they spread so widely, "" for none."""
     names = {
         "write": _tr("the speed to the server"), "read": _tr("the speed from the server"),
+        "small-read": _tr("the small reads"),
         "create": _tr("making files"), "stat": _tr("looking files up"), "delete": _tr("deleting files"),
     }  # fmt: skip
     wide = [names.get(name, name) for name, figure in result.figures.items() if figure.wide]

@@ -40,6 +40,8 @@ def what_text(spec: TestSpec, path: str) -> str:
             "Writes {what} under {path}, reads it {passes} times over, because the way from the server is "
             "the quicker one, and removes it"
         ).format(what=what, path=path, passes=spec.passes)
+    if spec.reads_again:
+        text = _tr("{text}. What is read is read once more in small calls").format(text=text)
     if spec.repeats > 1:
         again = _tr("{text}, {count} times and once before as a warm-up that is not counted.")
         return again.format(text=text, count=spec.repeats)

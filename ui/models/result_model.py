@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from advisor.call_sizes import SMALL_READ
+from app.bench.result import SMALL_READS
 from app.units import format_duration, format_size
 from ui.models.figure_text import interval_text, interval_title
 from ui.speed_units import speed_text
@@ -46,6 +48,11 @@ class ResultModel(QAbstractTableModel):
         for title, name, transfer in (
             (self.tr("To the server"), "write", result.write),
             (self.tr("From the server"), "read", result.read),
+            (
+                self.tr("Small reads ({size} a call)").format(size=format_size(SMALL_READ)),
+                SMALL_READS,
+                result.small_read,
+            ),
         ):
             if transfer is not None:
                 self._titles.append(title)
@@ -65,7 +72,7 @@ class ResultModel(QAbstractTableModel):
         self._add(self.tr("Closing"), self.tr("Time to close the file."),
                   [_time(column.close_s) for column, _ in columns])  # fmt: skip
         if result.nfs:
-            self._fill_network(columns, result.read)
+            self._fill_network(columns, result.write)
 
     def _fill_speeds(self, columns: list[Column]) -> None:
         """Add the speed, and how sure it is; what follows is of the repeat with the median speed."""
@@ -84,7 +91,7 @@ class ResultModel(QAbstractTableModel):
                   self.tr("Where the median of all such repeats lies; the warm-up is not among them."),
                   [interval_text(figure) if figure else "—" for _, figure in columns])  # fmt: skip
 
-    def _fill_network(self, columns: list[Column], read: Transfer | None) -> None:
+    def _fill_network(self, columns: list[Column], write: Transfer | None) -> None:
         self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
                   [self._of_all(column.timeouts, figure.timeouts if figure else None)
                    for column, figure in columns])  # fmt: skip
@@ -96,7 +103,7 @@ class ResultModel(QAbstractTableModel):
         self._add_counts(
             self.tr("Out of order (TCP segments)"),
             self.tr("Of a read: what the server sent again is not counted here, but it comes out of order."),
-            [_disorder(column) if column is read else None for column, _ in columns],
+            [_disorder(column) if column is not write else None for column, _ in columns],
         )
         self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)

@@ -94,8 +94,11 @@ class TestRun:
             "clean-up": _tr("Removing what was written…"),
         }  # fmt: skip
         curve = timeline.latest(timeline.way) if timeline.way is not None else None
-        if timeline.phase in ("write", "read") and curve is not None:
-            text = _tr("Writing") if timeline.phase == "write" else _tr("Reading")
+        texts = {
+            "write": _tr("Writing"), "read": _tr("Reading"), "small-read": _tr("Reading in small calls"),
+        }  # fmt: skip
+        text = texts.get(timeline.phase or "")
+        if text is not None and curve is not None:
             return _tr("{doing}: {moved} of {all}").format(
                 doing=text, moved=format_size(curve.moved), all=format_size(timeline.total or self.spec.total)
             )

@@ -197,6 +197,7 @@ class QuickTestControls(QWidget):
             grid=Grid(patterns=_PATTERNS[direction]) if what == "grid" else None,
             network_alone=self._thorough() and bool(self._baseline.currentData()),
             server_memory=int(self._memory.currentData()) if self._thorough() and what == "file" else 0,
+            small_reads=what == "file",
         )
 
     def _thorough(self) -> bool:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.recipe import RecipeWork
+from app.bench.experiment.recipe import CP, RecipeWork
 from app.units import format_size, parse_size
 from ui.widgets.calm_spin_box import CalmSpinBox
 from ui.widgets.option_editor import CalmComboBox
@@ -54,7 +54,8 @@ class WorkCard(QWidget):
         ], work.direction)  # fmt: skip
         self._name = QLineEdit(work.name)
         self._size, self._quick_size = QLineEdit(work.size), QLineEdit(work.quick_size)
-        self._block = QLineEdit(work.block_size)
+        self._block = QLineEdit("" if work.block_size == CP else work.block_size)
+        self._block.setPlaceholderText(self.tr("As cp does"))
         self._count, self._quick_count = _spin(1, work.count), _spin(0, work.quick_count)
         self._quick_size.setPlaceholderText(self.tr("the same"))
         self._quick_count.setSpecialValueText(self.tr("the same"))
@@ -117,7 +118,7 @@ class WorkCard(QWidget):
             quick_size=self._quick_size.text().strip(),
             count=self._count.value() if several else 1,
             quick_count=self._quick_count.value() if several else 0,
-            block_size=self._block.text().strip(),
+            block_size=self._block.text().strip() or CP,
             direction=cast("Direction", self._direction.currentData()),
         )
 
@@ -125,7 +126,9 @@ class WorkCard(QWidget):
         """Return what is wrong with it, or ""."""
         for field in (self._size, self._quick_size, self._block):
             text = field.text().strip()
-            if not text and field is self._quick_size:
+            if field is not self._size and not text:
+                continue
+            if field is self._block and text == CP:
                 continue
             try:
                 size = parse_size(text)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from advisor.call_sizes import call_size
 from advisor.facts import payload_rate_bps
 from advisor.model import Costs
 from advisor.options import MountOptions, implied_values
@@ -61,7 +62,8 @@ def sample_of(experiment: Experiment, options: str, levels: Mapping[str, str]) -
         levels: of the set that it is mounted for.
     """
     waits = waits_of(options)
-    block = spec_of(experiment.workloads[0], levels).block_size
+    asked = spec_of(experiment.workloads[0], levels).block_size
+    block = call_size(asked, MountOptions.parse(options).values())
     part = SAMPLE_SIZE // _SEVERAL
     if waits.attributes and any(work.kind == "files" for work in experiment.workloads):
         return TestSpec(path="", workload="files", size=part, count=_SEVERAL, block_size=block)
@@ -82,7 +84,8 @@ def measured_costs(options: str, spec: TestSpec, result: TestResult, facts: Fact
     rtt_s = (facts.link.rtt_s if facts.link is not None else None) or 0.0
     write, read = result.write, result.read
     if waits.stable and write is not None:
-        calls = spec.count * ceil(spec.size / spec.block_size)
+        block = call_size(spec.block_size, MountOptions.parse(options).values())
+        calls = spec.count * ceil(spec.size / block)
         rate = facts.link.rate_of("write") if facts.link is not None else None
         carried_s = spec.total * 8 / payload_rate_bps(rate or GUESS_BPS)
         made_s = spec.count / result.figures[CREATE].median if CREATE in result.figures else 0.0

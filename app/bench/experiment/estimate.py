@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.call_sizes import call_size
 from advisor.facts import payload_rate_bps
 from advisor.model import Work as Copy
 from advisor.model import predict
@@ -117,22 +118,24 @@ def _copy_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | 
 
 def way_seconds(one: PlannedSet, spec: TestSpec, facts: Facts, costs: Costs | None, *, write: bool) -> float:
     """Return what a test will take to copy in one direction with this set, about, in seconds."""
+    options = MountOptions.parse(one.options)
+    block = call_size(spec.block_size, options.values())
     work = Copy(
         direction="write" if write else "read",
         length=spec.total,
         files=spec.count if spec.workload == "files" else 1,
-        block=spec.block_size,
+        block=block,
         at_once=spec.count if spec.workload == "streams" else 1,
     )
     read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _READ_AHEAD_KB)
-    predicted = predict(MountOptions.parse(one.options), facts, work, read_ahead=read_ahead, costs=costs)
+    predicted = predict(options, facts, work, read_ahead=read_ahead, costs=costs)
     if predicted is not None:
         seconds = predicted.seconds
     else:
         rate = facts.link.slowest_of(spec.direction) if facts.link is not None else None
         seconds = spec.total * 8 / payload_rate_bps(rate or GUESS_BPS)
     if spec.workload == "random" and not write:
-        seconds = max(seconds, spec.total / spec.block_size * _trip_s(facts))
+        seconds = max(seconds, spec.total / block * _trip_s(facts))
     return seconds
 
 

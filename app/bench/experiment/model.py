@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY
 from advisor.experiment_analysis import Drift  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.retest import Retest  # noqa: TC001 - likewise
 from advisor.search import Answer  # noqa: TC001 - likewise
 from advisor.trials import Outcome  # noqa: TC001 - likewise
 from app.bench.environment import Environment  # noqa: TC001 - likewise
-from app.bench.result import (
-    DEFAULT_BLOCK_SIZE,
-    Direction,
-    TestEvent,
-    Workload,
-)
+from app.bench.result import Direction, TestEvent, Workload  # noqa: TC001 - likewise
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -63,7 +59,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         kind: one file, many small ones, records in random order, or several files at once.
         size: bytes of each file.
         count: number of files.
-        block_size: bytes of each call.
+        block_size: bytes of each call, AS_COPY for those of cp on the mount of each set.
         direction: to the server, from it, or both.
     """
 
@@ -71,7 +67,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kind: Workload = "file"
     size: int
     count: int = 1
-    block_size: int = DEFAULT_BLOCK_SIZE
+    block_size: int = AS_COPY
     direction: Direction = "both"
 
     @property

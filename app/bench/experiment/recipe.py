@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY
 from app.bench.experiment.factors import normal
 from app.bench.experiment.model import SEARCH, Experiment, Factor, Strategy, Work
 from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at run time
@@ -21,6 +22,8 @@ from app.bench.result import (  # noqa: TC001 - msgspec reads the annotations at
 from app.units import parse_size
 
 Size = Literal["quick", "full"]
+#: The block size that cp takes on the mount, as it is written in a recipe.
+CP = "cp"
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +54,10 @@ class RecipeFactor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RecipeWork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workload with the amounts of both sizes, written as 64k or 1G; those not given are the same."""
+    """A workload with the amounts of both sizes, written as 64k or 1G; those not given are the same.
+
+    The block size may also be "cp": what cp takes on the mount.
+    """
 
     name: str
     kind: Workload = "file"
@@ -59,7 +65,7 @@ class RecipeWork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quick_size: str = ""
     count: int = 1
     quick_count: int = 0
-    block_size: str = "1M"
+    block_size: str = CP
     direction: Direction = "both"
 
 
@@ -127,6 +133,15 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
 
+def parse_block_size(text: str) -> int:
+    """Return the bytes of a call, AS_COPY for those of cp.
+
+    Raises:
+        ValueError: if it is neither a size nor "cp".
+    """
+    return AS_COPY if text == CP else parse_size(text)
+
+
 def _factor(factor: RecipeFactor, *, quick: bool) -> Factor:
     levels = [normal(factor.name, level) for level in (factor.quick if quick else ()) or factor.levels]
     base = normal(factor.name, factor.base) if factor.base else ""
@@ -143,7 +158,7 @@ def _work(work: RecipeWork, *, quick: bool) -> Work:
         kind=work.kind,
         size=parse_size(work.size),
         count=work.count,
-        block_size=parse_size(work.block_size),
+        block_size=parse_block_size(work.block_size),
         direction=work.direction,
     )
     return whole if (size, count) == (whole.size, whole.count) else whole.cut_to(size=size, count=count)

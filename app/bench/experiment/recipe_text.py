@@ -10,7 +10,7 @@ import msgspec
 
 from advisor.options import MountOptions, check
 from app.bench.experiment.factors import normal
-from app.bench.experiment.recipe import Recipe, RecipeFactor, RecipeWork
+from app.bench.experiment.recipe import CP, Recipe, RecipeFactor, RecipeWork
 from app.bench.limits import block_problem, count_problem
 from app.errors import AppError, ErrorKind
 from app.units import parse_size
@@ -111,7 +111,8 @@ def _check_levels(factor: RecipeFactor, where: list[str], bad: _Bad) -> None:
 
 
 def _check_work(work: RecipeWork, where: list[str], bad: _Bad) -> None:
-    for key in ("size", "quick_size", "block_size"):
+    sizes = ("size", "quick_size", *(() if work.block_size == CP else ("block_size",)))
+    for key in sizes:
         written: str = getattr(work, key)
         try:
             size = parse_size(written or work.size)
@@ -121,7 +122,7 @@ def _check_work(work: RecipeWork, where: list[str], bad: _Bad) -> None:
             raise bad([*where, key], "it must be at least one byte.")
     if work.kind in {"own", "grid"}:
         raise bad([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
-    if problem := block_problem(parse_size(work.block_size)):
+    if work.block_size != CP and (problem := block_problem(parse_size(work.block_size))):
         raise bad([*where, "block_size"], problem)
     for key, count in (("count", work.count), ("quick_count", work.quick_count or work.count)):
         if problem := count_problem(work.kind, count):

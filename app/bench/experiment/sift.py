@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from advisor.call_sizes import AS_COPY
 from app.bench.experiment.factors import ELSEWHERE, GONE, OF_THE_TEST, impossible, label, spec_of
 from app.bench.experiment.model import Struck
 from app.bench.limits import block_problem, count_problem
@@ -129,7 +130,8 @@ def of_test(levels: Levels) -> Levels:
 
 def _refused(work: Work, levels: Levels) -> str:
     spec = spec_of(work, levels)
-    return block_problem(spec.block_size) or count_problem(spec.workload, spec.count)
+    block = "" if spec.block_size == AS_COPY else block_problem(spec.block_size)
+    return block or count_problem(spec.workload, spec.count)
 
 
 def _strangers(levels: Levels, alive: Sequence[Levels]) -> int:

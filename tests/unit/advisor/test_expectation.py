@@ -29,16 +29,43 @@ def _expect(bytes_per_s: float) -> Prediction:
 def test_it_is_no_surer_than_the_model(advised: float, confidence: str, words: str) -> None:
     items = recommend(MountOptions(), FAR).recommendations
     assert [item.option for item in items] == ["read_ahead_kb"]
-    found = tempered(items, _expect(1e6), _expect(advised))
+    found = tempered(items, (_expect(1e6), _expect(advised)), (_expect(1e6), _expect(advised)))
     assert [item.confidence for item in found] == [confidence]
     assert words in found[0].effect
 
 
 def test_what_the_model_does_not_know_stays_as_it_is() -> None:
     items = recommend(MountOptions(), FAR).recommendations
-    assert tempered(items, None, None) == items
+    assert tempered(items, (None, None), (None, None)) == items
     measured = tuple(replace(item, layer="measured", status="confirmed") for item in items)
-    assert tempered(measured, _expect(1e6), _expect(1e6)) == measured
+    same = (_expect(1e6), _expect(1e6))
+    assert tempered(measured, same, same) == measured
+
+
+def test_a_readahead_that_helps_small_reads_alone_says_so() -> None:
+    items = recommend(MountOptions(), FAR).recommendations
+    (found,) = tempered(items, (_expect(9e6), _expect(9e6)), (_expect(4e6), _expect(9e6)))
+    assert found.confidence == "high"
+    assert "helps small reads alone: the model expects 125 % more with calls of 64 KiB" in found.effect
+    assert "no gain for a copy with cp" in found.effect
+
+
+def test_copies_are_expected_with_the_calls_of_cp_on_the_mount() -> None:
+    answer = advise(
+        AdviceArgs(link="rate=100mbit,delay=20ms"), lambda _share: Facts(client=ClientFacts()), None
+    )
+    assert [(item.figure, item.call_size) for item in answer.expected] == [
+        ("write", 2**20), ("read", 2**20), ("small-read", 65536),
+    ]  # fmt: skip
+    _write, copy, small = answer.expected
+    assert copy.now is not None
+    assert small.now is not None
+    assert small.advised is not None
+    assert small.now.bytes_per_s < 0.6 * copy.now.bytes_per_s
+    assert small.advised.bytes_per_s > 1.5 * small.now.bytes_per_s
+    (found,) = answer.recommendations
+    assert found.option == "read_ahead_kb"
+    assert "helps small reads alone" in found.effect
 
 
 def test_a_satellite_that_loses_packets() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from advisor.call_sizes import call_size
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.model import Direction, Work, predict
 from advisor.options import MountOptions
@@ -16,7 +17,7 @@ _CELLS: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[2] / "data/advice/measured.toml").read_text(encoding="utf-8")
 )["cell"]
 _WAYS: dict[str, tuple[Direction, ...]] = {
-    "read": ("read",), "write": ("write",), "small": ("write", "read")
+    "read": ("read",), "small-read": ("read",), "write": ("write",), "small": ("write", "read")
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def _predicted(cell: dict[str, Any], measured: dict[str, Any]) -> tuple[float, f
         predict(
             MountOptions.parse(measured["options"]), facts,
             Work(direction=way, length=cell["bytes"] // len(ways), files=cell["files"] or 1,
-                 block=cell["block"]),
+                 block=call_size(cell["block"], MountOptions.parse(measured["options"]).values())),
             read_ahead=measured["read_ahead_kb"] * 1024,
         )
         for way in ways

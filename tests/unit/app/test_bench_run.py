@@ -6,17 +6,18 @@ import contextlib
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from advisor.call_sizes import AS_COPY, SMALL_READ, copy_call_size
 from advisor.facts import LinkFacts
 from app.bench import run, worker
 from app.bench.files import MARKER, PREFIX, own_marker
 from app.bench.messages import WorkerJob, WorkerResult
 from app.bench.meter import Progress
-from app.bench.result import TestEvent, TestResult, TestSpec
+from app.bench.result import SMALL_READS, TestEvent, TestResult, TestSpec
 from app.bench.run import run_test, wait_for_cleanups
 from app.bench.where import Where
 from app.errors import AppError, ErrorKind
@@ -69,6 +70,34 @@ def test_one_way(tmp_path: Path, direction: str, cache: str) -> None:
     assert result.sync
 
 
+def test_calls_are_those_of_cp_unless_others_are_asked_for(tmp_path: Path) -> None:
+    result, _ = do(tmp_path, block_size=AS_COPY)
+    local = os.statvfs(tmp_path).f_bsize
+    assert (result.as_copy, result.block_size) == (True, copy_call_size(local))
+    result, _ = do(tmp_path, block_size=4096)
+    assert (result.as_copy, result.block_size) == (False, 4096)
+
+
+@pytest.mark.parametrize("cache", ["fadvise", "direct", "fresh-mount"])
+def test_small_reads_are_a_figure_of_their_own(tmp_path: Path, cache: str) -> None:
+    result, events = do(tmp_path, block_size=AS_COPY, small_reads=True, cache=cache, repeats=2)
+    assert result.small_read is not None
+    assert result.small_read.bytes == 4 * MIB
+    assert result.small_read.samples == []
+    assert len(result.figures[SMALL_READS].values) == len(result.figures["read"].values) == 2
+    told = {(event.direction, event.phase) for event in events}
+    assert ("read", "small-read") in told
+
+
+@pytest.mark.parametrize(
+    "changes", [{"block_size": SMALL_READ}, {"direction": "write"}, {"workload": "files", "count": 3}]
+)
+def test_small_reads_are_left_out_where_they_say_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
+    result, _ = do(tmp_path, **{"block_size": AS_COPY, "size": MIB, "small_reads": True, **changes})
+    assert result.small_read is None
+    assert SMALL_READS not in result.figures
+
+
 def test_odd_sizes(tmp_path: Path) -> None:
     result, _ = do(tmp_path, size=MIB + 1, block_size=4097)
     assert result.read is not None
@@ -93,7 +122,7 @@ def test_links_and_relative_paths_are_resolved_by_the_worker(
         ({"path": "/etc/passwd"}, ErrorKind.NOT_A_DIRECTORY),
         ({"size": 2**62}, ErrorKind.NO_SPACE),
         ({"size": 0}, ErrorKind.USAGE),
-        ({"block_size": 0}, ErrorKind.USAGE),
+        ({"block_size": 100}, ErrorKind.USAGE),
         ({"block_size": 2**40}, ErrorKind.USAGE),
         ({"path": "/proc"}, None),
     ],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import history_world
 import msgspec
 import pytest
 
@@ -9,7 +10,7 @@ from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
 from advisor.recommend import recommend
 from app.bench.compare import compare, findings
-from app.bench.result import Figure, TestResult, Transfer
+from app.bench.result import SMALL_READS, Figure, TestResult, Transfer
 
 FACTS = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e9, rtt_s=0.0004, kind="ethernet"))
 
@@ -69,6 +70,31 @@ def test_a_read_from_the_cache_is_not_compared() -> None:
     before = [result(1e8, 1e8)] * 4
     after = [*before[:3], result(1e8, 9e9, cached=True)]
     assert [item.figure for item in compare(before, after)] == ["write"]
+
+
+def with_small_reads(copy: float, small: float, *, cached: bool = False) -> TestResult:
+    plain = result(copy, copy)
+    assert plain.read is not None
+    return msgspec.structs.replace(
+        plain, small_read=msgspec.structs.replace(plain.read, bytes_per_s=small, cached=cached),
+        figures={SMALL_READS: history_world.figure([small])},
+    )  # fmt: skip
+
+
+def test_a_change_that_helps_small_reads_alone_says_so() -> None:
+    before, after = [with_small_reads(11e6, 4e6)] * 4, [with_small_reads(11e6, 9e6)] * 4
+    advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
+    comparisons = compare(before, after)
+    assert [(item.figure, item.verdict) for item in comparisons] == [
+        ("write", "same"), ("read", "same"), (SMALL_READS, "faster"),
+    ]  # fmt: skip
+    (found,) = {item.text for item in findings(comparisons, advice.recommendations)}
+    assert "small reads (64 KiB a call) 125 % faster" in found
+    assert "Only small reads are faster: a copy with cp is not." in found
+    both = compare(before, [with_small_reads(22e6, 9e6)] * 4)
+    assert "Only small reads" not in findings(both, advice.recommendations)[0].text
+    cached = compare(before, [with_small_reads(11e6, 9e9, cached=True)] * 4)
+    assert [item.figure for item in cached] == ["write", "read"]
 
 
 def test_findings_go_back_into_the_advice() -> None:

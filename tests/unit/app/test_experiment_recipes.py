@@ -91,6 +91,7 @@ def test_what_the_studies_varied_is_varied() -> None:
     assert [(work.size, work.count, work.workload) for work in works] == [
         (2**30, 1, "file"), (2**20, 100, "files"),
     ]  # fmt: skip
+    assert {work.block_size for work in works} == {32768}, "as cp wrote then, so that noac waits as often"
     alone = find_recipe("one-at-a-time").experiment("nas:/x")
     assert alone.repeats == 10
     sets = combinations(alone, alone.factors)

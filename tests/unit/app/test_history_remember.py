@@ -77,7 +77,7 @@ def sized(size: int, **changes: Any) -> TestResult:
     [
         (sized(16 * MIB), "file size (64 MiB → 16 MiB)"),
         (sized(256 * MIB), "file size (64 MiB → 256 MiB)"),
-        (sized(64 * MIB, block_size=2**16), "block size (1 MiB → 64 KiB)"),
+        (sized(64 * MIB, block_size=2**16), "call size (1 MiB → 64 KiB)"),
         (sized(64 * MIB, sync=True), "O_SYNC (no → yes)"),
         (sized(64 * MIB, count=4), "number of files (1 → 4)"),
         (result(SLOW, SLOW, read=None), "direction (both ways → to the server)"),
@@ -85,7 +85,7 @@ def sized(size: int, **changes: Any) -> TestResult:
             result(SLOW, SLOW, cache=CacheReport(method="direct", checked=True, cached=False, note="")),
             "cache method (fadvise → direct)",
         ),
-        (sized(64 * MIB, sync=True, block_size=2**16), "block size (1 MiB → 64 KiB), O_SYNC (no → yes)"),
+        (sized(64 * MIB, sync=True, block_size=2**16), "call size (1 MiB → 64 KiB), O_SYNC (no → yes)"),
     ],
 )
 def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestResult, named: str) -> None:
@@ -207,7 +207,11 @@ def test_runs_beside_each_other_say_what_else_differs() -> None:
         ("round trip", "—", "2 ms"),
     ]
     assert found.notes == [
-        "The tests themselves differ: file size (64 MiB → 1 GiB), block size (1 MiB → 64 KiB)."
+        "The tests themselves differ: file size (64 MiB → 1 GiB), call size (1 MiB → 64 KiB).",
+        (
+            "They were made with other call sizes: a speed follows how much a program asks for at once, so "
+            "this compares two kinds of programs as well."
+        ),
     ]
     synced = Run(result=result(FAST, FAST, sync=True))
     assert compare_runs([one], [one, synced]).notes == [
