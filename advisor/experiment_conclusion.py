@@ -13,13 +13,17 @@ import msgspec
 from advisor.experiment_values import key_of, lower_is_better
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from advisor.experiment_analysis import Ranking, Standing
+    from advisor.experiment_effects import Effect
 
-#: A set is better than the reference; sets differ, and none is better than it; all came out alike; nothing
-#: tells a difference from chance; there is one set alone; there is none.
-Verdict = Literal["better", "none-better", "no-difference", "too-few", "alone", "nothing"]
+#: An effect below this is not worth a word.
+_WORTH = 0.03
+#: A set is better than the reference; a level of one setting is, over all sets together; sets differ, and
+#: none is better than it; all came out alike; nothing tells a difference from chance; there is one set alone;
+#: there is none.
+Verdict = Literal["better", "effect", "none-better", "no-difference", "too-few", "alone", "nothing"]
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,18 +50,36 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
+class LevelGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a level of a setting does better than the reference's, over all other settings together.
+
+    Attributes:
+        factor: the setting.
+        level: that is best.
+        reference: the level of the reference.
+        ratio: by how many times it is better, above 1.
+    """
+
+    factor: str
+    level: str
+    reference: str
+    ratio: float
+
+
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """What may be claimed.
 
     Attributes:
         verdict: see Verdict.
         gain: of the set that is ahead of its reference by most, None if none is.
+        effect: of the level that is ahead of the reference's by most, where no set is; None likewise.
         sets: how many were compared.
         shows: the smallest difference that would have been more than chance, as a fraction; None if unknown.
     """
 
     verdict: Verdict
     gain: Gain | None
+    effect: LevelGain | None = None
     sets: int
     shows: float | None
 
@@ -79,6 +101,37 @@ def conclude(ranking: Ranking, base: Mapping[str, str], of_test: Collection[str]
             gains.append(_gain(one, other, ranking.figure, of_test))
     best = max(gains, key=lambda gain: gain.ratio, default=None)
     return Conclusion(verdict=_verdict(ranking, best), gain=best, sets=len(standings), shows=ranking.shows)
+
+
+def with_effects(
+    found: Conclusion, effects: Iterable[Effect], base: Mapping[str, str], of_test: Collection[str] = ()
+) -> Conclusion:
+    """Return a conclusion that does not deny what all sets together show of a setting.
+
+    Args:
+        found: of the sets alone, each of which has few repeats.
+        effects: of the settings.
+        base: levels of the baseline.
+        of_test: factors that change the test and not the mount.
+    """
+    acts = [one for one in effects if one.notable and one.gain >= _WORTH and one.factor not in of_test]
+    if found.verdict not in {"no-difference", "none-better"} or not acts:
+        return found
+    gains = [gain for one in acts if (gain := _level_gain(one, base)) is not None]
+    best = max(gains, key=lambda gain: gain.ratio, default=None)
+    verdict: Verdict = "none-better" if best is None else "effect"
+    return msgspec.structs.replace(found, verdict=verdict, effect=best)
+
+
+def _level_gain(one: Effect, base: Mapping[str, str]) -> LevelGain | None:
+    ratios = {level.level: level.ratio for level in one.levels}
+    reference = base.get(one.factor, "")
+    if reference not in ratios or reference == one.best:
+        return None
+    ratio = ratios[one.best] / ratios[reference]
+    return LevelGain(
+        factor=one.factor, level=one.best, reference=reference, ratio=ratio if ratio > 1 else 1 / ratio
+    )
 
 
 def reference_of(

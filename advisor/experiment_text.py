@@ -93,7 +93,11 @@ def winner_text(ranking: Ranking, written: Format, names: Names = AS_WRITTEN) ->
 
 def headline_text(found: Conclusion, figure: str, written: Format, names: Names = AS_WRITTEN) -> str:
     """Return what an experiment shows, in one or two short sentences."""
-    gain = found.gain
+    gain, effect = found.gain, found.effect
+    if effect is not None:
+        level, other = (names.level(effect.factor, each) for each in (effect.level, effect.reference))
+        ahead = f"{names.factor(effect.factor)}: {level} is {_better_by(figure, effect.ratio)} than {other}"
+        return f"{ahead}, over all sets together. Which set is best is not proven."
     if found.verdict != "better" or gain is None:
         return _HEADLINES[found.verdict]
     better = set_text(gain.levels, gain.reference, names)
@@ -102,6 +106,10 @@ def headline_text(found: Conclusion, figure: str, written: Format, names: Names 
     if lower_is_better(figure):
         return f"{better} takes {percent(1 - 1 / gain.ratio)} less than the reference: {medians}{where}."
     return f"{better} is {percent(gain.ratio - 1)} better than the reference: {medians}{where}."
+
+
+def _better_by(figure: str, ratio: float) -> str:
+    return f"{percent(1 - 1 / ratio)} less" if lower_is_better(figure) else f"{percent(ratio - 1)} better"
 
 
 _HEADLINES = {

@@ -53,7 +53,7 @@ def retest_text(answer: Answer, retest: Retest | None, written: Format) -> list[
         return []
     if retest is None or retest.whole.verdict == "unknown":
         rounds = f"{FEWEST_ROUNDS} rounds of the winner and the present setting in turns"
-        return [f"A re-test takes {rounds}. Allow more time for it."]
+        return [f"A re-test takes {rounds}. Allow more time, or more bytes, for it."]
     whole = retest.whole
     after, before = written(WRITE, whole.after), written(WRITE, whole.before)
     rounds = f"Tested again in {retest.rounds} rounds, in turns"

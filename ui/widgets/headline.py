@@ -11,7 +11,7 @@ from ui.widgets.spoken_label import SpokenLabel
 
 #: Sign and meaning (a field of ui.theme.Colours) of each verdict; those that are not here are unknown.
 _SIGNS = {
-    "better": ("▲", "ok"),
+    "better": ("▲", "ok"), "effect": ("▲", "ok"),
     "no-difference": ("=", "info"), "none-better": ("=", "info"), "present": ("=", "info"),
     "worse": ("=", "info"),
 }  # fmt: skip

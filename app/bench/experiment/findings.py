@@ -14,7 +14,7 @@ import msgspec
 
 from advisor.analysis import interval, median
 from advisor.experiment_analysis import Ranking, drifts, ranking
-from advisor.experiment_conclusion import Conclusion, conclude, is_better, reference_of
+from advisor.experiment_conclusion import Conclusion, conclude, is_better, reference_of, with_effects
 from advisor.experiment_effects import Effect, Interaction, PlaceSums, effects, interactions, place_sums
 from advisor.experiment_noise import noise_of, of_several
 from advisor.experiment_tables import Curve, Matrix, TableRow, comparison, curve, matrices, steadiness
@@ -259,8 +259,8 @@ def find(
     counted = counted and can_count_in(chosen, figure)
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
     ranked = ranking(chosen, figure, chance=chance, counted=counted)
-    conclusion = conclude(ranked, base, OF_THE_TEST)
     effect = effects(chosen, figure, chance=chance, counted=counted)
+    conclusion = with_effects(conclude(ranked, base, OF_THE_TEST), effect, base, OF_THE_TEST)
     together = interactions(chosen, figure, chance=chance, counted=counted)
     places = place_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
     curves = _curves(experiment, whole, base, figure, chance, counted=counted)
@@ -270,6 +270,13 @@ def find(
         noise = noise_of(repeats_of(whole, figure, counted=counted), chance)
         order = _axes(experiment, axes, _crossed(effect, ranked), varied)
         drawn = _matrices(whole, order, figure, noise, counted=counted)
+        if any(_acts(name, effect, together) for name in drawn.axes):
+            # What all cells together show is no chance, although no two of them are far enough apart alone.
+            shown = [
+                msgspec.structs.replace(one, differs=True, apart=None) if one.differs is False else one
+                for one in drawn.matrices
+            ]
+            drawn = drawn._replace(matrices=shown)
     table: list[TableRow] = []
     if len(levels_of(chosen)) == 1:
         factor = next(iter(levels_of(chosen)))

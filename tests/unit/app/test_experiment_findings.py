@@ -267,3 +267,26 @@ def test_too_few_repeats_prove_nothing() -> None:
     found = find(plan, outcomes, "write", _WORK, written=format_figure)
     assert found.conclusion.verdict == "too-few"
     assert found.headline == "Nothing is proven: too few trials were repeated. Keep what you have."
+
+
+def test_what_all_sets_together_show_of_a_setting_is_not_denied() -> None:
+    """Two repeats are too few to tell one set from another, and enough to tell what a setting does."""
+    plan = _plan({"rsize": ["1024", "65536"], "nconnect": ["1", "2"]})
+    speeds = {"1024": (1.6e6, 1.5e6, 1.4e6, 1.8e6), "65536": (3.9e6, 3.0e6, 3.6e6, 3.3e6)}
+    outcomes = [
+        Outcome(
+            levels=one.levels, workload=_WORK, block=block, order=0,
+            figures={"write": speeds[one.levels["rsize"]][2 * block + int(one.levels["nconnect"]) - 1]},
+        )
+        for block in range(2) for one in plan.sets
+    ]  # fmt: skip
+    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    (rsize,) = [one for one in found.effects if one.factor == "rsize"]
+    assert rsize.notable
+    assert found.conclusion.verdict in {"effect", "better"}
+    assert "No difference" not in found.headline
+    assert "rsize" in found.headline
+    assert found.matrices[0].differs
+    # The other way round nothing was better than the reference.
+    turned = msgspec.structs.replace(plan, sets=plan.sets[::-1])
+    assert find(turned, outcomes, "write", _WORK, written=format_figure).conclusion.verdict == "none-better"
