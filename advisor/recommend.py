@@ -317,8 +317,13 @@ class _Recommender:
 
     def _open(self, ballot: _Ballot, turned_down: Collection[str]) -> list[Attention]:
         """Return what lint still finds in the options as advised, and that nothing else tells of."""
-        told = {vote.name for vote in self._left_out.values()} | set(turned_down)
-        return [_told(finding, self._advised) for finding in ballot.findings if finding.rule not in told]
+        return [
+            _told(finding, self._advised)
+            for finding in ballot.findings
+            if finding.rule not in turned_down
+            # The person knows of what is left out, whoever has said it.
+            and not any(vote.option in self._left_out for vote in _of_finding(finding, self._advised))
+        ]
 
     def _ask(self) -> tuple[_Ballot, list[_Vote]]:
         """Return what rules, lint and measurements say of the options as they are now."""

@@ -117,6 +117,7 @@ def test_each_one_can_be_left_out() -> None:
     assert included["rsize"] is True
     assert advice.options.get("hard") == "soft"
     assert "rsize" not in advice.options
+    assert advise("rsize=8192", without=("rsize",)).attention == ()
 
 
 def test_a_fix_of_several_options_is_left_out_as_a_whole() -> None:
