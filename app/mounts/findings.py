@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from app.mounts.model import Mount
 
+#: What every new entry gets, and this one does without: whoever leaves it out is to know what follows.
+_TOLD_NOTES = frozenset({"no-nofail"})
+
 
 def judge(
     options: MountOptions,
@@ -75,8 +78,8 @@ def merged(first: Iterable[Finding], second: Iterable[Finding]) -> list[Finding]
 
 
 def grave(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the errors and warnings: notes are left to lint and to the form."""
-    return [finding for finding in findings if finding.severity != "info"]
+    """Return what is told before something is written; other notes are left to lint and to the form."""
+    return [finding for finding in findings if finding.severity != "info" or finding.rule in _TOLD_NOTES]
 
 
 def refusal(findings: Sequence[Finding], options: str) -> AppError | None:

@@ -56,13 +56,13 @@ def test_nothing_is_changed_unasked(
     _made, before, plan, done, units, _kept, line, again, advice, listed, after = texts
     assert before == after
     assert set(options.split(",")) - {"acregmin=9"} <= set(after.replace(" ", ",").split(","))
-    assert plan == "There is nothing to do.\n"
+    assert plan.startswith("There is nothing to do.\n")  # warnings of the lint may follow
     assert "it is so already" in done
     (said,) = [text for text in units.splitlines() if text.startswith("+Options=")]
     assert set(said.removeprefix("+Options=").split(",")) == words | BOOT | SAFE
     assert set(line.split()[3].split(",")) == words | BOOT | SAFE
     assert "retry" not in units + line + json.loads(advice)["options"]
-    assert again == "There is nothing to do.\n"
+    assert again.startswith("There is nothing to do.\n")
     (row,) = [mount for mount in json.loads(listed)["mounts"] if mount["mount_point"] == "/mnt/a"]
     assert set(row["requested"].split(",")) == words | BOOT
     assert row["after_boot"] == "mounted"
