@@ -90,7 +90,7 @@ class ExpectedPlot(QWidget):
             text.setPos(place, speed)
             text.setVisible(name == "advised" or not same)
         names = {
-            "read_ahead_kb": self.tr("Readahead"), "rsize": self.tr("Read size"),
+            "read_ahead_kb": self.tr("Readahead, for small reads"), "rsize": self.tr("Read size"),
             "wsize": self.tr("Write size"),
         }  # fmt: skip
         self._item.setLabel("bottom", names[curve.over])
