@@ -49,6 +49,7 @@ MODULES = {
     "boot_options": ["test_fstab_text.py", "test_unit_text.py"],
     "unit_text": ["test_unit_text.py"],
     "fstab_text": ["test_fstab_text.py", "test_fstab_properties.py"],
+    "readahead_rule": ["test_readahead_rule.py"],
 }
 GOAL = 0.9
 #: Processor time, time and memory of one mutant, for those that loop for ever.
