@@ -54,6 +54,9 @@ _BEFORE_NETWORK = frozenset(
 )
 #: Targets that a mount of NFS comes after by itself (systemd.mount(5), Default dependencies).
 _BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
+_SPECIFIER = re.compile(r"%(.)")
+#: Specifiers of the unit's own name, of the host and of the user (systemd.unit(5), Specifiers).
+_MEANT = frozenset("iIjJnNpPfHlhuUmb")
 _UNIT_SETTINGS = {
     "Mount": frozenset(
         {"What", "Where", "Type", "Options", "SloppyOptions", "LazyUnmount", "ReadWriteOnly", "ForceUnmount",
@@ -241,6 +244,20 @@ def _point_order(situation: Situation, _rule: Rule) -> Iterator[Match]:
             return
 
 
+def _automount_nested(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """An earlier entry that is mounted on demand, above or below this one, which is too."""
+    context = situation.context
+    if "x-systemd.automount" not in situation.values:
+        return
+    for other in context.before:
+        if "x-systemd.automount" not in MountOptions.parse(other.options):
+            continue
+        inner, outer = sorted((context.mount_point, other.mount_point), key=len, reverse=True)
+        if inner.startswith(f"{outer.rstrip('/')}/"):
+            yield Match(("x-systemd.automount",), {"inner": inner, "outer": outer, "line": str(other.line)})
+            return
+
+
 def _shared_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """The same share before, with other values of options that the two mounts share."""
     if situation.values.get("sharecache") == "no":
@@ -367,6 +384,8 @@ def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
         after = key == "After" or (key == "Requires" and context.place == "fstab")
         if after and value in _AFTER_REMOTE and must_wait:
             cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
+        elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and context.unit_file.endswith(".automount"):
+            cycle = f"Automount units come before the local file systems are complete, {value} after that."
         elif (key in _BY_TARGET and value in _BEFORE_NETWORK) or (key == "Before" and value in _BEFORE_MOUNT):
             cycle = f"{value} comes before the network, which this mount waits for."
         else:
@@ -374,6 +393,7 @@ def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
         yield Match(option, {"item": item, "cycle": cycle})
 
 
+_AFTER_SETTINGS = frozenset({"After", "Wants", "Requires"})
 _BY_TARGET = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
@@ -396,6 +416,14 @@ def _unit_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
     if name != context.unit_file:
         words = {"point": context.mount_point, "name": name, "file": context.unit_file}
         yield Match((), words, fields={"file": name})
+
+
+def _unit_specifier(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A percent sign that systemd expands, but for the specifiers that a unit is likely to mean."""
+    for _, key, value in situation.context.settings:
+        found = next((m[0] for m in _SPECIFIER.finditer(value) if m[1] != "%" and m[1] not in _MEANT), None)
+        if key in {"What", "Where", "Options"} and found is not None:
+            yield Match((), {"key": key, "found": found})
 
 
 def _unit_setting(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -488,6 +516,7 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "freq": _freq,
     "point-twice": _point_twice,
     "point-order": _point_order,
+    "automount-nested": _automount_nested,
     "shared-options": _shared_options,
     "shared-connections": _shared_connections,
     "systemd-word": _systemd_word,
@@ -496,6 +525,7 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "ordering-cycle": _ordering_cycle,
     "waits-for-ever": _waits_for_ever,
     "unit-name": _unit_name,
+    "unit-specifier": _unit_specifier,
     "unit-setting": _unit_setting,
     "unit-section": _unit_section,
     "unit-not-enabled": _unit_not_enabled,

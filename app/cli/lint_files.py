@@ -130,9 +130,14 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
 
 
 def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
-    settings = tuple((section, key, value.replace("%%", "%")) for section, key, value in systemd.parse(text))
-    found = {key: value for section, key, value in settings if section.lower() == "mount"}
-    automount = {key: value for section, key, value in settings if section.lower() == "automount"}
+    settings = tuple(systemd.parse(text))
+
+    def values(wanted: str) -> dict[str, str]:
+        return {
+            key: value.replace("%%", "%") for section, key, value in settings if section.lower() == wanted
+        }
+
+    found, automount = values("mount"), values("automount")
     fstype, share = found.get("Type", "nfs"), found.get("What", "")
     if fstype not in NFS_TYPES and not looks_like_share(share):
         return [], [f"{name} is not judged: the unit mounts the type “{printable(fstype)}”, not nfs."]

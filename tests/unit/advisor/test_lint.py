@@ -1,6 +1,6 @@
 """The lint: one case for each rule, the entries that must pass, and what holds for any options."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -118,6 +118,7 @@ CASES = [
     ("no-nofail", "_netdev", FSTAB, None, "_netdev,nofail"),
     ("no-netdev", "nofail", FSTAB, None, "nofail,_netdev"),
     ("bg-automount", "bg,x-systemd.automount", FSTAB, None, "x-systemd.automount"),
+    ("bg-needed-at-boot", "bg,_netdev", replace(FSTAB, mount_point="/usr"), None, "_netdev"),
     ("bg-systemd", "bg,_netdev", FSTAB, None, "bg,_netdev,nofail"),
     ("idle-without-automount", "_netdev,nofail,x-systemd.idle-timeout=60", FSTAB, None, "_netdev,nofail"),
     ("type-nfs4", "_netdev,nofail", NFS4, None, None),
