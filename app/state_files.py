@@ -27,9 +27,10 @@ _LOCAL = frozenset({
 })  # fmt: skip
 #: As many as the kernel follows (path_resolution(7)).
 _MAX_LINKS = 40
-#: Renaming makes the change whole or none (rename(2)); only the person may read the files.
+#: Renaming makes the change whole or none (rename(2)); only the person may read the files. With -T, a
+#: directory of that name is an error and not a place to move the file to.
 _WRITE = (
-    'umask 077 && mkdir -p "$(dirname "$1")" && cat > "$1.$$" && mv -f "$1.$$" "$1"'
+    'umask 077 && mkdir -p "$(dirname "$1")" && cat > "$1.$$" && mv -fT "$1.$$" "$1"'
     ' || { rm -f "$1.$$"; exit 1; }'
 )
 #: All but the newest $2 files of the folder $1.

@@ -164,9 +164,8 @@ def test_what_was_measured_of_another_share_is_not_used(driver: Driver, fake: Fa
     fake.hold.set()
     driver.wait(lambda: "18 of 18 trials on nas01:/export/home" in driver.text_of("experiment-ended"))
     driver.wait(lambda: bool(said(driver, "experiment-info")))
-    use, why = menu(driver, SETS[4].levels)
-    assert not use.isEnabled()
-    assert "measured on nas01:/export/home" in why
+    driver.wait(lambda: "measured on nas01:/export/home" in menu(driver, SETS[4].levels)[1])
+    assert not menu(driver, SETS[4].levels)[0].isEnabled()
     assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
 
 
@@ -229,6 +228,7 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
     assert not table.selectionModel().hasSelection()
     assert driver.window.findChild(QPushButton, "experiment-use") is None
     # It stands in a row's menu, and says what was shown before anything is done.
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
     use, _why = menu(driver, SETS[4].levels)
     assert use.isEnabled()
     use.trigger()

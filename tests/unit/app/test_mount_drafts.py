@@ -4,6 +4,7 @@ import stat
 
 import pytest
 
+from app import state_files
 from app.errors import AppError, ErrorKind
 from app.mounts.drafts import Draft, DraftFile
 
@@ -48,7 +49,9 @@ def test_half_a_surrogate_pair_is_no_obstacle() -> None:
     assert DraftFile().read()[0].share == "nas:/?"
 
 
-def test_a_folder_that_cannot_be_used_is_an_error() -> None:
+@pytest.mark.parametrize("local", [True, False])
+def test_a_folder_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch, local: bool) -> None:
+    monkeypatch.setattr(state_files, "is_local", lambda _path: local)
     DraftFile.path().mkdir(parents=True)
     for attempt in (DraftFile().read, lambda: DraftFile().write([ONE], 1)):
         with pytest.raises(AppError) as caught:
