@@ -132,6 +132,7 @@ def test_ctrl_c_from_the_first_moment_of_run() -> None:
     """The script hands a signal on that came while the interpreter was starting."""
     script = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"  # a shell's background job ignores it
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
         f"os.execv({sys.executable!r}, {[*PROGRAM, 'list']!r})\n"
