@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.facts import Facts
-    from advisor.lint_match import Match
+    from advisor.lint_rules import Match
 
 __all__ = [
     "SEVERITIES", "Finding", "Fix", "LintContext", "Neighbor", "Place", "Severity", "apply_fix", "lint",

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.dialects.entry import DialectError
 from advisor.dialects.systemd import unit_name
-from advisor.lint_match import Match
-from advisor.lint_rules import Fix
+from advisor.lint_rules import Fix, Match
 from advisor.option_check import check_item
 from advisor.options import MountOptions, catalogue, implied_values, is_comment
 from advisor.share import Share, ShareError

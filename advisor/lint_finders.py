@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.kernel_numbers import kernel_number, rounded_io_size
 from advisor.lint_entry import ENTRY_FINDERS
-from advisor.lint_match import Match
-from advisor.lint_rules import Fix
+from advisor.lint_rules import Fix, Match
 from advisor.option_check import bytes_of, check_item, close_spelling
 from advisor.options import ATTRIBUTE_TIMES, NO, catalogue, is_comment
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from resources import read_toml
 from resources.decoding import converted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Severity = Literal["error", "warning", "info"]
 BeforeMount = Literal["", "tell", "refuse"]
@@ -30,6 +33,23 @@ class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         parts = [f"remove {name}" for name in self.remove] + [f"set {item}" for item in self.set]
         return ", ".join(parts)
+
+
+class Match(NamedTuple):
+    """One place where a rule applies, as a finder yields it.
+
+    Attributes:
+        options: canonical names.
+        words: for the places of the rule's texts and fix.
+        fix: its own fix, where the rule's is not enough.
+        fields: what else of the entry to change: "share", "mount point", "type", "dump", "pass", "file", or a
+            setting of a unit, to its new text.
+    """
+
+    options: tuple[str, ...]
+    words: dict[str, str]
+    fix: Fix | None = None
+    fields: Mapping[str, str] = {}
 
 
 class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

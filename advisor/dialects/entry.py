@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor.options import YES, MountOptions, catalogue, is_comment
 from advisor.share import Share, ShareError
+from advisor.systemd_time import time_span
 
 When = Literal["start-up", "on demand", "by hand"]
-
-_SPAN = re.compile(r"\s*([0-9]+)\s*([a-z]*)")
-#: Seconds of the units that systemd.time(7) knows, the long ones left out.
-_SPAN_UNITS = {
-    **dict.fromkeys(("", "s", "sec", "second", "seconds"), 1),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600),
-    **dict.fromkeys(("d", "day", "days"), 86400),
-}
 
 
 class DialectError(ValueError):
@@ -70,7 +62,8 @@ class Entry:
     @property
     def idle_timeout_s(self) -> int | None:
         """Seconds after which an unused on-demand mount goes, None if it stays or the text is no time."""
-        return span_seconds(self.options.get("x-systemd.idle-timeout") or "") or None
+        seconds = time_span(self.options.get("x-systemd.idle-timeout") or "")
+        return int(seconds) or None if seconds is not None and math.isfinite(seconds) else None
 
     def with_when(self, when: When) -> Entry:
         """Return a copy that is mounted then; an idle time-out stays only where it means something.
@@ -138,20 +131,6 @@ class Reading:
     entry: Entry
     form: str
     untranslated: list[str] = field(default_factory=list[str])
-
-
-def span_seconds(text: str) -> int | None:
-    """Return the seconds of a time span such as ``90``, ``10min`` or ``1h 30s``, None if it is none."""
-    total = 0
-    place = 0
-    text = text.strip()
-    while place < len(text):
-        match = _SPAN.match(text, place)
-        if match is None or match[2] not in _SPAN_UNITS or len(match[1]) > 12:
-            return None
-        total += int(match[1]) * _SPAN_UNITS[match[2]]
-        place = match.end()
-    return total if text else None
 
 
 def split_items(options: MountOptions) -> tuple[list[str], list[str]]:

@@ -75,7 +75,7 @@ from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings, make_plan
 from app.mounts.point import check_mount_point
 from app.mounts.probe import probe_server
-from app.mounts.questions import MountQuestions
+from app.mounts.probe_exclusion import ProbeExclusion
 from app.mounts.requested import Requested
 from app.mounts.saved_readahead import SavedReadaheads
 from app.mounts.space import SpaceAsker
@@ -161,7 +161,7 @@ class Services:
         self._changing = threading.Lock()
         self._records = ChangeRecords()
         self._requested = Requested()
-        self._questions = MountQuestions()
+        self._questions = ProbeExclusion()
         self._space = SpaceAsker(questions=self._questions)
         self._health = HealthMonitor(questions=self._questions)
         self._alone = alone = Alone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,7 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
     """
     name = "standard input" if name == "-" else printable(name)
     found, warnings = read_entries(name, raw)
-    if b"\0" in raw and not any(one.fstab or one.place == "unit" for one in found):
+    if b"\0" in raw and not any(one.context.place in {"fstab", "unit"} for one in found):
         # What looks like entries of a map in it is chance.
         raise AppError(
             ErrorKind.USAGE,
@@ -141,24 +142,11 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
         )
     entries: list[LintedEntry] = []
     for one in found:
-        context = LintContext(
-            place=one.place,
-            fstab=one.fstab,
-            share=one.share,
-            mount_point=one.point,
-            fstype=one.fstype,
-            connections=connections(mounts, one.share, one.point),
-            point_written=one.point_written,
-            freq=one.freq,
-            passno=one.passno,
-            unit_file=one.unit_file,
-            settings=one.settings,
-            before=one.before,
-        )
+        share, point = one.context.share, one.context.mount_point
+        context = replace(one.context, connections=connections(mounts, share, point))
         findings = lint(MountOptions.parse(one.options), context=context, facts=facts)
-        share, point, options = one.share, one.point, one.options
         entries.append(
-            LintedEntry(line=one.line, share=share, mount_point=point, options=options, findings=findings)
+            LintedEntry(line=one.line, share=share, mount_point=point, options=one.options, findings=findings)
         )
     return LintReport(file=name, entries=entries, warnings=[printable(warning) for warning in warnings])
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
 from advisor.dialects.commands import LINUX_PROGRAMS, parse_command
 from advisor.dialects.linux_command import read_flags
-from advisor.lint import Neighbor, Place
+from advisor.lint import LintContext, Neighbor
 from advisor.lint_entry import is_wrong_type, looks_like_share
 from advisor.options import MountOptions
 from app.errors import printable
@@ -29,42 +29,19 @@ _COMMAND_LINE = re.compile(
 _COMMAND = re.compile(r"\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:\S*/)?mount(?:\.nfs4?)?\s+\S")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entered:
     """One entry: options, and where they stand.
 
     Attributes:
-        place: what it is an entry of.
         line: from 1, 0 of a unit.
-        share: server:/export, or what stands in its place.
-        point: mount point; of an indirect map the key.
-        point_written: mount point of fstab or a unit as it stands there.
-        fstype: nfs or nfs4, or a wrong one.
         options: as written, without what autofs itself reads.
-        freq: fifth field of fstab.
-        passno: sixth field of fstab.
-        unit_file: name of the unit's file, "" if it is not known.
-        settings: of a unit.
-        before: entries that stand before it in the file, those of other file systems too.
+        context: where they stand; of an indirect map, the key is the mount point.
     """
 
-    place: Place
     line: int
-    share: str
-    point: str
-    fstype: str
     options: str
-    point_written: str = ""
-    freq: int = 0
-    passno: int = 0
-    unit_file: str = ""
-    settings: tuple[tuple[str, str, str], ...] = ()
-    before: tuple[Neighbor, ...] = ()
-
-    @property
-    def fstab(self) -> bool:
-        """Whether it is a line of fstab."""
-        return self.place == "fstab"
+    context: LintContext
 
 
 def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
@@ -108,16 +85,19 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
         if entry.is_nfs or (wrong_type and looks_like_share(share)):
             found.append(
                 Entered(
-                    place="fstab",
-                    line=line.number,
-                    share=share,
-                    point=point,
-                    fstype=entry.fstype,
-                    options=options,
-                    point_written=printable(entry.target),
-                    freq=entry.freq,
-                    passno=entry.passno,
-                    before=tuple(before),
+                    line.number,
+                    options,
+                    LintContext(
+                        place="fstab",
+                        fstab=True,
+                        share=share,
+                        mount_point=point,
+                        fstype=entry.fstype,
+                        point_written=printable(entry.target),
+                        freq=entry.freq,
+                        passno=entry.passno,
+                        before=tuple(before),
+                    ),
                 )
             )
         if point.startswith("/"):
@@ -143,18 +123,16 @@ def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
         return [], [f"{name} is not judged: the unit mounts the type “{printable(fstype)}”, not nfs."]
     base = posixpath.basename(name)
     where = found.get("Where", "") or automount.get("Where", "")
-    entry = Entered(
+    context = LintContext(
         place="unit",
-        line=0,
         share=share,
-        point=plain_path(where),
+        mount_point=plain_path(where),
         point_written=where,
         fstype=fstype,
-        options=found.get("Options", ""),
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
         settings=settings,
     )
-    return [entry], []
+    return [Entered(0, found.get("Options", ""), context)], []
 
 
 def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
@@ -168,8 +146,7 @@ def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
     ):
         return [], []
     entries = [
-        Entered(place="autofs", line=line.number, share="", point=line.point, fstype="nfs",
-                options=",".join(line.options))
+        Entered(line.number, ",".join(line.options), LintContext(place="autofs", mount_point=line.point))
         for line in points
     ]  # fmt: skip
     warnings: list[str] = []
@@ -202,11 +179,11 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[st
         if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
             continue
         point, options = entry.key + entry.offset, ",".join(entry.options)
-        one = Entered(place="autofs", line=entry.number, share=shares[0], point=point, fstype=fstype,
-                      options=options, before=tuple(before))  # fmt: skip
-        entries.append(one)
+        context = LintContext(place="autofs", share=shares[0], mount_point=point, fstype=fstype,
+                              before=tuple(before))  # fmt: skip
+        entries.append(Entered(entry.number, options, context))
         before.append(
-            Neighbor(line=one.line, share=one.share, mount_point=point, options=options, fstype=fstype)
+            Neighbor(line=entry.number, share=shares[0], mount_point=point, options=options, fstype=fstype)
         )
         warnings += [f"Line {entry.number} of {name}: {text}" for text in _map_problems(shares[0], options)]
     return entries, warnings
@@ -248,8 +225,8 @@ def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
                 warnings.append(f"Line {number} of {name} is not judged: {error}")
             continue
         fstype = "nfs4" if command.program == "mount.nfs4" else fstype
-        one = Entered(place="command", line=number, share=share, point=plain_path(point), fstype=fstype,
-                      options=",".join(items))  # fmt: skip
         if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line):
-            entries.append(replace(one, share=printable(share), point=printable(one.point)))
+            context = LintContext(place="command", share=printable(share),
+                                  mount_point=printable(plain_path(point)), fstype=fstype)  # fmt: skip
+            entries.append(Entered(number, ",".join(items), context))
     return entries, warnings

@@ -19,7 +19,7 @@ import msgspec
 from app import process
 from app.errors import printable
 from app.mounts import mountinfo
-from app.mounts.questions import MountQuestions
+from app.mounts.probe_exclusion import ProbeExclusion
 from app.stats.mountstats import parse_one, read_text
 from app.units import format_size
 from resources.decoding import from_json
@@ -138,10 +138,10 @@ class SpaceAsker:
         clock: Callable[[], float] = time.monotonic,
         answer_s: float = ANSWER_S,
         command: Sequence[str] = (),
-        questions: MountQuestions | None = None,
+        questions: ProbeExclusion | None = None,
     ) -> None:
         self._root = root
-        self._questions = questions or MountQuestions()
+        self._questions = questions or ProbeExclusion()
         self._clock = clock
         self._answer_s = answer_s
         self._command = list(command) or [sys.executable, "-I", "-S", "-c", _ASK]

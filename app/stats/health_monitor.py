@@ -17,7 +17,7 @@ from advisor.options import MountOptions
 from app.errors import printable
 from app.mounts import mountinfo
 from app.mounts.model import Trouble
-from app.mounts.questions import MountQuestions
+from app.mounts.probe_exclusion import ProbeExclusion
 from app.stats.health import SILENT_S, Counters, ServerHealth
 from app.stats.kernel_log import silent_servers
 from app.stats.mountstats import parse_xprts, read_text
@@ -240,9 +240,9 @@ class HealthMonitor:
         questions: which mounts may be asked.
     """
 
-    def __init__(self, root: str = "/", questions: MountQuestions | None = None) -> None:
+    def __init__(self, root: str = "/", questions: ProbeExclusion | None = None) -> None:
         self._root = root
-        self._questions = questions or MountQuestions()
+        self._questions = questions or ProbeExclusion()
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._stop: threading.Event | None = None

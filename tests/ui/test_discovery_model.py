@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_call import FakeCall
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from advisor.share import Share
 from app.discovery.model import Export, ExportsResult, KnownServer, RootEntry
@@ -18,19 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORDS = Words("everyone", "export", "directory", "known", {"fstab": "in fstab"})
-
-
-class FakeCall(QObject):
-    progressed = Signal(object)
-    succeeded = Signal(object)
-    failed = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 class World:

@@ -212,16 +212,22 @@ def test_a_draft_that_was_mounted_is_not_there_at_the_next_start(
     assert not row(again).isVisible()
 
 
-def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
-    draft: Driver, monkeypatch: pytest.MonkeyPatch, start_again: Callable[[Driver], Driver]
-) -> None:
-    read, answer = DraftFile.read, threading.Event()
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when the file of drafts may be read."""
+    read, may = DraftFile.read, threading.Event()
 
     def slow(file: DraftFile) -> object:
-        answer.wait()
+        may.wait()
         return read(file)
 
     monkeypatch.setattr(DraftFile, "read", slow)
+    return may
+
+
+def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
+    draft: Driver, answer: threading.Event, start_again: Callable[[Driver], Driver]
+) -> None:
     again = start_again(draft)
     again.window._on_new()
     assert again.text_of("share") == ""
@@ -231,15 +237,8 @@ def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
 
 
 def test_what_is_typed_before_they_are_read_counts(
-    draft: Driver, monkeypatch: pytest.MonkeyPatch, start_again: Callable[[Driver], Driver]
+    draft: Driver, answer: threading.Event, start_again: Callable[[Driver], Driver]
 ) -> None:
-    read, answer = DraftFile.read, threading.Event()
-
-    def slow(file: DraftFile) -> object:
-        answer.wait()
-        return read(file)
-
-    monkeypatch.setattr(DraftFile, "read", slow)
     again = start_again(draft)
     again.window._on_new()
     type_share(again, "other:/b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from PySide6.QtCore import QObject, Signal
+from fake_call import FakeCall
 
 from app.errors import AppError, ErrorKind
 from ui.latest_call import LatestCall
@@ -14,32 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Call(QObject):
-    progressed = Signal(object)
-    succeeded = Signal(object)
-    failed = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-
 class World:
     """A host whose answers the test gives, and what was told of them."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[FakeCall] = []
         self.told: list[tuple[str, Any]] = []
         self.error: AppError | None = None
         self.latest = LatestCall(self.submit)  # type: ignore[arg-type]
 
-    def submit(self, _verb: str, _args: Any) -> Call:
+    def submit(self, _verb: str, _args: Any) -> FakeCall:
         if self.error is not None:
             raise self.error
-        self.calls.append(Call())
+        self.calls.append(FakeCall())
         return self.calls[-1]
 
     def ask(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Keeps the agent's own questions to a mount apart from its unmount.
+"""Keeps the agent's own probes of a mount apart from its unmount.
 
 A child of the agent asks a mount for its free space, or whether it is stale. For that moment it uses the
 mount as any other program does: umount2(2) fails with EBUSY, and whoever looks for programs in the way finds
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _ANSWER_S = 3.0
 
 
-class MountQuestions:
-    """Which mounts are being asked, and which are to be left alone; of any thread."""
+class ProbeExclusion:
+    """Which mounts are being probed, and which are to be left alone; of any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -2,12 +2,12 @@
 
 import threading
 
-from app.mounts import questions
-from app.mounts.questions import MountQuestions
+from app.mounts import probe_exclusion
+from app.mounts.probe_exclusion import ProbeExclusion
 
 
 def test_what_is_left_alone_is_not_asked() -> None:
-    asked = MountQuestions()
+    asked = ProbeExclusion()
     with asked.left_alone("/mnt/a"), asked.left_alone("/mnt/a"):
         assert not asked.begin("/mnt/a")
         assert asked.begin("/mnt/b")
@@ -15,7 +15,7 @@ def test_what_is_left_alone_is_not_asked() -> None:
 
 
 def test_an_answer_under_way_is_waited_for() -> None:
-    asked = MountQuestions()
+    asked = ProbeExclusion()
     assert asked.begin("/mnt/a")
     ended = threading.Timer(0.05, asked.end, ["/mnt/a"])
     ended.start()
@@ -25,8 +25,8 @@ def test_an_answer_under_way_is_waited_for() -> None:
 
 
 def test_a_silent_server_is_not_waited_for_long(monkeypatch) -> None:
-    monkeypatch.setattr(questions, "_ANSWER_S", 0.01)
-    asked = MountQuestions()
+    monkeypatch.setattr(probe_exclusion, "_ANSWER_S", 0.01)
+    asked = ProbeExclusion()
     assert asked.begin("/mnt/a")
     with asked.left_alone("/mnt/a"):
         assert not asked.begin("/mnt/a")
