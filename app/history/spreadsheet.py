@@ -5,12 +5,12 @@ Texts are stored as texts, so that no cell is a formula whatever is in it.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import zipfile
 from math import isfinite
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ def _relations(targets: Sequence[tuple[str, str]]) -> str:
 
 def _workbook(names: Sequence[str]) -> str:
     sheets = "".join(
-        f'<sheet name={quoteattr(name[:_NAME_LIMIT])} sheetId="{place}" r:id="r{place}"/>'
+        f'<sheet name="{html.escape(name[:_NAME_LIMIT])}" sheetId="{place}" r:id="r{place}"/>'
         for place, name in enumerate(names, 1)
     )
     return f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{sheets}</sheets></workbook>'
@@ -126,5 +126,5 @@ def _cell(value: Cell, style: int) -> str:
         return f'<c t="b" s="{style}"><v>{int(value)}</v></c>'
     if isinstance(value, (int, float)):
         return f'<c s="{style}"><v>{value!r}</v></c>'
-    text = escape(_ILLEGAL.sub("�", value[:_TEXT_LIMIT]))
+    text = html.escape(_ILLEGAL.sub("�", value[:_TEXT_LIMIT]), quote=False)
     return f'<c t="inlineStr" s="{style}"><is><t xml:space="preserve">{text}</t></is></c>'

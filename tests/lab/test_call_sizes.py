@@ -66,7 +66,9 @@ def test_small_reads_of_a_test_are_those_of_a_program_with_small_calls(
     assert result.read.bytes_per_s <= 2 * DEFAULT_READ_AHEAD / WAN_TRIP_S
 
 
-def test_noac_waits_for_each_write_of_the_study(lab: "LabGuest", lab_link: Callable[[str], Any]) -> None:
+def test_noac_waits_for_each_write_of_the_study(
+    lab: "LabGuest", lab_link: Callable[[str], Any], request: pytest.FixtureRequest
+) -> None:
     """As cp of its time wrote: 32 KiB at a time, and noac answers each only when the server has it."""
     lab_link("wan")
     study = find_recipe("attribute-caching").experiment(lab.share, "quick")
@@ -83,4 +85,6 @@ def test_noac_waits_for_each_write_of_the_study(lab: "LabGuest", lab_link: Calla
         assert result.write is not None
         took_s[mode] = size / result.write.bytes_per_s
     assert took_s["noac"] >= size / 32768 * WAN_TRIP_S
-    assert took_s["noac"] > max(took_s["default"], took_s["actimeo=0"])
+    # Nothing but the machine bounds how long the others take.
+    if request.config.getoption("--long"):
+        assert took_s["noac"] > max(took_s["default"], took_s["actimeo=0"])

@@ -175,7 +175,7 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
 
 
 @pytest.mark.parametrize(
-    ("link", "level", "small"), [("rate=100mbit,delay=20ms", "1024", True), ("10base-t", "262144", False)]
+    ("link", "level", "small"), [("rate=100mbit,delay=5ms", "1024", True), ("10base-t", "262144", False)]
 )
 def test_a_winner_is_tested_again_beside_what_is_in_use(
     lab: "LabGuest", lab_link: Callable[[str], Any], link: str, level: str, small: bool
