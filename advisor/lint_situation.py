@@ -63,6 +63,8 @@ class LintContext:
         before: entries that stand before this one in the same file, in their order.
         planned: whether the mount does not exist yet: where it will stand is open.
         needed_at_boot: whether the person says that the computer cannot work without the mount.
+        encrypted: whether the person says that nobody on the network may read the data.
+        travels: whether the person says that the computer sleeps or changes its network.
     """
 
     place: Place = ""
@@ -79,6 +81,8 @@ class LintContext:
     before: tuple[Neighbor, ...] = ()
     planned: bool = False
     needed_at_boot: bool = False
+    encrypted: bool = False
+    travels: bool = False
 
 
 class Situation:

@@ -72,6 +72,8 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         at_boot: it is mounted at boot, neither by hand nor on demand, or it may be: the mount is planned.
         needed_at_boot: the computer cannot work without the mount: the person says so, or it is /, /usr or
             /var.
+        encrypted: the person says that nobody on the network may read the data.
+        travels: the computer sleeps or changes its network: the person says so, or its link is wireless.
     """
 
     cards: tuple[str, ...] = ()
@@ -98,6 +100,8 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nfsmount_conf: tuple[str, ...] = ()
     at_boot: Literal[True] | None = None
     needed_at_boot: Literal[True] | None = None
+    encrypted: Literal[True] | None = None
+    travels: Literal[True] | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,6 +165,7 @@ def evidence(rule: Rule, facts: Facts, situation: Situation, workload: Workload)
         *_of_client(rule.given, facts.client, workload),
         *_of_files(rule.given, facts.client),
         *_of_place(rule.given, situation),
+        *_of_needs(rule.given, facts.link or LinkFacts(), situation),
     ]
     if not all(holds for holds, _ in checks):
         return None
@@ -251,6 +256,16 @@ def _of_place(given: Given, situation: Situation) -> _Checks:
         holds = context.needed_at_boot or context.mount_point in _SYSTEM_PLACES
         place = f"mount point: {context.mount_point}" if context.mount_point in _SYSTEM_PLACES else ""
         yield holds, place or "needed at boot: yes"
+
+
+def _of_needs(given: Given, link: LinkFacts, situation: Situation) -> _Checks:
+    context = situation.context
+    if given.encrypted is not None:
+        yield context.encrypted, "to be encrypted: yes"
+    if given.travels is not None:
+        wireless = link.kind == "wifi"
+        told = f"kind of link: {link.kind}" if wireless else "sleeps or changes its network: yes"
+        yield context.travels or wireless, told
 
 
 def _within(value: float | None, least: float | None, below: float | None) -> bool:

@@ -65,6 +65,8 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         measured: what tests on the mount have found.
         without: options and tunables whose recommendations are left out.
         needed_at_boot: whether the computer cannot work without the mount.
+        encrypted: whether nobody on the network may read the data.
+        travels: whether the computer sleeps or changes its network.
         mtu: largest frame of the link by hand, bytes; None for what was found.
         path_mtu: largest packet that reaches the server whole, likewise.
     """
@@ -82,6 +84,8 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     measured: tuple[Measured, ...] = ()
     without: tuple[str, ...] = ()
     needed_at_boot: bool = False
+    encrypted: bool = False
+    travels: bool = False
     mtu: int | None = None
     path_mtu: int | None = None
 
@@ -249,6 +253,8 @@ def _context(args: AdviceArgs, mount: Mount | None, mounts: Iterable[Mount]) -> 
         connections=connections(mounts, share, args.mount_point),
         planned=mount is None,
         needed_at_boot=args.needed_at_boot,
+        encrypted=args.encrypted,
+        travels=args.travels,
     )
 
 

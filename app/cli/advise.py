@@ -74,6 +74,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--needed-at-boot", action="store_true", help="the computer cannot work without the mount"
     )
+    command.add_argument("--encrypted", action="store_true", help="nobody on the network may read the data")
+    command.add_argument("--travels", action="store_true", help="the computer sleeps, or changes its network")
     command.add_argument(
         "--without",
         action="append",
@@ -106,6 +108,8 @@ def query(args: argparse.Namespace) -> AdviceArgs:
         link=args.link,
         without=tuple(name for names in args.without for name in names.split(",") if name),
         needed_at_boot=args.needed_at_boot,
+        encrypted=args.encrypted,
+        travels=args.travels,
         mtu=args.mtu,
         path_mtu=args.path_mtu,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from fake_host import SERVER, mounted
 from PySide6.QtWidgets import (
     QApplication,
@@ -210,6 +211,17 @@ def test_the_use_of_a_mount_changes_the_advice(driver: Driver, fake: FakeHost) -
     box.activated.emit(box.currentIndex())
     driver.wait(lambda: driver.sees("advice-software"))
     assert fake.asked("advice.get")[-1].workload == "software"
+
+
+@pytest.mark.parametrize("need", ["encrypted", "travels", "needed_at_boot"])
+def test_what_only_the_person_knows_is_asked_for(driver: Driver, fake: FakeHost, need: str) -> None:
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    check = driver.find(QCheckBox, need.replace("_", "-"))
+    assert isinstance(check, QCheckBox)
+    check.click()
+    driver.wait(lambda: getattr(fake.asked("advice.get")[-1], need) is True)
 
 
 def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from advisor.cards import cards
 from advisor.servers import server_kinds
@@ -34,6 +34,19 @@ class AdviceQuestion(QWidget):
         self._elsewhere = QCheckBox(self.tr("for another &machine"))
         show_outline(self._elsewhere)
         self._elsewhere.setObjectName("elsewhere")
+        self._encrypted = _need(
+            self.tr("must be encrypted"), "encrypted", self.tr("Nobody on the network may read the data.")
+        )
+        self._travels = _need(
+            self.tr("computer sleeps or travels"),
+            "travels",
+            self.tr("The computer sleeps, or is not always in the server's network."),
+        )
+        self._needed_at_boot = _need(
+            self.tr("needed at boot"),
+            "needed-at-boot",
+            self.tr("The computer cannot work without the mount."),
+        )
         self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
         self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
         self._server = QComboBox()
@@ -74,6 +87,8 @@ class AdviceQuestion(QWidget):
         for box in boxes:
             box.activated.connect(self.changed)
         self._elsewhere.toggled.connect(self._on_elsewhere)
+        for need in (self._encrypted, self._travels, self._needed_at_boot):
+            need.toggled.connect(self.changed)
 
     def _lay_out(self) -> None:
         grid = QGridLayout(self)
@@ -84,6 +99,12 @@ class AdviceQuestion(QWidget):
         grid.addWidget(_label(self.tr("Use&d for"), self._workload), 0, 0)
         grid.addWidget(self._workload, 0, 1)
         grid.addWidget(self._elsewhere, 0, 2, 1, 2)
+        needs = QHBoxLayout()
+        needs.addWidget(self._encrypted)
+        needs.addWidget(self._travels)
+        needs.addWidget(self._needed_at_boot)
+        needs.addStretch()
+        grid.addLayout(needs, 4, 0, 1, 4)
         rows = [
             (1, 0, self.tr("Its ada&pter"), self._adapter),
             (1, 2, self.tr("Server's adapter"), self._server_adapter),
@@ -113,6 +134,9 @@ class AdviceQuestion(QWidget):
                 mount_point=mount_point,
                 options=options,
                 workload=workload,
+                encrypted=self._encrypted.isChecked(),
+                travels=self._travels.isChecked(),
+                needed_at_boot=self._needed_at_boot.isChecked(),
             )
         adapter, link = str(self._adapter.currentData()), self._link_text()
         server = str(self._server.currentData())
@@ -126,6 +150,9 @@ class AdviceQuestion(QWidget):
             server=server,
             transport=str(self._transport.currentData()),
             link=link,
+            encrypted=self._encrypted.isChecked(),
+            travels=self._travels.isChecked(),
+            needed_at_boot=self._needed_at_boot.isChecked(),
         )
 
     def wanting(self) -> str:
@@ -145,6 +172,14 @@ class AdviceQuestion(QWidget):
     def _show_others(self) -> None:
         for widget in self._others:
             widget.setVisible(self.elsewhere)
+
+
+def _need(text: str, name: str, meaning: str) -> QCheckBox:
+    box = QCheckBox(text)
+    box.setObjectName(name)
+    box.setToolTip(meaning)
+    show_outline(box)
+    return box
 
 
 def _card_box(unknown: str, name: str) -> QComboBox:

@@ -62,6 +62,8 @@ def _situation_for(rule: Rule, facts: Facts) -> Situation:
         fstab=rule.when.fstab is True or rule.when.start_up is not None,
         planned=rule.given.at_boot is True,
         needed_at_boot=rule.given.needed_at_boot is True,
+        encrypted=rule.given.encrypted is True,
+        travels=rule.given.travels is True,
     )
     return Situation(MountOptions.parse(text), context, facts)
 
@@ -83,7 +85,7 @@ def test_it_does_not_fire_without_its_facts(name: str) -> None:
     rule = rules()[name]
     facts = Facts(client=ClientFacts())
     place = _situation_for(rule, facts)
-    if rule.given.at_boot or rule.given.needed_at_boot:
+    if rule.given.at_boot or rule.given.needed_at_boot or rule.given.encrypted or rule.given.travels:
         place = Situation(place.options, LintContext(), facts)
     found = evidence(rule, facts, place, "general")
     wanted = rule.given not in (Given(), Given(udp_possible=True))

@@ -133,6 +133,16 @@ def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str])
         (["-o", "timeo=7,vers=3", "--link", "gigabit"], "timeo=600,vers=3"),
         (["[2001:db8::1]:/export", "-o", "proto=tcp", "--link", "gigabit"], "proto=tcp6"),
         (["-o", "bg,nofail", "--link", "gigabit", "--needed-at-boot"], "fg"),
+        (["-o", "sec=krb5", "--link", "gigabit", "--encrypted"], "sec=krb5p"),
+        (["-o", "sec=krb5i", "--link", "gigabit", "--encrypted"], "sec=krb5p"),
+        (["-o", "sec=sys", "--link", "gigabit", "--encrypted"], "sec=sys,xprtsec=tls"),
+        (["-o", "sec=krb5,xprtsec=tls", "--link", "gigabit", "--encrypted"], "sec=krb5,xprtsec=tls"),
+        (
+            ["-o", "vers=3,udp,rsize=32768,wsize=32768", "--link", "rate=10mbit,delay=2ms"],
+            "vers=3,udp,rsize=8192,wsize=8192",
+        ),
+        (["-o", "lookupcache=none,nordirplus,vers=3", "--link", "gigabit"], "vers=3"),
+        (["-o", "ro,noac", "--link", "gigabit"], "ro"),
     ],
 )
 def test_nothing_dangerous_is_passed_over(
@@ -140,6 +150,15 @@ def test_nothing_dangerous_is_passed_over(
 ) -> None:
     assert main(["advise", *words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["advised_options"] == advised
+
+
+def test_a_computer_that_travels_mounts_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    """A laptop in its dock has a wired link, and sleeps and is carried away all the same."""
+    assert main(["advise", "--link", "gigabit", "--travels", "--json"]) == 0
+    advised = json.loads(capsys.readouterr().out)["advised_options"].split(",")
+    assert set(advised) == {
+        "nofail", "x-systemd.automount", "x-systemd.idle-timeout=10min", "x-systemd.mount-timeout=30s",
+    }  # fmt: skip
 
 
 def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +183,10 @@ def test_a_mismatch_of_frames_is_described_by_hand(capsys: pytest.CaptureFixture
 def test_a_laptop_mounts_on_demand(capsys: pytest.CaptureFixture[str], options: str) -> None:
     assert main(["advise", "--link", "wifi", "-o", options, "--json"]) == 0
     advised = json.loads(capsys.readouterr().out)["advised_options"].split(",")
-    assert {"hard", "x-systemd.automount", "nofail", "x-systemd.idle-timeout=10min"} == set(advised)
+    assert set(advised) == {
+        "hard", "nofail",
+        "x-systemd.automount", "x-systemd.idle-timeout=10min", "x-systemd.mount-timeout=30s",
+    }  # fmt: skip
 
 
 def test_a_server_without_an_address_is_told(capsys: pytest.CaptureFixture[str]) -> None:
