@@ -161,6 +161,20 @@ def test_a_computer_that_travels_mounts_on_demand(capsys: pytest.CaptureFixture[
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--link", "rate=10gbit,delay=40ms"], "One TCP connection needs larger buffers"),
+        (["-o", "vers=4.1", "--server", "filestore"], "if the mount is refused, use vers=3"),
+    ],
+)
+def test_what_no_option_mends_is_said(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["advise", *words]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.CaptureFixture[str]) -> None:
     share = "fs-12345678.efs.us-east-1.amazonaws.com:/"
     assert main(["advise", share, "--link", "rate=25gbit,delay=0.3ms", "--json"]) == 0
