@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QInputDialog, QLineEdit, QPushButton, QWidget
 
 from app.history import desk
 from app.save import default_folder
+from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,7 +121,8 @@ class HistoryKeeping(QObject):
 
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
-            self._do(lambda: desk.export(numbers, path.strip(), kind), text)
+            unit = SPEED_UNITS.unit
+            self._do(lambda: desk.export(numbers, path.strip(), kind, unit), text)
 
         label = self.tr("One test goes to a new file:")
         if len(rows) > 1:
@@ -133,7 +135,8 @@ class HistoryKeeping(QObject):
 
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
-            self._do(lambda: desk.export_experiment(number, path.strip(), kind), text)
+            unit = SPEED_UNITS.unit
+            self._do(lambda: desk.export_experiment(number, path.strip(), kind, unit), text)
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
         label = self.tr("The experiment goes to a new file:")

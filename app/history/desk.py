@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from advisor.recommend import Measured
+    from advisor.speeds import SpeedUnit
     from app.history.comparing import RunsCompared
     from app.history.exchange import Imported
     from app.history.export import Format
@@ -128,25 +129,25 @@ def bring_back(runs: Sequence[Run]) -> None:
             store.add(item)
 
 
-def export(numbers: Sequence[int], path: str, kind: Format) -> None:
-    """Write runs to a new file.
+def export(numbers: Sequence[int], path: str, kind: Format, unit: SpeedUnit) -> None:
+    """Write runs to a new file, speeds of a report in this unit.
 
     Raises:
         AppError: as the store, or if the file cannot be written.
     """
     with HistoryStore.open() as store:
-        data = runs_file(store, store.rows(numbers), kind)
+        data = runs_file(store, store.rows(numbers), kind, unit=unit)
     save_file(path, data)
 
 
-def export_experiment(number: int, path: str, kind: Format) -> None:
+def export_experiment(number: int, path: str, kind: Format, unit: SpeedUnit) -> None:
     """Write an experiment to a new file: its raw trials, everything, or its report.
 
     Raises:
         AppError: as the store, or if the file cannot be written.
     """
     with HistoryStore.open() as store:
-        data = experiment_file(store.experiment(number), kind)
+        data = experiment_file(store.experiment(number), kind, unit)
     save_file(path, data)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.experiment_text import noise_note, set_text
+from advisor.speeds import SpeedUnit, in_unit, speed_scale
 from advisor.trials import QUANTITIES, WRITE
 from app.bench.experiment.findings import (
     figure_label,
@@ -42,8 +43,8 @@ _DRAWN, _RANKED = 15, 30
 _CLASSES = {"ok": "", "info": ' class="muted"', "warn": ' class="warn"'}
 
 
-def experiment_to_html(experiment: Experiment) -> str:
-    """Return the report.
+def experiment_to_html(experiment: Experiment, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return the report, with its speeds in this unit.
 
     Raises:
         AppError: IO if the plan of the experiment cannot be read.
@@ -81,6 +82,7 @@ def experiment_to_html(experiment: Experiment) -> str:
                     file_size=part.file_size,
                 ),
                 claims=plan.experiment.recipe != SEARCH,
+                unit=unit,
             )  # fmt: skip
     columns, *rows = trials_table(experiment)
     body += [
@@ -90,7 +92,7 @@ def experiment_to_html(experiment: Experiment) -> str:
         '<p class="muted">Bytes, seconds, and bytes or files a second.</p>',
         html_table([str(cell) for cell in columns], [[_cell(value) for value in row] for row in rows]),
     ]
-    return document(title, body)
+    return in_unit(document(title, body), unit)
 
 
 def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
@@ -118,10 +120,10 @@ def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
 _ROWS = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
 
 
-def _section(found: Findings, *, claims: bool) -> list[str]:
+def _section(found: Findings, *, claims: bool, unit: SpeedUnit) -> list[str]:
     """Return one figure of one part; of a search, whose claim stands above, without one."""
-    scale, unit = _scale(found.figure)
     ranked = found.ranking.standings[:_DRAWN]
+    scale, shown = _scale(found.figure, max((item.high for item in ranked), default=0.0), unit)
     rows = [
         Strip(
             f"{item.place}.", [value * scale for value in item.values], item.median * scale,
@@ -134,10 +136,10 @@ def _section(found: Findings, *, claims: bool) -> list[str]:
         f"<h2>{escape(found.part.label)}: {escape(label)}</h2>",
         f"<p><strong>{escape(found.headline)}</strong></p>" if claims else "",
         *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
-        strips(f"{label}: the first {len(rows)} option sets by place", unit, rows) if len(rows) > 1 else "",
+        strips(f"{label}: the first {len(rows)} option sets by place", shown, rows) if len(rows) > 1 else "",
         _ranking(found.ranking),
         _levels(found),
-        *(_curve(item) for item in found.curves),
+        *(_curve(item, unit) for item in found.curves),
         *(_matrix(item) for item in found.matrices),
         _pooled(found),
     ]
@@ -176,16 +178,16 @@ def _more(ranking: Ranking) -> str:
     return f" {more} more are left out." if more > 0 else ""
 
 
-def _curve(curve: Curve) -> str:
+def _curve(curve: Curve, unit: SpeedUnit) -> str:
     """Return a figure against one factor, a row for each level."""
-    scale, unit = _scale(curve.figure)
+    scale, shown = _scale(curve.figure, max((point.high for point in curve.points), default=0.0), unit)
     rows = [
         Strip(point.level, [value * scale for value in point.values], point.median * scale,
               point.low * scale, point.high * scale)
         for point in curve.points
     ]  # fmt: skip
     return strips(
-        f"{figure_label(curve.figure)} against {curve.factor}, the others at their base", unit, rows
+        f"{figure_label(curve.figure)} against {curve.factor}, the others at their base", shown, rows
     )
 
 
@@ -221,10 +223,12 @@ def _shaded(value: float | None, shade: float, figure: str) -> str:
     return f'<td class="h{round(8 * shade)}">{escape(format_figure(figure, value))}</td>'
 
 
-def _scale(figure: str) -> tuple[float, str]:
-    """Return what values are multiplied with for a plot, and the unit then."""
+def _scale(figure: str, largest: float, speed: SpeedUnit) -> tuple[float, str]:
+    """Return what values up to the largest are multiplied with for a plot, and the unit then."""
     unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
-    return (1e-6, "MB/s") if unit == "bytes/s" else (1.0, {"1/s": "a second", "s": "seconds"}.get(unit, unit))
+    if unit == "bytes/s":
+        return speed_scale(largest, speed)
+    return 1.0, {"1/s": "a second", "s": "seconds"}.get(unit, unit)
 
 
 def _cell(value: Sequence[object] | object) -> str:

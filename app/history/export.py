@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from app.history.exchange import to_json
 from app.history.experiment_report import experiment_to_html
@@ -32,6 +33,7 @@ def runs_file(
     experiments: Sequence[Experiment] = (),
     *,
     unreadable: list[AppError] | None = None,
+    unit: SpeedUnit = SpeedUnit.BYTES,
 ) -> bytes:
     """Return a file of runs.
 
@@ -41,6 +43,7 @@ def runs_file(
         kind: of the file.
         experiments: to go along, where the kind is "json".
         unreadable: gets an error for each run that cannot be read, which is left out; None raises the first.
+        unit: of the speeds of a report; all other kinds have bytes a second.
 
     Raises:
         AppError: as the store.
@@ -49,7 +52,7 @@ def runs_file(
         table = runs_table(rows, store.environments(row.id for row in rows))
         return csv_text(table).encode() if kind == "csv" else to_xlsx({"Tests": table})
     runs = readable(store.get, [row.id for row in rows], unreadable)
-    return to_html(runs).encode() if kind == "html" else to_json(runs, experiments)
+    return to_html(runs, unit=unit).encode() if kind == "html" else to_json(runs, experiments)
 
 
 def readable(read: Callable[[int], T], numbers: Iterable[int], unreadable: list[AppError] | None) -> list[T]:
@@ -70,8 +73,8 @@ def readable(read: Callable[[int], T], numbers: Iterable[int], unreadable: list[
     return found
 
 
-def experiment_file(experiment: Experiment, kind: Format) -> bytes:
-    """Return a file of an experiment.
+def experiment_file(experiment: Experiment, kind: Format, unit: SpeedUnit = SpeedUnit.BYTES) -> bytes:
+    """Return a file of an experiment; a report has its speeds in this unit.
 
     Raises:
         AppError: IO if the kind is "html" and its plan cannot be read.
@@ -80,4 +83,6 @@ def experiment_file(experiment: Experiment, kind: Format) -> bytes:
         return csv_text(trials_table(experiment)).encode()
     if kind == "xlsx":
         return to_xlsx({"Trials": trials_table(experiment), "About": about_table(experiment)})
-    return experiment_to_html(experiment).encode() if kind == "html" else to_json([], [experiment])
+    if kind == "html":
+        return experiment_to_html(experiment, unit).encode()
+    return to_json([], [experiment])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
-from advisor.speeds import format_speed
+from advisor.speeds import SpeedUnit, format_speed, in_unit, speed_scale
 from app.bench.grid_verdict import held_text
 from app.bench.result import SPEEDS
 from app.bench.verdict import beyond_the_figures
@@ -33,18 +33,19 @@ _PARTS = 80
 _WAYS = (("write", "To the server"), ("read", "From the server"))
 
 
-def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests") -> str:
+def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedUnit = SpeedUnit.BYTES) -> str:
     """Return the report.
 
     Args:
         runs: in the order in which they are shown; the first 12 are drawn, the first 200 described in full.
         title: of the document.
+        unit: of its speeds.
     """
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     body = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="muted">{_many(len(runs), "test")}, written {moment} by Mountwright {VERSION}.</p>',
-        *_plots(runs[:_CURVES], len(runs)),
+        *_plots(runs[:_CURVES], len(runs), unit),
         *_comparison(runs),
         "<h2>All tests</h2>",
         _runs_table(runs),
@@ -53,20 +54,22 @@ def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests") -> str:
     ]
     if len(runs) > _DETAILS:
         body.append(f'<p class="muted">The first {_DETAILS} are described; all are in the table.</p>')
-    return document(title, body)
+    return in_unit(document(title, body), unit)
 
 
-def _plots(runs: Sequence[Run], total: int) -> list[str]:
+def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
     parts: list[str] = []
+    medians = [_median(run.result, way) or 0.0 for run in runs for way, _name in _WAYS]
+    scale, shown = speed_scale(max(medians, default=0.0), unit)
     for way, name in _WAYS:
         series = [
-            Series(_name(run), _speeds(run.result, way), place)
+            Series(_name(run), _speeds(run.result, way, scale), place)
             for place, run in enumerate(runs)
             if not (way == "read" and read_is_cached(run.result))
         ]
         parts.append(
             curves(
-                f"{name}: speed during the test", "seconds", "MB/s", [item for item in series if item.points]
+                f"{name}: speed during the test", "seconds", shown, [item for item in series if item.points]
             )
         )
     for way, name in _WAYS:
@@ -74,10 +77,10 @@ def _plots(runs: Sequence[Run], total: int) -> list[str]:
         for run in runs:
             figure = run.result.figures.get(way)
             if figure is not None and not (way == "read" and read_is_cached(run.result)):
-                values = [value / 1e6 for value in figure.values]
-                median, low, high = (value / 1e6 for value in (figure.median, figure.low, figure.high))
+                values = [value * scale for value in figure.values]
+                median, low, high = (value * scale for value in (figure.median, figure.low, figure.high))
                 found.append(Strip(_label(run), values, median, low, high))
-        parts.append(strips(f"{name}: each repeat, the median and its interval", "MB/s", found))
+        parts.append(strips(f"{name}: each repeat, the median and its interval", shown, found))
     drawn = [part for part in parts if part]
     if not drawn:
         return []
@@ -181,8 +184,8 @@ def _said(run: Run) -> str:
     return f"{base}{tags} {escape(run.note)}".strip()
 
 
-def _speeds(result: TestResult, way: str) -> list[tuple[float, float]]:
-    """Return seconds and MB/s on the wire, means over equal parts of the test."""
+def _speeds(result: TestResult, way: str, scale: float) -> list[tuple[float, float]]:
+    """Return seconds and the scaled speed on the wire, means over equal parts of the test."""
     transfer = result.write if way == "write" else result.read
     samples: Sequence[Sample] = transfer.samples if transfer is not None else []
     if len(samples) < 2:
@@ -192,8 +195,8 @@ def _speeds(result: TestResult, way: str) -> list[tuple[float, float]]:
     last = samples[0]
     for sample in samples[1:]:
         if sample.t_s - last.t_s >= step or (sample is samples[-1] and sample.t_s > last.t_s):
-            speed = (sample.server_bytes - last.server_bytes) / (sample.t_s - last.t_s) / 1e6
-            found.append(((sample.t_s + last.t_s) / 2, max(speed, 0.0)))
+            speed = (sample.server_bytes - last.server_bytes) / (sample.t_s - last.t_s)
+            found.append(((sample.t_s + last.t_s) / 2, max(speed * scale, 0.0)))
             last = sample
     return found
 

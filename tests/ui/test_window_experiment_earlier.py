@@ -8,6 +8,7 @@ from experiment_hand import combo, look_at_earlier, opened, planned, said, stopp
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QProgressBar, QPushButton, QTableWidget
 
+from advisor.speeds import SpeedUnit
 from app.bench.experiment import keeping
 from app.bench.experiment.model import SEARCH
 from app.history import desk
@@ -100,7 +101,7 @@ def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, 
 def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
     stopped("")
     file = tmp_path / "desk.json"
-    desk.export_experiment(1, str(file), "json")
+    desk.export_experiment(1, str(file), "json", SpeedUnit.BYTES)
     with HistoryStore.open() as store:
         store.delete_experiment(1)
     desk.take(str(file))

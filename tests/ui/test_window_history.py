@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 from waiting import DEADLINE_S
 
+from advisor.speeds import SpeedUnit
 from advisor.trials import Outcome
 from app.history import desk
 from app.history.database import default_path
@@ -295,7 +296,7 @@ def test_the_table_says_what_a_cache_did() -> None:
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
     for kind in FORMATS:
-        desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind)
+        desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind, SpeedUnit.BYTES)
     assert "compared with Run" in (tmp_path / "out.html").read_text()
     assert (tmp_path / "out.xlsx").read_bytes().startswith(b"PK")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 3

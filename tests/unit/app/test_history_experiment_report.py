@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_experiment import experiment
 
+from advisor.speeds import SpeedUnit
 from app.bench.experiment.model import ExperimentPlan, PlannedSet
 from app.errors import AppError, ErrorKind
 from app.history.experiment_report import experiment_to_html
@@ -39,6 +40,12 @@ def read(raw: bytes, number: int = 1) -> list[list[Any]]:
                          float(text) if text else None)  # fmt: skip
         rows.append(cells)
     return rows
+
+
+@pytest.mark.parametrize("unit", SpeedUnit)
+def test_speeds_are_shown_in_the_unit_that_is_chosen(unit: SpeedUnit) -> None:
+    html = experiment_to_html(experiment(), unit)
+    assert {other for other in ("MB/s", "MiB/s", "Mbit/s") if other in html} == {str(unit)}
 
 
 def test_raw_trials() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.bottleneck import Bottleneck
+from advisor.speeds import SpeedUnit, format_speed
 from app.history.drawing import Series, Strip, curves, strips
 from app.history.model import Run
 from app.history.report import to_html
@@ -72,6 +73,13 @@ def test_two_runs_are_drawn_and_compared() -> None:
     assert "<b>New</b> & slow" in text  # as text, not as an element
     for word in ("before", "baseline", "rsize=65536", "nas:/home", "host desk", "97 %", "Dropped."):
         assert word in text
+
+
+@pytest.mark.parametrize("unit", SpeedUnit)
+def test_speeds_are_shown_in_the_unit_that_is_chosen(unit: SpeedUnit) -> None:
+    html = to_html([a_run(2, values=SLOW), a_run(1)], unit=unit)
+    assert {other for other in ("MB/s", "MiB/s", "Mbit/s") if other in html} == {str(unit)}
+    assert format_speed(100e6, unit) in text_of(html)
 
 
 def test_a_read_from_the_cache_is_said_and_not_drawn() -> None:
