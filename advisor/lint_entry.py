@@ -462,6 +462,31 @@ def _closest(word: str, known: frozenset[str] | dict[str, frozenset[str]]) -> st
     return lower[close[0]] if close else ""
 
 
+def _unit_setting_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Settings of which systemd takes the last one alone."""
+    found: dict[str, list[str]] = {}
+    for section, key, value in situation.context.settings:
+        if section == "Mount" and key in {"What", "Where", "Type", "Options"}:
+            found.setdefault(key, []).append(value)
+    for key, values in found.items():
+        if len(set(values)) > 1:
+            yield Match((), {"key": key, "last": values[-1], "lost": values[0]})
+
+
+def _unit_not_ordered(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """No default dependencies, and nothing else that has the mount wait for the network."""
+    settings = situation.context.settings
+    if ("Unit", "DefaultDependencies", "no") not in settings or _is_automount(situation):
+        return
+    after = [word for _, key, value in settings if key == "After" for word in value.split()]
+    if not any(word.endswith((".target", ".service")) for word in after):
+        yield Match((), {})
+
+
+def _is_automount(situation: Situation) -> bool:
+    return situation.context.unit_file.endswith(".automount")
+
+
 def _unit_section(situation: Situation, _rule: Rule) -> Iterator[Match]:
     sections = {section for section, _, _ in situation.context.settings}
     suffix = situation.context.unit_file.rpartition(".")[2]
@@ -526,6 +551,8 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "unit-name": _unit_name,
     "unit-specifier": _unit_specifier,
     "unit-setting": _unit_setting,
+    "unit-setting-twice": _unit_setting_twice,
+    "unit-not-ordered": _unit_not_ordered,
     "unit-section": _unit_section,
     "unit-not-enabled": _unit_not_enabled,
     "unit-type": _unit_type,

@@ -20,8 +20,9 @@ _ALL = _V4 | {"3"}
 _KERBEROS = frozenset({"krb5", "krb5i", "krb5p"})
 
 
-#: Where options stand: nowhere yet (a mount made now), fstab, a systemd unit, a map of autofs, a command.
-Place = Literal["", "fstab", "unit", "autofs", "command"]
+#: Where options stand: nowhere yet (a mount made now), fstab, a systemd unit, a map of autofs, a command,
+#: nfsmount.conf.
+Place = Literal["", "fstab", "unit", "autofs", "command", "nfsmount.conf"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

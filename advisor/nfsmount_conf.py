@@ -7,6 +7,7 @@ of one thing: ``Soft=True`` is added behind ``hard`` and wins.
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ FILES = (
     "/etc/nfsmount.conf.d/*.conf",
 )
 
-_SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*(?:"([^"]*)"\s*)?\]')
+_SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*([^\]]*)\]')
+_QUOTED = re.compile(r'"([^"]*)"')
 _SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
@@ -28,6 +30,7 @@ _WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
 _NO_OPTIONS = frozenset({"defaultvers", "defaultproto"})
 _SECTION_NAMES = {"mountpoint": "MountPoint", "server": "Server"}
 _GLOBAL = "nfsmount_global_options"
+_GLOBAL_NAME = "NFSMount_Global_Options"
 
 
 class Setting(NamedTuple):
@@ -66,10 +69,10 @@ def read(text: str, file: str) -> list[Setting]:
     settings: list[Setting] = []
     section = subject = ""
     for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.split("#")[0].split(";")[0].strip()
+        line = _plain_line(raw)
         header = _SECTION.match(line)
         if header:
-            section, subject = header[1].lower(), (header[2] or "").lower()
+            section, subject = header[1].lower(), _subject(header).lower()
             continue
         key, equals, value = line.partition("=")
         key = key.strip().lower()
@@ -77,6 +80,71 @@ def read(text: str, file: str) -> list[Setting]:
         if equals and key and section and item:
             settings.append(Setting(file, number, section, subject, key, item))
     return settings
+
+
+def problems(text: str) -> list[tuple[int, str]]:
+    """Return what of a file mount.nfs passes over: number of the line, and a sentence."""
+    found: list[tuple[int, str]] = []
+    section = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _plain_line(raw)
+        header = _SECTION.match(line)
+        if header:
+            section = header[1].lower()
+            problem = _header_problem(header)
+        elif not line:
+            continue
+        elif not section:
+            problem = f"“{line}” stands before the first section."
+        elif "=" not in line:
+            problem = f"“{line}” has no value; an option without one is written {line}=True."
+        else:
+            continue
+        if problem:
+            found.append((number, problem))
+    return found
+
+
+def _plain_line(raw: str) -> str:
+    return raw.split("#", maxsplit=1)[0].split(";", maxsplit=1)[0].strip()
+
+
+def _subject(header: re.Match[str]) -> str:
+    """Return what stands in quotes behind a section's name; mount.nfs does not see it without them."""
+    quoted = _QUOTED.search(header[2])
+    return quoted[1] if quoted else ""
+
+
+def _header_problem(header: re.Match[str]) -> str:
+    """Return why a section never counts, "" if it may."""
+    name, subject = header[1].lower(), _subject(header)
+    titles = {_GLOBAL: _GLOBAL_NAME, **_SECTION_NAMES}
+    if name not in titles:
+        close = difflib.get_close_matches(name, titles, n=1)
+        hint = f" Did you mean [ {titles[close[0]]} ]?" if close else ""
+        return f"“[ {header[1]} ]” is no section of this file.{hint}"
+    if name == _GLOBAL:
+        return ""
+    if not subject:
+        named = header[2].strip() or "NAME"
+        return f'The name of the section stands in quotes: [ {titles[name]} "{named}" ].'
+    if name == "mountpoint" and not subject.startswith("/"):
+        return f"“{subject}” is no mount point: it begins with /."
+    if name == "server" and "/" in subject:
+        return f"“{subject}” never fits: the section names the server alone, without a path."
+    return ""
+
+
+def options_of_sections(settings: list[Setting]) -> list[tuple[int, str, str, str]]:
+    """Return each section that sets options: its first line, its name, its subject, and its options."""
+    found: dict[tuple[str, str], list[Setting]] = {}
+    for setting in settings:
+        if setting.key not in _NO_OPTIONS:
+            found.setdefault((setting.section, setting.subject), []).append(setting)
+    return [
+        (group[0].line, section, subject, ",".join(setting.item for setting in group))
+        for (section, subject), group in found.items()
+    ]
 
 
 def _item(key: str, value: str) -> str:
@@ -130,7 +198,7 @@ def _added(setting: Setting, options: MountOptions) -> Added:
         if item and other in outdone and (other, given) != (name, value):
             beaten = item
     title = _SECTION_NAMES.get(setting.section)
-    section = f'{title} "{setting.subject}"' if title else "NFSMount_Global_Options"
+    section = f'{title} "{setting.subject}"' if title else _GLOBAL_NAME
     return Added(setting.item, name, setting.file, setting.line, section, beaten)
 
 

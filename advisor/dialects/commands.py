@@ -52,6 +52,8 @@ def parse_flags(
 ) -> tuple[list[tuple[str, str]], str, str]:
     """Return the flags with their values, the share and the mount point.
 
+    A remount may name the mount point alone; its share is "".
+
     Raises:
         DialectError: if a flag is not known, or if it is not exactly one share and one mount point.
     """
@@ -62,8 +64,15 @@ def parse_flags(
     sources = [value for flag, value in flags if flag == "--source"]
     targets = [value for flag, value in flags if flag == "--target"]
     places = [*sources, *operands, *targets]
+    options = [value for flag, value in flags if flag in {"-o", "--options"}]
+    if len(places) == 1 and any("remount" in value.split(",") for value in options):
+        return flags, "", places[0]
     if len(places) != 2:
-        raise DialectError(f"{command.program} needs one share and one mount point, not {len(places)} words.")
+        split = next((value for value in options if value.endswith(",")), "")
+        why = f" The options end with “{split}”: no blank can stand among them." if split else ""
+        raise DialectError(
+            f"{command.program} needs one share and one mount point, not {len(places)} words.{why}"
+        )
     return flags, places[0], places[1]
 
 

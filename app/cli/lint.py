@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE|OPTIONS",
-        help="a file (fstab, a systemd mount unit, an autofs map, a script of mount commands), - for "
-        "standard input, or options as after mount -o",
+        help="a file (fstab, a systemd mount unit, an autofs map, a script of mount commands, nfsmount.conf), "
+        "- for standard input, or options as after mount -o",
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")
@@ -120,7 +120,7 @@ def lint_options(text: str, facts: Facts | None) -> LintReport:
 
 
 def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount]) -> LintReport:
-    """Judge the NFS entries of an fstab, a systemd mount unit or an autofs map.
+    """Judge the NFS entries of a file.
 
     Args:
         name: of the file, for messages.

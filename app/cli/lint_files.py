@@ -1,4 +1,4 @@
-"""What "lint" judges in a file: NFS entries of an fstab, a systemd unit, an autofs map, or mount commands."""
+"""What "lint" judges in a file: an fstab, a systemd unit, an autofs map, mount commands, or nfsmount.conf."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import posixpath
 import re
 from dataclasses import dataclass
 
+from advisor import nfsmount_conf
 from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
 from advisor.dialects.commands import LINUX_PROGRAMS, parse_command
 from advisor.dialects.linux_command import read_flags
 from advisor.lint import LintContext, Neighbor
 from advisor.lint_entry import is_wrong_type, looks_like_share
-from advisor.options import MountOptions
+from advisor.options import MountOptions, catalogue
 from app.errors import printable
 from app.mounts import fstab
 from app.mounts.mountinfo import NFS_TYPES
@@ -19,6 +20,7 @@ from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)
 _UNIT_FILE = re.compile(r".+\.(mount|automount)")
+_NFSMOUNT_CONF = re.compile(r"^\s*\[\s*(?:NFSMount_\w+|Server|MountPoint)\b", re.MULTILINE | re.IGNORECASE)
 #: Options of a map entry where autofs does not look for them.
 _OPTIONS_BEHIND = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
 #: A field of its own that only an entry of fstab has.
@@ -47,8 +49,8 @@ class Entered:
 def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
     """Return the NFS entries of a file, and a sentence for each thing in it that cannot be read or done.
 
-    A unit is known by its name or its section, a script by its commands, and a map by having shares where no
-    line is an NFS entry of fstab.
+    A unit is known by its name or its section, nfsmount.conf likewise, a script by its commands, and a map
+    by having shares where no line is an NFS entry of fstab.
 
     Args:
         name: of the file.
@@ -58,6 +60,8 @@ def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
     if _UNIT.search(raw) or (_UNIT_FILE.fullmatch(base) and b"[" in raw):
         return _of_unit(name, printable(raw.decode(errors="surrogateescape")))
     text = printable(raw.decode(errors="surrogateescape"))
+    if base == "nfsmount.conf" or _NFSMOUNT_CONF.search(text):
+        return _of_nfsmount_conf(name, text)
     if _COMMAND_LINE.search(text):
         return _of_commands(name, text)
     table = fstab.parse(raw)
@@ -107,6 +111,21 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
                 )
             )
     return found
+
+
+def _of_nfsmount_conf(name: str, text: str) -> tuple[list[Entered], list[str]]:
+    """Return the options of each section; they are added to those that an entry or a command has."""
+    found = nfsmount_conf.options_of_sections(nfsmount_conf.read(text, name))
+    entries = [
+        Entered(
+            line,
+            options,
+            LintContext(place="nfsmount.conf", mount_point=subject if section == "mountpoint" else ""),
+        )
+        for line, section, subject, options in found
+    ]
+    told = [f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.problems(text)]
+    return entries, told
 
 
 def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
@@ -185,8 +204,19 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[st
         before.append(
             Neighbor(line=entry.number, share=shares[0], mount_point=point, options=options, fstype=fstype)
         )
-        warnings += [f"Line {entry.number} of {name}: {text}" for text in _map_problems(shares[0], options)]
+        words = _VARIABLE.findall(" ".join(shares))
+        unset = [f"autofs sets no variable ${word}." for word in words if word not in _MAP_VARIABLES]
+        problems = [*unset, *_map_problems(shares[0], options)]
+        warnings += [f"Line {entry.number} of {name}: {problem}" for problem in problems]
     return entries, warnings
+
+
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+#: autofs(5), Variable Substitution; those of the second line are of the user who asks.
+_MAP_VARIABLES = frozenset(
+    {"ARCH", "CPU", "HOST", "OSNAME", "OSREL", "OSVERS", "AUTOFS_SHOST"}
+    | {"USER", "UID", "GROUP", "GID", "HOME", "SHOST"}
+)
 
 
 def _is_meant_as_map(entry: autofs_maps.MapEntry, shares: list[str], *, sure: bool) -> bool:
@@ -207,6 +237,12 @@ def _map_problems(share: str, options: str) -> list[str]:
         return []
 
 
+def _is_of_nfs(items: list[str]) -> bool:
+    """Whether an option among them is one that other file systems hardly have."""
+    found = (catalogue().read_item(item)[0] for item in ",".join(items).split(","))
+    return any(option is not None and option.scope == "client" for option in found)
+
+
 def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
     """Return the mounts of NFS that commands make, in a script or a shell's history."""
     entries: list[Entered] = []
@@ -225,7 +261,7 @@ def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
                 warnings.append(f"Line {number} of {name} is not judged: {error}")
             continue
         fstype = "nfs4" if command.program == "mount.nfs4" else fstype
-        if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line):
+        if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line or _is_of_nfs(items)):
             context = LintContext(place="command", share=printable(share),
                                   mount_point=printable(plain_path(point)), fstype=fstype)  # fmt: skip
             entries.append(Entered(number, ",".join(items), context))

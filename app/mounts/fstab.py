@@ -141,6 +141,8 @@ def _split_field(fields: list[bytes]) -> str:
     """Return what a blank inside a field has done, where that is to be seen, else ""."""
     if any(field.endswith(b",") or field.startswith(b",") for field in fields[3:]):
         return " (no blank can stand among the options)"
+    if fields[3].startswith(b"-"):
+        return " (“-o” belongs to the command: here the options stand alone)"
     if fields[2] not in _TYPES and _TYPES & set(fields[3:]):
         return " (a blank in a share or a mount point is written \\040)"
     return ""

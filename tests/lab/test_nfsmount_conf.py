@@ -33,6 +33,8 @@ CASES = [
     ),
     ("# a comment\n[NFSMount_Global_Options]\n  timeo = 50 # half\n;rsize=1\nlookupcache=Pos\n",
      "10.9.0.1:/export", "vers=4.2"),
+    ("timeo=300\n" + GLOBAL + "nosharecache\nretrans=4\n[ Server 10.9.0.1 ]\nrsize=32k\n"
+     "[ NFSMount_Global_Option ]\nwsize=32k\n", "10.9.0.1:/export", "vers=4.2"),
     (GLOBAL + "size=5\n", "10.9.0.1:/export", "rsize=65536,vers=4.2"),
 ]  # fmt: skip
 

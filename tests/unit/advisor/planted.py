@@ -3,7 +3,7 @@
 A file has a table ``[[item]]`` for each item:
 
 - ``id``: unique.
-- ``kind``: ``fstab`` (a line or several), ``options``, ``unit``, ``autofs`` (a map) or ``command``.
+- ``kind``: ``fstab`` (a line or several), ``options``, ``unit``, ``autofs`` (a map), ``command`` or ``nfsmount`` (nfsmount.conf).
 - ``text``: what is judged.
 - ``file``: name of the file, where that matters (a unit: ``mnt-a.mount``).
 - ``context``: free text; “kernel 4.18” in it is the kernel that the lint is told of.
@@ -15,7 +15,8 @@ A file has a table ``[[item]]`` for each item:
 - ``source``: where it is written that it is one.
 
 A mistake is told if a finding of severity error or warning (or info, where the item says info) has one of the
-words in its options, its fields or its title. A control is flagged by any error or warning.
+words in its options, its fields or its title; a word that is an option (``nfsvers=3``) by any of its names.
+A control is flagged by any error or warning.
 
 Run: ``PYTHONPATH=. python tests/unit/advisor/planted.py FILE``.
 """
@@ -31,11 +32,17 @@ from typing import Any
 
 from advisor.facts import ClientFacts, Facts
 from advisor.lint import Finding, LintContext, lint
-from advisor.options import MountOptions
+from advisor.options import MountOptions, catalogue
 from app.cli.lint import lint_file
 
-_FILES = {"fstab": "fstab", "unit": "unit", "autofs": "auto.nfs", "command": "mounts.sh"}
-_KERNEL = re.compile(r"\bkernel[ :=]*([0-9]+\.[0-9]+)", re.IGNORECASE)
+_FILES = {
+    "fstab": "fstab",
+    "unit": "unit",
+    "autofs": "auto.nfs",
+    "command": "mounts.sh",
+    "nfsmount": "nfsmount.conf",
+}
+_KERNEL = re.compile(r"\bkernel[ :=]*([0-9]+(?:\.[0-9]+)+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,14 @@ def judge(item: dict[str, Any]) -> Result:
     """Return what the lint says of one item."""
     context = str(item.get("context", ""))
     kernel = _KERNEL.search(context)
-    facts = Facts(client=ClientFacts(kernel=f"{kernel[1]}.0")) if kernel else None
+    facts = Facts(client=ClientFacts(kernel=kernel[1])) if kernel else None
     findings, warnings = _findings(item, facts)
     said = [(finding.severity, finding.rule, finding.title) for finding in findings]
     said += [("warning", "unreadable", warning) for warning in warnings]
     if not item["mistake"]:
         return Result(item, all(severity == "info" for severity, _, _ in said), said)
     levels = {"error", "warning"} | ({"info"} if item.get("severity") == "info" else set())
-    words = [str(word).lower() for word in item.get("words", [])]
+    words = [name for word in item.get("words", []) for name in _names(str(word).lower())]
     texts = [
         " ".join([finding.title, *finding.options, *finding.fields, *map(str, finding.values.values())])
         for finding in findings
@@ -79,6 +86,12 @@ def judge(item: dict[str, Any]) -> Result:
     ]
     told = any(word in text.lower() for text in [*texts, *warnings] for word in words)
     return Result(item, told, said)
+
+
+def _names(word: str) -> list[str]:
+    """Return a word, and the canonical name of the option that it is."""
+    option, name, _value = catalogue().read_item(word)
+    return [word] if option is None else [word, name]
 
 
 def _findings(item: dict[str, Any], facts: Facts | None) -> tuple[list[Finding], list[str]]:

@@ -14,6 +14,7 @@ NFS4 = LintContext(place="fstab", fstab=True, share="nas01:/", mount_point="/mnt
 VAR = LintContext(share="nas01:/var", mount_point="/var")
 EFS = LintContext(share="fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", mount_point="/efs")
 AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point="/files")
+ALIBABA = LintContext(share="0123-x1.cn-hangzhou.nas.aliyuncs.com:/", mount_point="/nas")
 BLOB = LintContext(share="acct.blob.core.windows.net:/acct/container", mount_point="/blob")
 
 #: rule, options that it fires on, where, the same after the fix, None where there is none
@@ -69,6 +70,7 @@ CASES = [
     ("empty-value", "fsc=,ro", NOW, "ro"),
     ("empty-option", "rw,,hard", NOW, None),
     ("efs-version", "vers=3,noresvport", EFS, "vers=4.1,noresvport"),
+    ("alibaba-nas-version", "vers=4.2", ALIBABA, "vers=4.0"),
     ("efs-security", "vers=4.1,noresvport,sec=krb5p", EFS, "vers=4.1,noresvport"),
     ("efs-connections", "vers=4.1,noresvport,nconnect=4", EFS, "vers=4.1,noresvport"),
     ("efs-sizes", "rsize=65536,noresvport", EFS, "rsize=1048576,noresvport"),

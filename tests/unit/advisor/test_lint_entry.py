@@ -94,6 +94,8 @@ CASES = [
     ("unit-name", "ro", replace(UNIT, unit_file="mnt-b.mount"), {"file": "mnt-a.mount"}),
     ("unit-specifier", "ro", unit(("Mount", "What", "nas:/50%off")), {}),
     ("unit-setting", "ro", unit(("Mount", "Option", "ro")), {"Option": "Options"}),
+    ("unit-setting-twice", "ro", unit(("Mount", "Options", "rw"), ("Mount", "Options", "ro")), {}),
+    ("unit-not-ordered", "ro", unit(("Unit", "DefaultDependencies", "no")), {}),
     ("unit-setting", "ro", unit(("Install", "WantBy", "x.target")), {"WantBy": "WantedBy"}),
     ("unit-setting", "ro", unit(("Mount", "TimeoutIdleSec", "60")), {}),
     ("unit-setting", "ro", unit(("mount", "What", "nas:/a")), {"[mount]": "[Mount]"}),

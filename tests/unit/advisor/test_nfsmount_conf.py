@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.nfsmount_conf import added, read
+from advisor.nfsmount_conf import added, options_of_sections, problems, read
 from advisor.options import MountOptions
 
 TEXT = """
@@ -39,6 +39,49 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
     options: str, host: str, point: str, expected: list[str]
 ) -> None:
     assert items(options, host, point) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (TEXT, [(2, "“stray=1” stands before the first section.")]),
+        ("[ Server nas ]\nRsize=1k\n", [(1, 'The name of the section stands in quotes: [ Server "nas" ].')]),
+        (
+            '[ Server "nas:/a" ]\n',
+            [(1, "“nas:/a” never fits: the section names the server alone, without a path.")],
+        ),
+        ('[ MountPoint "home" ]', [(1, "“home” is no mount point: it begins with /.")]),
+        (
+            "[ NFSMount_Global_Option ]",
+            [
+                (
+                    1,
+                    "“[ NFSMount_Global_Option ]” is no section of this file. Did you mean [ NFSMount_Global_Options ]?",
+                )
+            ],
+        ),
+        (
+            "[ NFSMount_Global_Options ]\nhard\n",
+            [(2, "“hard” has no value; an option without one is written hard=True.")],
+        ),
+        ("# only\n\n; comments\n", []),
+    ],
+)
+def test_what_mount_passes_over_is_told(text: str, told: list[tuple[int, str]]) -> None:
+    assert problems(text) == told
+
+
+def test_a_section_without_quotes_ends_the_one_before() -> None:
+    settings = read("[ NFSMount_Global_Options ]\ntimeo=1\n[ Server nas ]\nrsize=32k\n", "f")
+    assert [one.item for one in added(settings, MountOptions(), "nas", "/home")] == ["timeo=1"]
+
+
+def test_the_options_of_each_section() -> None:
+    assert options_of_sections(read(TEXT + "Defaultvers=4\n", "f")) == [
+        (4, "nfsmount_global_options", "", "soft,rsize=65536,timeo=10"),
+        (9, "server", "nas", "timeo=20,noac"),
+        (12, "mountpoint", "/home", "timeo=30"),
+    ]
 
 
 def test_soft_there_beats_hard() -> None:

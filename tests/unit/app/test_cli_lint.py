@@ -264,6 +264,7 @@ def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
         ("data -fstype=nfs3 nas:/x\n", ["entry-type"], []),
         ("data -rw nas:/a\ndata -ro nas:/b\n", ["point-twice"], []),
         ("data fstype=nfs,rw nas:/x\n", ["map-options"], []),
+        ("data nas:/$USERNAME/$USER\n", [], ["Line 1 of auto.x: autofs sets no variable $USERNAME."]),
         ("data nas:/x -rw\n", [], ["Line 1 of auto.x: the options stand behind the share, not before it."]),
         ("/- auto.direct --timeout=1m\n", [], ["Line 1 of auto.x: --timeout takes whole seconds."]),
         ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
@@ -292,6 +293,30 @@ def test_mount_commands_of_a_script_are_judged() -> None:
         ("/mnt/c", ["share-no-server", "words-for-fstab-in-map"]),
     ]
     assert len(report.warnings) == 1
+
+
+def test_a_remount_may_name_the_mount_point_alone() -> None:
+    text = "mount -o remount,vers=4.2 /mnt/data\nmount -o remount,ro /\n"
+    report = command.lint_file("mounts.sh", text.encode(), None, [])
+    assert [(e.line, e.mount_point, [f.rule for f in e.findings]) for e in report.entries] == [
+        (1, "/mnt/data", ["remount-refused"])
+    ]
+    report = command.lint_file("m.sh", b"mount -t nfs -o hard, timeo=600 nas:/a /mnt/a\n", None, [])
+    assert report.warnings[0].endswith("The options end with “hard,”: no blank can stand among them.")
+
+
+def test_nfsmount_conf_is_judged_by_its_sections() -> None:
+    text = '[ NFSMount_Global_Options ]\nSoft=True\nProto=Tcp\n[ MountPoint "/mnt/a" ]\nrsize=32k\n[ Server nas ]\n'
+    report = command.lint_file("/etc/nfsmount.conf", text.encode(), None, [])
+    assert [(e.line, e.mount_point, e.options) for e in report.entries] == [
+        (2, "", "soft,proto=Tcp"),
+        (5, "/mnt/a", "rsize=32768"),
+    ]
+    # mount.nfs 2.6: Failed to find 'Tcp' protocol, although the manual page has it in an example.
+    assert {f.rule for f in report.entries[0].findings if f.severity == "error"} == {"bad-value", "soft-rw"}
+    assert report.warnings == [
+        'Line 6 of /etc/nfsmount.conf: The name of the section stands in quotes: [ Server "nas" ].'
+    ]
 
 
 def test_an_autofs_map_is_judged_line_by_line() -> None:
