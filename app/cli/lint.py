@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE|OPTIONS",
-        help="a file (fstab, a systemd mount unit, an autofs map, a script of mount commands, nfsmount.conf), "
-        "- for standard input, or options as after mount -o",
+        help="a file (fstab, a systemd mount unit, an autofs map, a script of mount commands, "
+        "nfsmount.conf), - for standard input, or options as after mount -o",
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")

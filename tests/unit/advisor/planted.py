@@ -3,7 +3,8 @@
 A file has a table ``[[item]]`` for each item:
 
 - ``id``: unique.
-- ``kind``: ``fstab`` (a line or several), ``options``, ``unit``, ``autofs`` (a map), ``command`` or ``nfsmount`` (nfsmount.conf).
+- ``kind``: ``fstab`` (a line or several), ``options``, ``unit``, ``autofs`` (a map), ``command`` or
+  ``nfsmount`` (nfsmount.conf).
 - ``text``: what is judged.
 - ``file``: name of the file, where that matters (a unit: ``mnt-a.mount``).
 - ``context``: free text; “kernel 4.18” in it is the kernel that the lint is told of.

@@ -56,7 +56,10 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
             [
                 (
                     1,
-                    "“[ NFSMount_Global_Option ]” is no section of this file. Did you mean [ NFSMount_Global_Options ]?",
+                    (
+                        "“[ NFSMount_Global_Option ]” is no section of this file. Did you mean [ "
+                        "NFSMount_Global_Options ]?"
+                    ),
                 )
             ],
         ),

@@ -306,7 +306,10 @@ def test_a_remount_may_name_the_mount_point_alone() -> None:
 
 
 def test_nfsmount_conf_is_judged_by_its_sections() -> None:
-    text = '[ NFSMount_Global_Options ]\nSoft=True\nProto=Tcp\n[ MountPoint "/mnt/a" ]\nrsize=32k\n[ Server nas ]\n'
+    text = (
+        "[ NFSMount_Global_Options ]\nSoft=True\nProto=Tcp\n"
+        '[ MountPoint "/mnt/a" ]\nrsize=32k\n[ Server nas ]\n'
+    )
     report = command.lint_file("/etc/nfsmount.conf", text.encode(), None, [])
     assert [(e.line, e.mount_point, e.options) for e in report.entries] == [
         (2, "", "soft,proto=Tcp"),
