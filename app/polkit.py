@@ -11,6 +11,8 @@ from pathlib import Path
 from app.errors import AppError, ErrorKind
 from app.process import find_program
 
+#: Where a package has the program (packaging/package_tree.py).
+PACKAGE = Path("/usr/lib/mountwright")
 #: Where packaging/install_helper.py and packages put the helper; the polkit actions name this very path.
 INSTALLED_HELPER = Path("/usr/libexec/mountwright/mountwright-helper")
 # pkexec(1)
@@ -54,8 +56,14 @@ def helper_command(
 
 
 def install_command() -> str:
-    """Return the command that installs the helper, for a shell in any folder if the program's is known."""
-    starter = Path(__file__).parents[1] / "run"
+    """Return the command that installs the helper, for a shell in any folder if the program's is known.
+
+    A package brings it along: there it is the command that installs the package again, where its file is.
+    """
+    home = Path(__file__).parents[1]
+    if home == PACKAGE:
+        return "sudo apt-get install --reinstall ./mountwright_*.deb"
+    starter = home / "run"
     return f"{shlex.quote(str(starter)) if starter.is_file() else './run'} install-helper"
 
 
@@ -80,7 +88,7 @@ def check_installed(helper: Path) -> None:
             raise AppError(
                 ErrorKind.HELPER_UNTRUSTED,
                 f"The helper is not started, because users other than root could change “{part}”.",
-                hint="Let an administrator remove it and run “./run install-helper” again.",
+                hint=f"Let an administrator remove it and run “{install_command()}” again.",
                 detail=f"{part}: owner {found.st_uid}, mode {stat.filemode(found.st_mode)}",
             )
 
@@ -127,6 +135,6 @@ def explain_pkexec(code: int | None, stderr: str, action: str) -> AppError:
     return AppError(
         ErrorKind.HELPER_FAILED,
         "The helper ended before it answered.",
-        hint="Run “./run install-helper” again if the program was updated.",
+        hint=f"Run “{install_command()}” again if the program was updated.",
         detail=detail,
     )

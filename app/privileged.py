@@ -482,6 +482,6 @@ def _failed(message: str, detail: str = "") -> AppError:
     return AppError(
         ErrorKind.HELPER_FAILED,
         message,
-        hint="Try again. If it happens again, reinstall the helper with “./run install-helper”.",
+        hint=f"Try again. If it happens again, reinstall the helper with “{install_command()}”.",
         detail=detail,
     )

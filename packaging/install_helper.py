@@ -22,6 +22,7 @@ import os
 import pwd
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -162,6 +163,17 @@ def put_in_place(prefix: Path) -> None:
     flush(target.parent)
 
 
+def owning_package() -> str:
+    """Return the name of the distribution's package that the installed helper belongs to, "" for none."""
+    path = str(LIBEXEC / "mountwright-helper")
+    for command in (["/usr/bin/dpkg-query", "-S", path], ["/usr/bin/rpm", "-qf", "--qf", "%{NAME}: ", path]):
+        with contextlib.suppress(OSError):
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            if done.returncode == 0:
+                return done.stdout.partition(":")[0]
+    return ""
+
+
 def renameat2(first: Path, second: Path, flags: int) -> int:
     """Return the errno of this system call, 0 for success (renameat2(2))."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -239,6 +251,13 @@ def main(argv: list[str]) -> int:
     if prefix == Path("/") and sys.version_info < OLDEST_PYTHON:
         print("install_helper: /usr/bin/python3 must be Python 3.11 or newer.", file=sys.stderr)
         return 69
+    if prefix == Path("/") and (package := owning_package()):
+        print(
+            f"install_helper: The helper belongs to the package {package}, and a checkout uses it too. "
+            f"Upgrade or remove the package {package}.",
+            file=sys.stderr,
+        )
+        return 1
     try:
         (remove if options.remove else install)(prefix)
     except SourceError as error:

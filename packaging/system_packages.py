@@ -98,6 +98,7 @@ TESTS = Purpose(
         "mandoc",
     ),
 )
+TO_BUILD_DEB = Purpose("building a package", ("build-essential", "debhelper"))
 TO_RUN = (SETUP, WINDOW, NFS, RIGHTS, LAB)
 TO_TEST = (*TO_RUN, TESTS)
 

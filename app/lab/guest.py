@@ -180,7 +180,7 @@ def check_installed() -> None:
     Raises:
         AppError: LAB_MISSING naming the Debian packages.
     """
-    needed = _PACKAGES | ({"cc": "gcc"} if xstate.is_needed() else {})
+    needed = _PACKAGES | ({"cc": "gcc"} if xstate.needs_compiler() else {})
     missing = sorted({package for program, package in needed.items() if find_server_program(program) is None})
     if not missing and not _UML_MODULES.is_dir():
         missing = ["user-mode-linux"]

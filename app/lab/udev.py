@@ -17,6 +17,7 @@ from app.process import find_program, start
 
 #: Where ``packaging/system_packages.py`` unpacks udev for the tests.
 _UNPACKED = Path(__file__).parents[2] / ".cache" / "lab" / "udev"
+#: Only a checkout has it; a package has installed what is in it.
 _PACKAGING = Path(__file__).parents[2] / "packaging"
 _RULES = Path("/usr/lib/udev/rules.d")
 _CONTROL = Path("/run/udev/control")
@@ -36,17 +37,18 @@ def find_udevadm() -> Path | None:
 def start_udev() -> bool:
     """Start udevd with the program of the rules installed; return whether it works."""
     udevadm = find_udevadm()
-    program = _PACKAGING / Path(readahead_rule.PROGRAM).name
-    if udevadm is None or not program.exists():
+    installed = Path(readahead_rule.PROGRAM)
+    program = _PACKAGING / installed.name
+    if udevadm is None or not (program.exists() or installed.exists()):
         return False
     for folder in (_RULES, Path(readahead_rule.FOLDER)):
         folder.mkdir(parents=True, exist_ok=True)
         syscalls.mount("tmpfs", str(folder), "tmpfs", data="mode=755,size=1m")
-    installed = Path(readahead_rule.PROGRAM)
-    installed.parent.mkdir(parents=True, exist_ok=True)
-    installed.unlink(missing_ok=True)
-    shutil.copy(program, installed)
-    installed.chmod(0o755)
+    if program.exists():
+        installed.parent.mkdir(parents=True, exist_ok=True)
+        installed.unlink(missing_ok=True)
+        shutil.copy(program, installed)
+        installed.chmod(0o755)
     if find_program("udevadm") is None:
         Path("/usr/bin/udevadm").symlink_to(udevadm)
     _DAEMON.symlink_to(udevadm)

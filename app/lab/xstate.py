@@ -1,8 +1,9 @@
 """Lets the guest run on a processor with AMX, whose registers user-mode Linux 6.1 cannot give back.
 
 There it panics as soon as it starts its init (``ptrace set fp regs failed``). It is linked dynamically, so a
-``ptrace`` of our own, which ``xstate.c`` tells of, can be put before the C library's. It is compiled anew
-for each guest, which takes less than a tenth of a second, so that nothing of it is ever left or out of date.
+``ptrace`` of our own, which ``xstate.c`` tells of, can be put before the C library's. In a checkout it is
+compiled anew for each guest, which takes less than a tenth of a second, so that nothing of it is ever left or
+out of date. A package has it compiled beside its source.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from app.errors import AppError, ErrorKind
 from app.process import find_program, run
 
 _SOURCE = Path(__file__).with_suffix(".c")
+_COMPILED = Path(__file__).with_suffix(".so")
 _TIMEOUT_S = 60.0
 
 
@@ -20,6 +22,11 @@ def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether this computer's processor has AMX."""
     with cpuinfo.open(encoding="utf-8", errors="replace") as lines:
         return any(line.startswith("flags") and "amx_tile" in line.split() for line in lines)
+
+
+def needs_compiler() -> bool:
+    """Whether a C compiler is needed for the guest on this computer."""
+    return is_needed() and not _COMPILED.exists()
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -31,7 +38,9 @@ def environment(folder: Path) -> dict[str, str]:
     Raises:
         AppError: LAB_FAILED if the compiler fails.
     """
-    return {"LD_PRELOAD": str(build(folder))} if is_needed() else {}
+    if not is_needed():
+        return {}
+    return {"LD_PRELOAD": str(_COMPILED if _COMPILED.exists() else build(folder))}
 
 
 def build(folder: Path) -> Path:

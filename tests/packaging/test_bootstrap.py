@@ -154,7 +154,7 @@ def test_attacks_without_root_are_skipped_aloud_and_fail_in_ci(
     assert ("attacks" in names) == attacks
 
 
-@pytest.mark.parametrize("script", ["run", "test", ".ci/run"])
+@pytest.mark.parametrize("script", ["run", "test", ".ci/run", "packaging/build"])
 def test_scripts(script: str) -> None:
     path = ROOT / script
     assert os.access(path, os.X_OK)

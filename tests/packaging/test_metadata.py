@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -14,6 +15,10 @@ from app.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
+sys.path.insert(0, str(PACKAGING))
+
+import changes  # noqa: E402
+
 APP_ID = "org.mountwright.Mountwright"
 
 
@@ -76,9 +81,13 @@ def test_man_page_names_every_command() -> None:
 
 def test_one_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"]
+    newest = changes.releases((ROOT / "CHANGELOG.md").read_text())[0]
+    assert newest.version == changes.version() == VERSION
     releases = ET.parse(PACKAGING / f"{APP_ID}.metainfo.xml").getroot().find("releases")
     assert releases is not None
-    assert project["version"] == VERSION == releases[0].get("version")
+    assert len(releases) == 1
+    assert releases[0].get("version") == VERSION
 
 
 def test_packaging_is_no_package() -> None:

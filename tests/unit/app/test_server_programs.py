@@ -22,6 +22,12 @@ def test_unpacked(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_server_program("nfsdcld-of-a-test") == expected
 
 
+def test_those_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_programs, "PACKAGED", tmp_path)
+    expected = program(tmp_path / "nfsdcld-of-a-test")
+    assert find_server_program("nfsdcld-of-a-test") == expected
+
+
 def test_the_systems_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
     program(tmp_path / "sbin" / "sh")

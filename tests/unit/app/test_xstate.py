@@ -59,3 +59,13 @@ def test_a_buffer_that_ends_early_is_taken_for_the_whole(tmp_path: Path) -> None
 def test_a_processor_with_amx_is_known(tmp_path: Path, flags: str, needed: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags} bogus\nbugs\t\t: amx_tile\n")
     assert xstate.is_needed(tmp_path / "cpuinfo") is needed
+
+
+def test_what_a_package_has_compiled_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tmp_path / "xstate.so"
+    monkeypatch.setattr(xstate, "_COMPILED", compiled)
+    monkeypatch.setattr(xstate, "is_needed", lambda: True)
+    assert xstate.needs_compiler()
+    compiled.touch()
+    assert not xstate.needs_compiler()
+    assert xstate.environment(tmp_path) == {"LD_PRELOAD": str(compiled)}

@@ -1,0 +1,205 @@
+"""What a package installs, below a folder: the same for each format.
+
+Standard library only. The program and its locked libraries lie in /usr/lib/mountwright, which is a Python
+environment of its own on the system's python3 (PEP 405): nothing of the system's or the user's libraries gets
+in, and what the program starts as ``sys.executable`` finds the same modules. The root helper lies where
+install_helper.py puts it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[1]
+PACKAGING = ROOT / "packaging"
+sys.path.insert(0, str(PACKAGING))
+
+import changes  # noqa: E402
+import install_helper  # noqa: E402
+import wheel_files  # noqa: E402
+from environments import REQUIREMENTS  # noqa: E402
+from system_packages import LAB_TOOLS, SetupError, find  # noqa: E402
+
+APP_ID = "org.mountwright.Mountwright"
+PRIVATE = Path("/usr/lib/mountwright")
+#: The floors of the program (docs/architecture.md).
+FLOORS = ("advisor", "app", "resources", "ui")
+#: Programs of the lab's server. Debian's nfs-kernel-server would start a server where it is installed.
+_SERVER_PROGRAMS = ("exportfs", "nfsdcld", "rpc.mountd")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a tree is made from.
+
+    Attributes:
+        site: the folder where the locked libraries are installed.
+        python: their version, such as "3.13".
+        with_lab: whether user-mode Linux exists here, and so the lab.
+        epoch: seconds; the time of every file.
+    """
+
+    site: Path
+    python: str
+    with_lab: bool
+    epoch: int
+
+
+def make(folder: Path, source: Source) -> None:
+    """Make the whole tree below a folder, which must not exist.
+
+    Raises:
+        SetupError: if something is missing here.
+    """
+    _make_program(folder, source)
+    if source.with_lab:
+        _make_lab(folder)
+    install_helper.install(folder)
+    _make_commands(folder, source)
+    _make_desktop(folder, source)
+    _make_documents(folder)
+    _make_uniform(folder, source.epoch)
+
+
+def libraries(source: Source) -> list[wheel_files.Wheel]:
+    """Return the locked libraries that the program is installed with."""
+    return wheel_files.wheels(source.site, wheel_files.locked_names(REQUIREMENTS / "run.txt"))
+
+
+def private(folder: Path) -> Path:
+    """Return the program's own folder as it stands below another."""
+    return install_helper.below(folder, PRIVATE)
+
+
+def _make_program(folder: Path, source: Source) -> None:
+    home = private(folder)
+    for floor in FLOORS:
+        for path in sorted((ROOT / floor).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".pyc"):
+                _copy(path, home / path.relative_to(ROOT))
+    site = home / "lib" / f"python{source.python}" / "site-packages"
+    for name in wheel_files.wanted(source.site, libraries(source)):
+        _copy(source.site / name, site / name)
+    (site / "mountwright.pth").write_text(f"{PRIVATE}\n")
+    (home / "bin").mkdir()
+    (home / "bin" / "python3").symlink_to(f"/usr/bin/python{source.python}")
+    (home / "pyvenv.cfg").write_text(
+        f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {source.python}\n"
+    )
+
+
+def _make_lab(folder: Path) -> None:
+    """Add the server's programs, and what is compiled for processors with AMX (app/lab/xstate.py)."""
+    home = private(folder)
+    for name in _SERVER_PROGRAMS:
+        _copy(_server_program(name), home / "lab" / name, 0o755)
+    xstate = home / "app" / "lab" / "xstate.c"
+    compiler = find("cc")
+    if compiler is None:
+        raise SetupError("A C compiler is needed to build the package (on Debian, the package gcc).")
+    # The path of the source is in no part of what comes out.
+    made = xstate.with_suffix(".so").name
+    command = [
+        compiler,
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-nostdlib",
+        "-s",
+        "-Wl,-z,relro,-z,now",
+        "-o",
+        made,
+        xstate.name,
+    ]
+    subprocess.run(command, check=True, cwd=xstate.parent)
+
+
+def _server_program(name: str) -> Path:
+    unpacked = [LAB_TOOLS / "nfs-kernel-server" / place / name for place in ("usr/sbin", "sbin")]
+    found = next((path for path in unpacked if path.exists()), None) or find(name)
+    if found is None:
+        raise SetupError(f"{name} of nfs-kernel-server could not be fetched for the lab.")
+    return Path(found)
+
+
+def server_source() -> str:
+    """Return source package and version of the server's programs, as the field Built-Using has it."""
+    for home in (LAB_TOOLS / "nfs-kernel-server", Path("/")):
+        path = home / "usr/share/doc/nfs-kernel-server/changelog.Debian.gz"
+        if path.exists():
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                found = re.match(r"(\S+) \((\S+)\)", lines.readline())
+            if found is not None:
+                return f"{found[1]} (= {found[2]})"
+    raise SetupError("The version of nfs-kernel-server is unknown.")
+
+
+def _make_commands(folder: Path, source: Source) -> None:
+    _copy(PACKAGING / "mountwright-launcher", folder / "usr/bin/mountwright", 0o755)
+    made = folder / "completions"
+    made.mkdir()
+    home = private(folder)
+    environment = {"PYTHONPATH": f"{home}:{source.site}", "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [f"/usr/bin/python{source.python}", "-P", str(PACKAGING / "completions.py"), str(made)]
+    subprocess.run(command, check=True, env=environment)
+    share = folder / "usr/share"
+    for name, place in (
+        ("mountwright", "bash-completion/completions"),
+        ("_mountwright", "zsh/vendor-completions"),
+        ("mountwright.fish", "fish/vendor_completions.d"),
+    ):
+        _copy(made / name, share / place / name)
+    shutil.rmtree(made)
+
+
+def _make_desktop(folder: Path, source: Source) -> None:
+    share = folder / "usr/share"
+    _copy(PACKAGING / f"{APP_ID}.desktop", share / "applications" / f"{APP_ID}.desktop")
+    for icon in sorted((ROOT / "resources/icons").glob(f"{APP_ID}*.svg")):
+        kind = "symbolic" if icon.stem.endswith("-symbolic") else "scalable"
+        _copy(icon, share / "icons/hicolor" / kind / "apps" / icon.name)
+    found = changes.releases(changes.CHANGELOG.read_text(encoding="utf-8"))
+    text = (PACKAGING / f"{APP_ID}.metainfo.xml").read_text(encoding="utf-8")
+    text = re.sub(
+        r"  <releases>.*</releases>",
+        lambda _: changes.for_appstream(found, source.epoch),
+        text,
+        flags=re.DOTALL,
+    )
+    metainfo = share / "metainfo" / f"{APP_ID}.metainfo.xml"
+    metainfo.parent.mkdir(parents=True)
+    metainfo.write_text(text, encoding="utf-8")
+
+
+def _make_documents(folder: Path) -> None:
+    _copy(PACKAGING / "mountwright.1", folder / "usr/share/man/man1/mountwright.1")
+    documents = folder / "usr/share/doc/mountwright"
+    _copy(ROOT / "README.md", documents / "README.md")
+    _copy(ROOT / "CHANGELOG.md", documents / "CHANGELOG.md")
+    for path in sorted((ROOT / "docs").iterdir()):
+        if path.suffix in {".md", ".png"}:
+            _copy(path, documents / "docs" / path.name)
+
+
+def _copy(source: Path, target: Path, mode: int = 0o644) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(mode)
+
+
+def _make_uniform(folder: Path, epoch: int) -> None:
+    """Give each folder its mode and everything one time, whatever the umask and the clock."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+        elif path.suffix == ".so" or ".so." in path.name:
+            path.chmod(0o644)
+    for path in sorted(folder.rglob("*"), reverse=True):
+        os.utime(path, (epoch, epoch), follow_symlinks=False)
