@@ -16,6 +16,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     receive_buffer: int
+    rate_bps: float
     drivers: tuple[str, ...]
     ids: tuple[str, ...]
     product: str

@@ -87,10 +87,12 @@ def expected_curve(
 def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> Curve | None:
     here = cards().get((facts.link.card if facts.link is not None else None) or "")
     there = cards().get((facts.server.card if facts.server is not None else None) or "")
-    card = here or there
-    if card is None:
+    known = [card for card in (here, there) if card is not None]
+    if not known:
         return None
-    name: Literal["rsize", "wsize"] = "rsize" if here is not None else "wsize"
+    # What arrives is lost in the smaller buffer: a read in the client's adapter, a write in the server's.
+    card = min(known, key=lambda one: one.receive_buffer)
+    name: Literal["rsize", "wsize"] = "rsize" if card is here else "wsize"
 
     def speed(size: int, where: MountOptions) -> float:
         return 2**20 / udp_copy(size, _timer_s(where), card.receive_buffer).seconds

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _READ_AHEAD = "read_ahead_kb"
 #: What is recommended for the sake of speed alone.
 _FOR_SPEED = (_READ_AHEAD, "nconnect")
-#: A smaller gain is lost in what two runs of one test differ by.
+#: A smaller gain is lost in what two runs of one test differ by, or in half of what the model may be wrong
+#: by.
 _SMALL = 0.1
+_PART_OF_ERROR = 0.5
 
 
 def tempered(
@@ -41,7 +43,7 @@ def tempered(
         return items
     limit = f"what bounds it is {copy[1].limit}"
     doubt = f"Here the model expects {_more(gain)} when reading: {limit}."
-    if small_gain < _SMALL:
+    if small_gain < max(_SMALL, _PART_OF_ERROR * _error(small_reads)):
         return tuple(_noted(item, doubt, doubted=True) for item in items)
     call = f"calls of {SMALL_READ // 1024} KiB"
     helped = (
@@ -57,7 +59,13 @@ def tempered(
 def _gain(expected: Expected) -> float | None:
     """Return by which part it becomes faster, None if that is not known."""
     now, advised = expected
-    return None if now is None or advised is None else advised.bytes_per_s / now.bytes_per_s - 1
+    if now is None or advised is None or now.unpredictable or advised.unpredictable:
+        return None
+    return advised.bytes_per_s / now.bytes_per_s - 1
+
+
+def _error(expected: Expected) -> float:
+    return max((prediction.error for prediction in expected if prediction is not None), default=0.0)
 
 
 def _more(gain: float) -> str:

@@ -124,6 +124,10 @@ def expected_text(expected: list[Expected]) -> list[str]:
         direction = _tr("{figure} ({size} a call)").format(
             figure=words[entry.figure], size=format_size(entry.call_size)
         )
+        if entry.now.unpredictable or entry.advised.unpredictable:
+            text = _tr("{direction}: cannot be predicted. The processors decide, which only a test shows.")
+            lines.append(text.format(direction=direction))
+            continue
         text = _tr("{direction}: {now}").format(direction=direction, now=now)
         if now != advised:
             text = _tr("{direction}: {now} now, {advised} as advised").format(

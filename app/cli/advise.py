@@ -239,6 +239,9 @@ def _expected_lines(expected: list[Expected]) -> list[str]:
         if not lines:
             lines.append("Expected of large files (from a model, not measured):")
         text = f"  {_FIGURES[entry.figure]} in calls of {format_size(entry.call_size)}: "
+        if now.unpredictable or advised.unpredictable:
+            lines.append(f"{text}cannot be predicted: the processors decide, which only a test shows")
+            continue
         text += format_speed(now.bytes_per_s)
         if format_speed(now.bytes_per_s) != format_speed(advised.bytes_per_s):
             text += f" now, {format_speed(advised.bytes_per_s)} as advised"

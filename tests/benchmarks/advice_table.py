@@ -133,6 +133,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return Prediction(
             seconds=seconds, bytes_per_s=self.amount / seconds, limit=known[0].limit,
             error=max(part.error for part in known),
+            unpredictable=next((part.unpredictable for part in known if part.unpredictable), ""),
         )  # fmt: skip
 
 

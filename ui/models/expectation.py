@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> dict[Way, Prediction]:
-    """Return what the model expects of each way; nothing where it does not know the link, or over UDP."""
+    """Return what the model expects of each way; nothing where it cannot know, or over UDP."""
     active = mount.active if mount is not None else None
     if facts is None or (active is None and not spec.share) or spec.workload not in {"file", "files", "own"}:
         return {}
@@ -36,7 +36,7 @@ def expectations(mount: Mount | None, facts: Facts | None, spec: TestSpec) -> di
         block = call_size(spec.block_size, options.values())
         work = Work(direction=way, length=spec.total, block=block, files=spec.count)
         prediction = predict(options, facts, work, read_ahead=read_ahead)
-        if prediction is not None:
+        if prediction is not None and not prediction.unpredictable:
             found[way] = prediction
     return found
 

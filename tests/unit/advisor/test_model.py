@@ -153,6 +153,10 @@ def test_a_short_copy_may_meet_no_loss() -> None:
     clean, lossy = _facts(5e7, 0.01), _facts(5e7, 0.01, 1e-3)
     short, long = (Work(direction="write", length=length) for length in (2**19, 2**28))
     assert _expected(lossy, short).seconds == pytest.approx(_expected(clean, short).seconds, rel=0.05)
+    # A window that fills link and queue loses three tenths and still fills this link, not one of four times
+    # its rate.
+    assert _expected(lossy, long).seconds < 1.2 * _expected(clean, long).seconds
+    clean, lossy = _facts(2e8, 0.01), _facts(2e8, 0.01, 1e-3)
     assert _expected(lossy, long).limit == "TCP on a lossy way"
     assert _expected(lossy, long).seconds > 1.15 * _expected(clean, long).seconds
 
