@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFocusEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QToolButton, QTreeWidget
 
 from app.discovery.model import KnownServer, Problem
@@ -304,6 +304,18 @@ def test_the_subnet_is_scanned_after_a_yes_that_knows_the_addresses(person: Pers
     person.wait_for("nas01", "zeus", "10.9.0.9", "nas02")
     person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
     assert not person.driver.sees("share-cancel")
+
+
+def test_the_list_is_back_when_the_window_is_active_again(person: Person) -> None:
+    """On a busy computer the window hears of a question's focus only after the question has closed."""
+    person.open()
+    person.wait_for("nas01", "zeus")
+    for kind in (QEvent.Type.FocusOut, QEvent.Type.FocusIn):
+        QApplication.sendEvent(person.line, QFocusEvent(kind, Qt.FocusReason.ActiveWindowFocusReason))
+        assert bool(person.rows()) == (kind == QEvent.Type.FocusIn)
+    QApplication.sendEvent(person.line, QFocusEvent(QEvent.Type.FocusOut, Qt.FocusReason.TabFocusReason))
+    QApplication.sendEvent(person.line, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
+    assert person.rows() == []
 
 
 def test_a_scan_is_not_begun_without_a_yes_and_is_stopped_by_a_click(person: Person) -> None:

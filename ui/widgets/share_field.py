@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QGridLayout,
     QLineEdit,
@@ -480,13 +480,24 @@ class ShareField(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt: see the line's keys first; those that are not the list's go on to it."""
         if watched is self._line:
-            if event.type() == QEvent.Type.FocusOut:
-                self._close_list()
-            elif event.type() == QEvent.Type.FocusIn and self._wanted:
-                self._show_rows()  # the question of a scan had the focus
+            if isinstance(event, QFocusEvent):
+                self._on_focus(event)
             elif isinstance(event, QKeyEvent):
                 return self._take_key(event)
         return super().eventFilter(watched, event)
+
+    def _on_focus(self, event: QFocusEvent) -> None:
+        """Hide the list while another window is active, and close it where another widget takes the focus.
+
+        A busy window system tells of a question's focus when it has closed: what was opened stays wanted.
+        """
+        if event.gotFocus():
+            if self._wanted:
+                self._show_rows()
+        elif event.reason() == Qt.FocusReason.ActiveWindowFocusReason:
+            self._list.show_rows([])
+        else:
+            self._close_list()
 
     def _take_key(self, event: QKeyEvent) -> bool:
         """Return whether the key was for the list."""
