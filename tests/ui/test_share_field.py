@@ -306,12 +306,13 @@ def test_the_subnet_is_scanned_after_a_yes_that_knows_the_addresses(person: Pers
     assert not person.driver.sees("share-cancel")
 
 
-def test_the_list_is_back_when_the_window_is_active_again(person: Person) -> None:
+@pytest.mark.parametrize("reason", [Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.OtherFocusReason])
+def test_the_list_is_back_when_the_window_is_active_again(person: Person, reason: Qt.FocusReason) -> None:
     """On a busy computer the window hears of a question's focus only after the question has closed."""
     person.open()
     person.wait_for("nas01", "zeus")
     for kind in (QEvent.Type.FocusOut, QEvent.Type.FocusIn):
-        QApplication.sendEvent(person.line, QFocusEvent(kind, Qt.FocusReason.ActiveWindowFocusReason))
+        QApplication.sendEvent(person.line, QFocusEvent(kind, reason))
         assert bool(person.rows()) == (kind == QEvent.Type.FocusIn)
     QApplication.sendEvent(person.line, QFocusEvent(QEvent.Type.FocusOut, Qt.FocusReason.TabFocusReason))
     QApplication.sendEvent(person.line, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))

@@ -60,6 +60,13 @@ _MOUNT_MAY_TELL = {ErrorKind.ACCESS_DENIED, ErrorKind.VERSION_UNSUPPORTED}
 #: Where a server is known from that the network told of.
 _ON_NETWORK = {"mdns", "scan"}
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+#: How the focus goes to another field of the same window.
+_LEAVING = {
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.MouseFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+}
 
 
 class ShareField(QWidget):
@@ -487,17 +494,17 @@ class ShareField(QWidget):
         return super().eventFilter(watched, event)
 
     def _on_focus(self, event: QFocusEvent) -> None:
-        """Hide the list while another window is active, and close it where another widget takes the focus.
+        """Close the list where the person goes on to another field; hide it while another window is in front.
 
         A busy window system tells of a question's focus when it has closed: what was opened stays wanted.
         """
         if event.gotFocus():
             if self._wanted:
                 self._show_rows()
-        elif event.reason() == Qt.FocusReason.ActiveWindowFocusReason:
-            self._list.show_rows([])
-        else:
+        elif event.reason() in _LEAVING:
             self._close_list()
+        else:
+            self._list.show_rows([])
 
     def _take_key(self, event: QKeyEvent) -> bool:
         """Return whether the key was for the list."""
