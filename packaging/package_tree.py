@@ -105,7 +105,7 @@ def _make_lab(folder: Path) -> None:
     if compiler is None:
         raise SetupError("A C compiler is needed to build the package (on Debian, the package gcc).")
     # The path of the source is in no part of what comes out.
-    made = xstate.with_suffix(".so").name
+    made = str(home / "lab" / "xstate.so")
     command = [
         compiler,
         "-O2",

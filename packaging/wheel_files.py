@@ -22,7 +22,6 @@ QT_MODULES = ("QtCore", "QtDBus", "QtGui", "QtOpenGL", "QtOpenGLWidgets", "QtSvg
 QT_PLUGINS = (
     "iconengines/libqsvgicon.so",
     "imageformats/libqico.so",
-    "imageformats/libqjpeg.so",
     "imageformats/libqsvg.so",
     "platforminputcontexts/libcomposeplatforminputcontextplugin.so",
     "platforminputcontexts/libibusplatforminputcontextplugin.so",
@@ -42,7 +41,7 @@ _NEEDLESS = (
     "*.a", "*.h", "*.pc", "*.pxd", "*.pyi", "*.pyx", "*.pyc", "*/py.typed",
     "../*", "bin/*",
     "*/tests/*", "*/test/*", "numpy/f2py/*", "numpy/_pyinstaller/*", "numpy/conftest.py",
-    "numpy/*/_examples/*",
+    "numpy/*/_examples/*", "numpy/_core/_*_tests.*.so",
     "pyqtgraph/examples/*",
 )  # fmt: skip
 #: What projects call their page.
