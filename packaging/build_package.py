@@ -1,7 +1,6 @@
 """Build a package of the program for the system that this runs on: what ``packaging/build`` does.
 
-    packaging/build deb [--out FOLDER]   # Debian 12, Debian 13, Ubuntu 24.04
-    packaging/build rpm [--out FOLDER]   # Fedora's layout
+    packaging/build deb [--out FOLDER]   # Debian 12, Debian 13
 
 A package is for one release of a distribution: the libraries are compiled for its version of Python. The
 package comes from the checkout as it is. With the same files and the same SOURCE_DATE_EPOCH (by default the
