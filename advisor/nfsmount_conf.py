@@ -21,7 +21,7 @@ FILES = (
     "/etc/nfsmount.conf.d/*.conf",
 )
 
-_SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*([^\]]*)\]')
+_SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*((?:"[^"]*"|[^"\]])*)\]')
 _QUOTED = re.compile(r'"([^"]*)"')
 _SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}

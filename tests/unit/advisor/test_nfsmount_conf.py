@@ -67,6 +67,7 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
             "[ NFSMount_Global_Options ]\nhard\n",
             [(2, "“hard” has no value; an option without one is written hard=True.")],
         ),
+        ('[ Server "[::1]" ]\nacl=False\n', []),
         ("# only\n\n; comments\n", []),
     ],
 )
