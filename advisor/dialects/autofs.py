@@ -26,6 +26,8 @@ MAP = "/etc/auto.mountwright"
 MASTER = "/etc/auto.master.d/mountwright.autofs"
 
 #: Characters that a map takes for something else: blanks, quotes, a comment, the key, a variable.
+#: A backslash before the end of the line that no other one escapes.
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\Z")
 _SPECIAL = re.compile(r"([ \t\\\"'#&$])")
 _QUOTED_OPTIONS = re.compile(r'\S+\s+-\S*"')
 _OPEN_QUOTE = re.compile(r'[^\s"]+\s+-[^"]*"[^"]*')
@@ -175,8 +177,8 @@ def _reading(row: autofs_maps.MapEntry, master: autofs_maps.MasterLine | None, l
 def _line(text: str, number: int) -> str:
     """Return the line with this number and those that it goes on in."""
     lines = text.replace("\r\n", "\n").split("\n")[number - 1 :]
-    end = next((place for place, line in enumerate(lines) if not line.endswith("\\")), len(lines) - 1)
-    return " ".join(line.rstrip("\\").strip() for line in lines[: end + 1])
+    end = next((place for place, line in enumerate(lines) if not _CONTINUED.search(line)), len(lines) - 1)
+    return " ".join(_CONTINUED.sub(r"\1", line).strip() for line in lines[: end + 1])
 
 
 def _escape(text: str) -> str:

@@ -24,7 +24,7 @@ _FIELD = re.compile(r'(?:"[^"]*"?|\\.|[^\s"\\])+', re.DOTALL | re.ASCII)
 _PIECE = re.compile(r'"([^"]*)"?|\\(.)|([^"\\]+)', re.DOTALL)
 #: A line goes on behind a backslash at its end.
 _LINE = re.compile(r"(?:\\.|[^\n\\]|\\\Z)*(?:\n|\Z)", re.DOTALL)
-_CONTINUED = re.compile(r"\\\n")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 #: [type[,format]:]map
 _TYPED = re.compile(r"([a-z]+)(?:,([a-z]+))?:(.*)", re.DOTALL)
 _TIMEOUT = re.compile(r"(?:--timeout|-t)(?:=([0-9]+))?")
@@ -210,7 +210,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield number and fields of each line that says something; escapes and quotes are still in them."""
     number = 1
     for match in _LINE.finditer(text.replace("\r\n", "\n")):
-        fields = _FIELD.findall(_CONTINUED.sub(" ", match[0]))
+        fields = _FIELD.findall(_CONTINUED.sub(r"\1 ", match[0]))
         comment = next((at for at, field in enumerate(fields) if field.startswith("#")), len(fields))
         if comment:
             yield number, fields[:comment]

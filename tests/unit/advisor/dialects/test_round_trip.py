@@ -92,6 +92,7 @@ def test_systemd(entry: Entry, words: list[str], when: str) -> None:
 
 @given(entries())
 @example(Entry.make("nas01:/ends in a blank ", "/0"))
+@example(Entry.make("nas01:/ends in a backslash\\", "/0"))
 @example(Entry.make("nas01:/0", "/-"))
 @settings(max_examples=60, deadline=None)
 def test_autofs(entry: Entry) -> None:
