@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,11 @@ def test_each_role_leads_a_session_of_its_own():
     assert "ok" in hello(process)
     roles = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert roles
-    assert all(os.getsid(int(pid)) == int(pid) for pid in roles)
+    # One role has answered; the others may not have had the processor since they were forked.
+    deadline = time.monotonic() + DEADLINE_S
+    while strangers := [pid for pid in map(int, roles) if os.getsid(pid) != pid]:
+        assert time.monotonic() < deadline, f"in the session of the caller: {strangers}"
+        os.sched_yield()
     assert end(process) == 0
 
 
