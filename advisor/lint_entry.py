@@ -184,7 +184,15 @@ def _point_of_kernel(situation: Situation, _rule: Rule) -> Iterator[Match]:
 
 def is_wrong_type(fstype: str) -> bool:
     """Whether a file system type is surely a mistake beside a share of NFS."""
-    return fstype not in _OTHER_NFS and _WRONG_TYPE.fullmatch(fstype) is not None
+    if fstype in _OTHER_NFS:
+        return False
+    return _WRONG_TYPE.fullmatch(fstype) is not None or _is_options(fstype)
+
+
+def _is_options(fstype: str) -> bool:
+    """Whether options stand where the type belongs, as in a line that leaves the type out."""
+    items = fstype.split(",")
+    return "=" in fstype or all(catalogue().read_item(item)[0] is not None for item in items)
 
 
 def looks_like_share(source: str) -> bool:

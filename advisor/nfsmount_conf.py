@@ -11,6 +11,7 @@ import difflib
 import re
 from typing import NamedTuple
 
+from advisor.option_check import check_item
 from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue
 
 #: In the order in which mount.nfs reads them; later files outdo earlier ones, key by key.
@@ -99,7 +100,7 @@ def problems(text: str) -> list[tuple[int, str]]:
         elif "=" not in line:
             problem = f"“{line}” has no value; an option without one is written {line}=True."
         else:
-            continue
+            problem = _default_problem(*map(str.strip, line.split("=", 1)))
         if problem:
             found.append((number, problem))
     return found
@@ -128,10 +129,30 @@ def _header_problem(header: re.Match[str]) -> str:
     if not subject:
         named = header[2].strip() or "NAME"
         return f'The name of the section stands in quotes: [ {titles[name]} "{named}" ].'
-    if name == "mountpoint" and not subject.startswith("/"):
-        return f"“{subject}” is no mount point: it begins with /."
+    if name == "mountpoint":
+        return _mount_point_problem(subject)
     if name == "server" and "/" in subject:
         return f"“{subject}” never fits: the section names the server alone, without a path."
+    return ""
+
+
+def _mount_point_problem(subject: str) -> str:
+    """Return why the section of a mount point fits none, or one only that is written oddly; "" if it fits."""
+    if not subject.startswith("/"):
+        return f"“{subject}” is no mount point: it begins with /."
+    if subject != "/" and subject.endswith("/"):
+        return f"“{subject}” fits a mount point only that is written with the slash at its end, too."
+    return ""
+
+
+def _default_problem(key: str, value: str) -> str:
+    """Return why a line that says where the negotiation begins says nothing, "" if it does or is another."""
+    value = value.strip('"')
+    option, what = {"defaultvers": ("vers", "version"), "defaultproto": ("proto", "transport")}.get(
+        key.lower(), ("", "")
+    )
+    if option and check_item(f"{option}={value}", catalogue()) is not None:
+        return f"“{value}” is no {what} for {key}."
     return ""
 
 

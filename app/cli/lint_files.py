@@ -169,6 +169,12 @@ def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
         for line in points
     ]  # fmt: skip
     warnings: list[str] = []
+    first: dict[str, int] = {}
+    for row in points:
+        before = first.setdefault(row.point, row.number)
+        if before != row.number and row.point != "/-":
+            told = f"is ignored: line {before} has a map for {printable(row.point)} already."
+            warnings.append(f"Line {row.number} of {name} {told}")
     for number, line in enumerate(text.splitlines(), 1):
         for flag, value in _MASTER_FLAG.findall(line.partition("#")[0]):
             if flag not in _MASTER_FLAGS:
@@ -206,7 +212,7 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[st
         )
         words = _VARIABLE.findall(" ".join(shares))
         unset = [f"autofs sets no variable ${word}." for word in words if word not in _MAP_VARIABLES]
-        problems = [*unset, *_map_problems(shares[0], options)]
+        problems = [*unset, *_map_problems(shares[0], options), *_entry_problems(entry, shares)]
         warnings += [f"Line {entry.number} of {name}: {problem}" for problem in problems]
     return entries, warnings
 
@@ -235,6 +241,24 @@ def _map_problems(share: str, options: str) -> list[str]:
         return autofs.write(entry).problems
     except DialectError:  # a variable, say, which may stand in a share here
         return []
+
+
+def _entry_problems(entry: autofs_maps.MapEntry, shares: list[str]) -> list[str]:
+    """Return what autofs cannot find, expire or keep alike of an entry (autofs(5), auto.master(5))."""
+    found: list[str] = []
+    if "/" in entry.key and not entry.key.startswith("/"):
+        found.append(f"the key “{entry.key}” is neither one name nor a path from /.")
+    found += [
+        f"autofs takes the two slashes in “{path}” as they are."
+        for path in (entry.key, entry.offset)
+        if "//" in path
+    ]
+    if sum(":/" in share for share in shares) > 1 and "ro" not in entry.options:
+        found.append(
+            "the servers hold copies, and what is written reaches one of them only. "
+            "Mount copies read-only: -ro."
+        )
+    return found
 
 
 def _is_of_nfs(items: list[str]) -> bool:

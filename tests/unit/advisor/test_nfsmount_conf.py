@@ -68,6 +68,16 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
             [(2, "“hard” has no value; an option without one is written hard=True.")],
         ),
         ('[ Server "[::1]" ]\nacl=False\n', []),
+        ('[ MountPoint "/" ]\n', []),
+        (
+            '[ MountPoint "/a/" ]\n',
+            [(1, "“/a/” fits a mount point only that is written with the slash at its end, too.")],
+        ),
+        ("[ NFSMount_Global_Options ]\nDefaultvers=4.2\nDefaultproto=tcp\n", []),
+        (
+            "[ NFSMount_Global_Options ]\nDefaultvers=5\nDefaultproto=sctp\n",
+            [(2, "“5” is no version for Defaultvers."), (3, "“sctp” is no transport for Defaultproto.")],
+        ),
         ("# only\n\n; comments\n", []),
     ],
 )

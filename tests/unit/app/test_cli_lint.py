@@ -15,6 +15,10 @@ from app.mounts import fstab
 from app.mounts.model import Active, Mount, MountTable
 
 CLIENT = ClientFacts(hostname="h", kernel="6.1.0", udp=False, mount_nfs=True)
+REPLICAS = (
+    "Line 1 of auto.x: the servers hold copies, and what is written reaches one of them only. "
+    "Mount copies read-only: -ro."
+)
 ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
 
 
@@ -232,6 +236,12 @@ def test_what_is_wrong_around_the_options_of_a_unit(name: str, text: str, rule: 
     assert rule in [finding.rule for finding in report.entries[0].findings]
 
 
+@pytest.mark.parametrize("options", ["vers=4.2,hard", "soft", "ro,bg", "nconnect=4"])
+def test_options_in_the_place_of_the_type_are_told(options: str) -> None:
+    report = command.lint_file("fstab", f"nas:/a /mnt/a {options} 0 0\n".encode(), None, [])
+    assert "entry-type" in [finding.rule for entry in report.entries for finding in entry.findings]
+
+
 def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
     text = (
         "UUID=1 /m/f ext4 defaults 0 1\nnas /m/e nfs nofail 0 0\n//nas/b /m/b nfs nofail 0 0\n"
@@ -270,6 +280,14 @@ def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
         ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
          ["Line 1 of auto.x: --timout is no option of a master map."]),
         ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
+        ("/- auto.a\n/- auto.b\n", [], []),
+        ("/h auto.a\n/h auto.b\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /h already."]),
+        ("a/b -rw nas:/x\n", [], ["Line 1 of auto.x: the key “a/b” is neither one name nor a path from /."]),
+        ("/m//d -rw nas:/x\n", [],
+         ["Line 1 of auto.x: autofs takes the two slashes in “/m//d” as they are."]),
+        ("d -ro one,two:/x\n", [], []),
+        ("d -rw one,two:/x\n", [], [REPLICAS]),
+        ("d one:/x two:/y\n", [], [REPLICAS]),
     ],
 )  # fmt: skip
 def test_a_file_called_auto_is_a_map(text: str, rules: list[str], warnings: list[str]) -> None:
