@@ -13,6 +13,8 @@ from app.errors import AppError
 if TYPE_CHECKING:
     from lab_guest import LabGuest
 
+    from advisor.bottleneck import Bottleneck
+
 POINT = "/mnt/copy"
 MIB = 2**20
 SMALL: dict[str, Any] = {"workload": "files", "count": 60, "size": 4096}
@@ -65,6 +67,22 @@ def check_the_line_is_filled(copy_once: "Callable[[], TestResult]", line: float,
         if min(seen[-1]) >= part * line:
             return result
     raise AssertionError(f"none of five copies reached {part:.0%} of {line:.0f} bytes a second: {seen}")
+
+
+def held_back_by(kind: str, copy_once: "Callable[[], Bottleneck | None]") -> "Bottleneck":
+    """Return the first of five copies' findings of this kind.
+
+    What holds a copy back is measured. On a machine that stalls it may be the machine, which is right then,
+    but it is so for one copy, not for each of five.
+    """
+    seen: list[Bottleneck] = []
+    for _attempt in range(5):
+        found = copy_once()
+        assert found is not None
+        if found.kind == kind:
+            return found
+        seen.append(found)
+    raise AssertionError(f"none of five copies was held back by {kind}: {seen}")
 
 
 def refused(lab: "LabGuest", **spec: Any) -> AppError:

@@ -4,17 +4,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copying import MIB, POINT, copy
+from copying import MIB, POINT, copy, held_back_by
 
 from advisor.call_sizes import COPY_BUFFER, SMALL_READ
 from advisor.model import DEFAULT_READ_AHEAD
 from app.agent.protocol import MountArgs
 from app.bench.experiment.cookbook import find_recipe
 from app.bench.experiment.factors import mounting, spec_of
-from app.bench.result import SMALL_READS, TestSpec
+from app.bench.result import SMALL_READS, TestResult, TestSpec
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
+
+    from advisor.bottleneck import Bottleneck
 
 versions = pytest.mark.parametrize("version", ["3", "4.2"])
 #: Seconds of a round trip of the lab's link "wan" at least: its delay both ways without the jitter.
@@ -39,20 +41,25 @@ def test_small_reads_wait_for_readahead_where_a_copy_does_not(
     """A copy asks for whole requests of 1 MiB, small reads for as much as the readahead allows."""
     lab_link("wan")
     lab_mount(version)
-    result = copy(lab, size=8 * MIB, small_reads=True)
-    assert result.read is not None
-    assert result.read.load is not None
-    small = result.small_read
-    assert small is not None
-    assert small.load is not None
-    assert small.server_bytes == small.bytes == 8 * MIB
-    assert not small.cached
-    assert result.read.load.calls < 8 * MIB / DEFAULT_READ_AHEAD <= small.load.calls
-    # At most one window of readahead is used up while the next one is under way.
-    assert small.bytes_per_s <= 2 * DEFAULT_READ_AHEAD / WAN_TRIP_S
-    assert result.figures[SMALL_READS].median == small.bytes_per_s
-    assert result.small_bottleneck is not None
-    assert result.small_bottleneck.kind == "round-trips"
+    results: list[TestResult] = []
+
+    def copied() -> "Bottleneck | None":
+        results.append(copy(lab, size=8 * MIB, small_reads=True))
+        return results[-1].small_bottleneck
+
+    held_back_by("round-trips", copied)
+    for result in results:
+        assert result.read is not None
+        assert result.read.load is not None
+        small = result.small_read
+        assert small is not None
+        assert small.load is not None
+        assert small.server_bytes == small.bytes == 8 * MIB
+        assert not small.cached
+        assert result.read.load.calls < 8 * MIB / DEFAULT_READ_AHEAD <= small.load.calls
+        # At most one window of readahead is used up while the next one is under way.
+        assert small.bytes_per_s <= 2 * DEFAULT_READ_AHEAD / WAN_TRIP_S
+        assert result.figures[SMALL_READS].median == small.bytes_per_s
 
 
 def test_small_reads_of_a_test_are_those_of_a_program_with_small_calls(
