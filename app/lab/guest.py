@@ -44,6 +44,7 @@ _PACKAGES = {
     "rpc.mountd": _SERVER_PACKAGE,
     "nfsdcld": _SERVER_PACKAGE,
     "setpriv": "util-linux",
+    "taskset": "util-linux",
 }
 _UML_MODULES = Path("/usr/lib/uml/modules")
 _TAIL_BYTES = 8000

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from advisor.facts import LinkFacts
 from app.agent.protocol import MountArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
+from app.lab import supervisor
 from app.lab.guest import Guest
 from app.lab.links import load_links, parse_link
 from app.tasks import CancelledError, CancelToken
@@ -178,6 +180,32 @@ def test_an_unknown_fault_is_refused(lab: LabGuest, lab_fault: Fault) -> None:
         lab_fault("gremlins")
     assert refused.value.kind is ErrorKind.USAGE
     assert "server-stop" in refused.value.hint
+
+
+def test_all_its_processes_have_one_processor(lab: LabGuest) -> None:
+    processors: set[int] = set()
+    for pid in descendants(lab.guest.pid) - {lab.guest.pid}:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            processors |= os.sched_getaffinity(pid)
+    assert len(processors) == 1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_guests_share_the_processors(tmp_path: Path) -> None:
+    taken = supervisor._processor()
+    program = shutil.copy("/bin/sleep", tmp_path / "linux.uml")
+    command = ["taskset", "--cpu-list", str(taken), program, "600"]
+    # More than the guests of other tests, which may be on the other processors.
+    others = [subprocess.Popen(command, start_new_session=True) for _ in range(8)]
+    try:
+        end = time.monotonic() + DEADLINE_S
+        while supervisor._processor() == taken and time.monotonic() < end:
+            time.sleep(0.02)
+        assert supervisor._processor() != taken
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def test_closing_leaves_nothing_and_may_be_repeated(folder: Path) -> None:
