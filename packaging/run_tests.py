@@ -90,6 +90,8 @@ _ENTRIES = [
         "unknown_words",
     )
 ]
+#: Those that make whole experiments or many small requests.
+_EXPERIMENTS = [f"tests/lab/test_{name}.py" for name in ("call_sizes", "experiment")]
 #: Folders of the checkout with Python modules.
 _PACKAGES = ("advisor", "app", "packaging", "resources", "tests", "ui")
 _screen = threading.Lock()
@@ -293,7 +295,7 @@ def read_report(path: Path) -> Counts:
 def side_by_side(
     options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool, attacks: bool = True
 ) -> list[Step]:
-    """Return the steps that may share the machine: those first that take long or wait more than they compute.
+    """Return the steps that may share the machine, the longest first, so that the lanes end together.
 
     Args:
         options: of pytest.
@@ -307,18 +309,16 @@ def side_by_side(
     def in_memory(name: str) -> list[str]:
         return [*options, *([f"--basetemp={memory / name}"] if memory is not None else [])]
 
-    steps: list[Step] = []
-    if lab:
-        found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
-        groups = (_OWN_GUESTS, _HELPER_JOBS, _STATES, _ENTRIES, *_SPEEDS.values())
-        steps += [
-            pytest_step("lab", python, sorted(found - set(itertools.chain(*groups))), options),
-            pytest_step("lab, what is saved", python, _ENTRIES, options),
-            pytest_step("lab, states", python, _STATES, options),
-            pytest_step("lab, guests of their own", python, _OWN_GUESTS, options),
-            pytest_step("visual", python, ["tests/visual"], options),
-            pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),
-        ]
+    versions = unit_pythons(newer, all_="--long" in options)
+    steps = [
+        pytest_step(
+            " ".join(["unit tests without Qt", *([f"on Python {version}"] if version else [])]),
+            python_of("noqt", version),
+            ["tests/unit"],
+            in_memory(f"unit-{version}"),
+        )
+        for version in versions
+    ]
     steps += [
         pytest_step(
             f"window, Python {version}",
@@ -328,23 +328,29 @@ def side_by_side(
         )
         for version in newer
     ]
-    versions = unit_pythons(newer, all_="--long" in options)
-    steps += [
-        pytest_step(
-            " ".join(["unit tests without Qt", *([f"on Python {version}"] if version else [])]),
-            python_of("noqt", version),
-            ["tests/unit"],
-            in_memory(f"unit-{version}"),
-        )
-        for version in versions
-    ]
-    if lab and "--long" not in options:
-        steps += speeds(options)
-    if attacks:
-        steps.append(pytest_step("attacks", python, ["tests/attacks"], options))
     if not newer or "--long" in options:
         # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
         steps.append(pytest_step("window", python, ["tests/ui"], in_memory("window")))
+    if lab:
+        found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
+        groups = (_OWN_GUESTS, _HELPER_JOBS, _STATES, _ENTRIES, _EXPERIMENTS, *_SPEEDS.values())
+        # The longest of all, before the others.
+        steps.insert(0, pytest_step("lab", python, sorted(found - set(itertools.chain(*groups))), options))
+        steps += [
+            pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),
+            pytest_step("lab, what is saved", python, _ENTRIES, options),
+            pytest_step("lab, guests of their own", python, _OWN_GUESTS, options),
+        ]
+    if attacks:
+        steps.append(pytest_step("attacks", python, ["tests/attacks"], options))
+    if lab:
+        steps += [
+            pytest_step("lab, experiments", python, _EXPERIMENTS, options),
+            pytest_step("lab, states", python, _STATES, options),
+            pytest_step("visual", python, ["tests/visual"], options),
+        ]
+    if lab and "--long" not in options:
+        steps += speeds(options)
     return [
         *steps,
         *checks(),
