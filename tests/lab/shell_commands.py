@@ -1,27 +1,116 @@
-"""Commands of a shell in a guest of their own, with the program as ``mw`` and its share as ``$S``."""
+"""Commands of a shell in a guest of their own, with the program as ``mw`` and its share as ``$S``.
 
+An interpreter with the program's modules takes a second of page faults to start here. So ``mw`` is a copy of
+a process that has imported them and done nothing else yet. The program's own start, from a shell, is what
+test_shell.py and test_cli.py look at.
+"""
+
+import atexit
+import contextlib
+import gc
 import os
 import sys
+import threading
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from app.cli import main as _imported  # noqa: F401 - by the process that is copied
 from app.lab.server import SHARE
 from app.process import run
+from ui import entry
 
 #: Of one command: an interpreter starts in seconds here.
 _PATIENCE_S = 120.0
+_HOME = Path(__file__).resolve().parents[2]
+_PLACE = Path("/tmp/mw")
+#: Tells its process number and arguments, and waits for the exit status; by what the shell can do itself.
+_PROGRAM = f"""#!/bin/sh
+cd {_HOME} || exit
+printf '%s\\0' "$@" > {_PLACE}/words
+echo $$ > {_PLACE}/requests
+read -r status < {_PLACE}/answer
+exit "$status"
+"""
 
 
 def run_commands(commands: list[str]) -> dict[str, Any]:
-    """Return what each command printed, and how it ended; each runs by itself, as root."""
-    home = Path(__file__).resolve().parents[2]
+    """Return what each command printed, and how it ended; each runs by itself, as root.
+
+    No two ``mw`` run at a time.
+    """
     program = Path("/tmp/bin/mw")
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(f'#!/bin/sh\ncd {home} && exec {sys.executable} -P -m ui.entry "$@"\n')
+    program.write_text(_PROGRAM)
     program.chmod(0o755)
     environment = {"S": SHARE, "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": "/tmp"}
     found = []
-    for command in commands:
-        outcome = run(["/bin/sh", "-c", command], timeout=_PATIENCE_S, env=environment)
-        found.append({"out": outcome.stdout, "err": outcome.stderr, "ok": outcome.ok})
+    with _copied():
+        for command in commands:
+            outcome = run(["/bin/sh", "-c", command], timeout=_PATIENCE_S, env=environment)
+            found.append({"out": outcome.stdout, "err": outcome.stderr, "ok": outcome.ok})
     return {"commands": found}
+
+
+@contextlib.contextmanager
+def _copied() -> Iterator[None]:
+    """Have a process with the program's modules that carries out what ``mw`` is asked for."""
+    _PLACE.mkdir(parents=True)
+    for name in ("requests", "answer"):
+        os.mkfifo(_PLACE / name)
+    child = os.fork()
+    if child == 0:
+        _serve()
+    try:
+        yield
+    finally:
+        (_PLACE / "requests").write_text("0\n")
+        os.waitpid(child, 0)
+
+
+def _serve() -> NoReturn:
+    try:
+        gc.freeze()
+        # Open at both ends: a reader alone would see an end of the requests after each of them.
+        with os.fdopen(os.open(_PLACE / "requests", os.O_RDWR), buffering=1) as requests:
+            while pid := int(requests.readline()):
+                worker = os.fork()
+                if worker == 0:
+                    _work(pid)
+                status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+                (_PLACE / "answer").write_text(f"{status if status >= 0 else 128 - status}\n")
+    except BaseException:  # noqa: BLE001 - told; nothing may return into the process that was copied
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _work(pid: int) -> NoReturn:
+    """Be the program with the arguments, streams, environment and directory of a process; never return."""
+    status = 1
+    try:
+        words = (_PLACE / "words").read_bytes().split(b"\0")[:-1]
+        sys.argv[1:] = [os.fsdecode(word) for word in words]
+        texts = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")[:-1]
+        os.environb.clear()
+        os.environb.update(dict(text.split(b"=", 1) for text in texts))
+        os.chdir(f"/proc/{pid}/cwd")
+        for fd, flags in enumerate((os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)):
+            stream = os.open(f"/proc/{pid}/fd/{fd}", flags)
+            os.dup2(stream, fd)
+            os.close(stream)
+        os.closerange(3, 64)
+        status = entry.start()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:  # noqa: BLE001 - told; nothing may return into the process that was copied
+        traceback.print_exc()
+    finally:
+        # What the interpreter does at its end.
+        with contextlib.suppress(BaseException):
+            threading._shutdown()  # type: ignore[attr-defined]
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
