@@ -24,7 +24,7 @@ NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 #: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
 YES = ""
 NO = "no"
-_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})")
+_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?")
 _CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
 
 
@@ -203,7 +203,10 @@ def _is_newer(since: str, release: str) -> bool:
     needed, running = _KERNEL.match(since), _KERNEL.match(release)
     if needed is None or running is None:
         return False
-    return (int(needed[1]), int(needed[2])) > (int(running[1]), int(running[2]))
+    first, second = (tuple(map(int, found.groups(default="0"))) for found in (needed, running))
+    if first[:2] == second[:2] == (2, 6):  # each third number was a series of its own then
+        return first > second
+    return first[:2] > second[:2]
 
 
 class Catalogue:

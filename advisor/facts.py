@@ -149,7 +149,7 @@ class ClientFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrerequisiteFacts:
-    """What Kerberos, TLS, RDMA and new options need on this computer; None is not known.
+    """What Kerberos, TLS, RDMA, fsc and new options need on this computer; None is not known.
 
     Attributes:
         kernel_options: options that are newer than the kernel's release, and whether it takes them all the
@@ -166,6 +166,8 @@ class PrerequisiteFacts:
         tlshd_running: whether it runs.
         rdma_module: whether the kernel has rpcrdma.
         rdma_device: whether there is an RDMA device.
+        cachefilesd_installed: whether cachefilesd is installed.
+        cachefilesd_running: whether it runs.
         sources: field name to how it was learned, or why it is unknown.
     """
 
@@ -182,6 +184,8 @@ class PrerequisiteFacts:
     tlshd_running: bool | None = None
     rdma_module: bool | None = None
     rdma_device: bool | None = None
+    cachefilesd_installed: bool | None = None
+    cachefilesd_running: bool | None = None
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
 

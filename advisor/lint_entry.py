@@ -404,6 +404,44 @@ _AFTER_SETTINGS = frozenset({"After", "Wants", "Requires"})
 _BY_TARGET = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
+def _short_limit(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """A time limit of systemd that ends before a slow answer can come."""
+    name = "x-systemd.mount-timeout"
+    value = situation.values.get(name, "")
+    found: list[tuple[tuple[str, ...], str, str]] = [((name,), f"{name}={value}", value)]
+    found += [
+        ((), f"{key}={value}", value)
+        for section, key, value in situation.context.settings
+        if (section, key) == ("Mount", "TimeoutSec")
+    ]
+    for options, item, value in found:
+        seconds = time_span(value) if value else None
+        if seconds is not None and 1 <= seconds <= rule.max:
+            yield Match(options, {"item": item, "seconds": f"{seconds:g}"}, Fix(options) if options else None)
+
+
+def _open_directory(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A mode for the mount point's directory that lets everybody write there, or that is none."""
+    pairs: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
+        ((), {key: "0755"}, f"{key}={value}", value)
+        for _, key, value in situation.context.settings
+        if key == "DirectoryMode"
+    ]
+    for item in situation.options:
+        key, _, value = item.partition("=")
+        if key.lower() == "x-mount.mkdir" and value:
+            pairs.append((("X-mount.mkdir",), {}, item, value))
+    for options, fields, item, value in pairs:
+        if re.fullmatch(r"[0-7]{1,4}", value) is None:
+            problem = f"“{item}” is no mode: it takes octal digits, for example 0755."
+        elif int(value, 8) & 0o1002 == 0o002:
+            problem = f"With “{item}” everybody may write into the directory below the mount."
+        else:
+            continue
+        key = item.partition("=")[0]
+        yield Match(options, {"problem": problem}, Fix(set=(f"{key}=0755",)) if options else None, fields)
+
+
 def _waits_for_ever(situation: Situation, _rule: Rule) -> Iterator[Match]:
     value = situation.values.get("x-systemd.mount-timeout", "")
     seconds = time_span(value) if value else None
@@ -556,6 +594,8 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "systemd-suffix": _systemd_suffix,
     "ordering-cycle": _ordering_cycle,
     "waits-for-ever": _waits_for_ever,
+    "short-limit": _short_limit,
+    "open-directory": _open_directory,
     "unit-name": _unit_name,
     "unit-specifier": _unit_specifier,
     "unit-setting": _unit_setting,

@@ -7,13 +7,15 @@ Each yields one Match for everything it finds. What it finds depends on the rule
 from __future__ import annotations
 
 import ipaddress
+import itertools
+import re
 from typing import TYPE_CHECKING
 
 from advisor.kernel_numbers import kernel_number, rounded_io_size
 from advisor.lint_entry import ENTRY_FINDERS
 from advisor.lint_rules import Fix, Match
 from advisor.option_check import bytes_of, check_item, close_spelling
-from advisor.options import ATTRIBUTE_TIMES, NO, catalogue, is_comment
+from advisor.options import ATTRIBUTE_TIMES, NO, YES, catalogue, is_comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +52,13 @@ def _given(situation: Situation, rule: Rule) -> Iterator[Match]:
             yield Match((name,), _words(situation, name))
 
 
+def _switched_on(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Options of the rule that are given and not negated."""
+    for name in rule.options:
+        if situation.values.get(name) == YES:
+            yield Match((name,), _words(situation, name))
+
+
 def _number(situation: Situation, rule: Rule) -> Iterator[Match]:
     """Options of the rule whose number lies within the rule's bounds."""
     for name in rule.options:
@@ -75,9 +84,14 @@ def _ineffective(situation: Situation, rule: Rule) -> Iterator[Match]:
 def _unknown(situation: Situation, rule: Rule) -> Iterator[Match]:
     """Options that the catalogue does not have."""
     for problem in _first(situation, {"unknown"}):
-        if problem.name not in rule.ignore:
+        if problem.name not in rule.ignore and not _is_cut_off(situation, problem.item):
             fix = _respelled(situation, problem)
             yield Match((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
+
+
+def _is_cut_off(situation: Situation, item: str) -> bool:
+    """Whether it is the rest of a value that the finder of security contexts tells of."""
+    return _CATEGORY.fullmatch(item) is not None and not _CONTEXTS.isdisjoint(situation.values)
 
 
 def _foreign(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -301,6 +315,27 @@ def _remount(situation: Situation, _rule: Rule) -> Iterator[Match]:
         yield Match(("remount",), {"items": _listed(named)})
 
 
+def _remount_both(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A remount that names share and mount point."""
+    context = situation.context
+    if context.share and context.mount_point:
+        yield Match(("remount",), {"share": context.share, "point": context.mount_point})
+
+
+def _context_comma(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A security context whose categories are cut off by a comma, as quotation marks are missing."""
+    items = list(situation.options)
+    for before, item in itertools.pairwise(items):
+        name, equals, label = before.partition("=")
+        if equals and name in _CONTEXTS and '"' not in label and _CATEGORY.fullmatch(item):
+            yield Match((name,), {"item": before, "rest": item, "name": name})
+
+
+_CONTEXTS = frozenset({"context", "fscontext", "defcontext", "rootcontext"})
+#: A category of SELinux, or a range of them (c0.c1023).
+_CATEGORY = re.compile(r"c[0-9]+(?:\.c[0-9]+)?")
+
+
 def _empty_option(situation: Situation, _rule: Rule) -> Iterator[Match]:
     """Nothing between two commas."""
     items = list(situation.options)
@@ -380,6 +415,7 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "whole": _whole,
     "written": _written,
     "given": _given,
+    "switched-on": _switched_on,
     "number": _number,
     "rounded": _rounded,
     "ineffective": _ineffective,
@@ -405,6 +441,8 @@ FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "families": _families,
     "callback-address": _callback_address,
     "remount": _remount,
+    "remount-both": _remount_both,
+    "context-comma": _context_comma,
     "empty-option": _empty_option,
     "newer-than-kernel": _newer,
     "not-in-kernel": _not_in_kernel,

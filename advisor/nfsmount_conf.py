@@ -26,6 +26,8 @@ _SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*((?:"[^"]*"|[^"\]])*)\]')
 _QUOTED = re.compile(r'"([^"]*)"')
 _SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
+_SECOND_SETTING = re.compile(r"^[^\"]*[,;]\s*\w+\s*=")
+_ODD_TRUTHS = frozenset({"yes", "no", "on", "off", "1", "0", "y", "n", "t", "f"})
 _WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
 #: They only say where the negotiation begins.
 _NO_OPTIONS = frozenset({"defaultvers", "defaultproto"})
@@ -100,7 +102,7 @@ def problems(text: str) -> list[tuple[int, str]]:
         elif "=" not in line:
             problem = f"“{line}” has no value; an option without one is written {line}=True."
         else:
-            problem = _default_problem(*map(str.strip, line.split("=", 1)))
+            problem = _line_problem(line)
         if problem:
             found.append((number, problem))
     return found
@@ -145,6 +147,22 @@ def _mount_point_problem(subject: str) -> str:
     return ""
 
 
+def _line_problem(line: str) -> str:
+    """Return why a line sets something else than it seems to, or nothing; "" if it sets an option."""
+    key, value = (part.strip() for part in line.split("=", 1))
+    if _SECOND_SETTING.search(value):
+        return f"“{line}” has more than one setting: each stands in a line of its own."
+    if _is_odd_truth(key.lower(), value):
+        return f"“{line}” switches nothing: write {key}=True or {key}=False."
+    return _default_problem(key, value)
+
+
+def _is_odd_truth(key: str, value: str) -> bool:
+    """Whether yes, on, 0 and the like stand where mount.nfs knows True and False only."""
+    option = catalogue().find(_WORDS.get(key, key))
+    return option is not None and not option.takes_value and value.lower().strip('"') in _ODD_TRUTHS
+
+
 def _default_problem(key: str, value: str) -> str:
     """Return why a line that says where the negotiation begins says nothing, "" if it does or is another."""
     value = value.strip('"')
@@ -152,7 +170,7 @@ def _default_problem(key: str, value: str) -> str:
         key.lower(), ("", "")
     )
     if option and check_item(f"{option}={value}", catalogue()) is not None:
-        return f"“{value}” is no {what} for {key}."
+        return f"“{value}” is no {what} for {key} ({key}={value})."
     return ""
 
 
@@ -160,7 +178,9 @@ def options_of_sections(settings: list[Setting]) -> list[tuple[int, str, str, st
     """Return each section that sets options: its first line, its name, its subject, and its options."""
     found: dict[tuple[str, str], list[Setting]] = {}
     for setting in settings:
-        if setting.key not in _NO_OPTIONS:
+        key, _, value = setting.item.partition("=")
+        odd = _SECOND_SETTING.search(value) is not None or _is_odd_truth(key, value)
+        if setting.key not in _NO_OPTIONS and not odd:  # what is odd is told of by its line
             found.setdefault((setting.section, setting.subject), []).append(setting)
     return [
         (group[0].line, section, subject, ",".join(setting.item for setting in group))

@@ -20,6 +20,8 @@ _SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 _PER_SECOND = {"decisec": 10, "sec": 1, "minutes": 1 / 60}
 #: The kernel's list of flavors has this many places (NFS_AUTH_INFO_MAX_FLAVORS, fs/nfs/internal.h: 12).
 _MAX_FLAVORS = 11
+#: Characters of an item that a message shows.
+_MAX_SHOWN = 40
 
 
 #: Names of other systems that people bring along, and what they are there (mount_nfs of the BSDs and macOS,
@@ -146,7 +148,7 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
     elif name in _MISPLACED:
         foreign = _MISPLACED[name]
     if foreign:
-        message = f"There is no mount option “{name}”."
+        message = f"There is no mount option “{name}”" + (f" (“{item}”)." if item != name else ".")
         return OptionProblem(name=name, item=item, code="foreign", message=message, hint=foreign)
     message = f"The option “{name}” is not known to this program."
     close = close_spelling(name, options)
@@ -225,7 +227,8 @@ def _check_number(option: Option, item: str, value: str) -> OptionProblem | None
     # Longer than any limit: not turned into a number, which takes long for thousands of digits.
     number = int(value) if len(value) <= 20 else high + 1
     if not low <= number <= high:
-        message = f"“{option.name}” must be from {low} to {high}{_unit(option)}."
+        written = item if len(item) <= _MAX_SHOWN else f"{item[:_MAX_SHOWN]}…"
+        message = f"“{written}” is out of range: it must be from {low} to {high}{_unit(option)}."
         hint = f"The least is {option.name}={low}." if number < low else f"The most is {option.name}={high}."
         return OptionProblem(name=option.name, item=item, code="range", message=message, hint=hint)
     return None

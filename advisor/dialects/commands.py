@@ -69,7 +69,8 @@ def parse_flags(
         return flags, "", places[0]
     if len(places) != 2:
         split = next((value for value in options if value.endswith(",")), "")
-        why = f" The options end with “{split}”: no blank can stand among them." if split else ""
+        rest = f" “{places[0]}” is not read as one." if split and places else ""
+        why = f" The options end with “{split}”: no blank can stand among them.{rest}" if split else ""
         raise DialectError(
             f"{command.program} needs one share and one mount point, not {len(places)} words.{why}"
         )

@@ -196,6 +196,7 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[st
     for number, line in enumerate(text.splitlines(), 1):
         if _OPTIONS_BEHIND.search(line):
             warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
+    direct = _DIRECT.search(posixpath.basename(name)) is not None
     for entry in found.entries:
         fstype = autofs_maps.entry_fstype(entry, None)
         # What is no share is left out there where others are.
@@ -213,10 +214,16 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[st
         words = _VARIABLE.findall(" ".join(shares))
         unset = [f"autofs sets no variable ${word}." for word in words if word not in _MAP_VARIABLES]
         problems = [*unset, *_map_problems(shares[0], options), *_entry_problems(entry, shares)]
+        if direct and not entry.key.startswith("/"):
+            problems.append(
+                f"the key “{entry.key}” of a direct map is no path from /: it names no directory."
+            )
         warnings += [f"Line {entry.number} of {name}: {problem}" for problem in problems]
     return entries, warnings
 
 
+#: Name of a direct map, as manuals and distributions have it (auto.direct, auto_direct).
+_DIRECT = re.compile(r"(?<!in)direct", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 #: autofs(5), Variable Substitution; those of the second line are of the user who asks.
 _MAP_VARIABLES = frozenset(
@@ -255,8 +262,8 @@ def _entry_problems(entry: autofs_maps.MapEntry, shares: list[str]) -> list[str]
     ]
     if sum(":/" in share for share in shares) > 1 and "ro" not in entry.options:
         found.append(
-            "the servers hold copies, and what is written reaches one of them only. "
-            "Mount copies read-only: -ro."
+            f"the servers of “{' '.join(entry.locations)}” hold copies, and what is written reaches one of "
+            "them only. Mount copies read-only: -ro."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What Kerberos, TLS, RDMA and new options need on this computer, as far as its user can know it.
+"""What Kerberos, TLS, RDMA, fsc and new options need on this computer, as far as its user can know it.
 
 Nothing of a server and nothing on NFS is touched: /proc, /sys, /etc/krb5.keytab and modules.dep(5) are read.
 A ticket cache may lie on a file system that hangs, so klist(1) looks at it, a child with a deadline.
@@ -49,7 +49,7 @@ def prerequisite_facts(root: str = "/") -> PrerequisiteFacts:
     ticket, ticket_source = _ticket()
     modules = {name: has_module(name, release, root) for name in ("rpcsec_gss_krb5", "tls", "rpcrdma")}
     handshake = has_generic_family("handshake")
-    installed = {name: find_program(name) for name in ("rpc.gssd", "tlshd")}
+    installed = {name: find_program(name) for name in ("rpc.gssd", "tlshd", "cachefilesd")}
     process_source = "names of the processes in /proc" if running is not None else "/proc hides other users"
     module_source = f"/sys/module, and modules.dep of {release}"
     return PrerequisiteFacts(
@@ -66,6 +66,8 @@ def prerequisite_facts(root: str = "/") -> PrerequisiteFacts:
         tlshd_running=None if running is None else "tlshd" in running,
         rdma_module=modules["rpcrdma"],
         rdma_device=_has_entries(Path(root, "sys/class/infiniband")),
+        cachefilesd_installed=installed["cachefilesd"] is not None,
+        cachefilesd_running=None if running is None else "cachefilesd" in running,
         sources={
             "kernel_options": "the kernel, by fsopen and fsconfig, for options newer than its release",
             "gss_module": module_source,
@@ -80,6 +82,8 @@ def prerequisite_facts(root: str = "/") -> PrerequisiteFacts:
             "tlshd_running": process_source,
             "rdma_module": module_source,
             "rdma_device": "/sys/class/infiniband",
+            "cachefilesd_installed": installed["cachefilesd"] or "not on the system path",
+            "cachefilesd_running": process_source,
         },
     )
 

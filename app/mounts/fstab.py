@@ -7,6 +7,7 @@ what follows them is ignored; ``\ooo`` stands for the byte of that octal number.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +130,7 @@ def _problem(fields: list[bytes]) -> str:
         return "it contains a NUL byte."
     for field, name in zip(fields[4:6], ("fifth", "sixth"), strict=False):
         if not _NUMBER.fullmatch(field):
-            shown = field.decode(errors="backslashreplace")
+            shown = _shown(field)
             why = _split_field(fields)
             if b"#" in field:
                 why = " (a comment cannot stand behind an entry)"
@@ -139,13 +140,20 @@ def _problem(fields: list[bytes]) -> str:
 
 def _split_field(fields: list[bytes]) -> str:
     """Return what a blank inside a field has done, where that is to be seen, else ""."""
-    if any(field.endswith(b",") or field.startswith(b",") for field in fields[3:]):
-        return " (no blank can stand among the options)"
+    for field, following in itertools.pairwise(fields[3:]):
+        if field.endswith(b",") or following.startswith(b","):
+            return f" (no blank can stand among the options, as in “{_shown(field)} {_shown(following)}”)"
     if fields[3].startswith(b"-"):
         return " (“-o” belongs to the command: here the options stand alone)"
     if fields[2] not in _TYPES and _TYPES & set(fields[3:]):
-        return " (a blank in a share or a mount point is written \\040)"
+        pair = fields[:2] if not fields[1].startswith(b"/") else fields[1:3]
+        split = " ".join(map(_shown, pair))
+        return f" (a blank in a share or a mount point is written \\040, here “{split}”)"
     return ""
+
+
+def _shown(field: bytes) -> str:
+    return field.decode(errors="backslashreplace")
 
 
 _TYPES = frozenset(name.encode() for name in NFS_TYPES)

@@ -7,7 +7,8 @@ A file has a table ``[[item]]`` for each item:
   ``nfsmount`` (nfsmount.conf).
 - ``text``: what is judged.
 - ``file``: name of the file, where that matters (a unit: ``mnt-a.mount``).
-- ``context``: free text; “kernel 4.18” in it is the kernel that the lint is told of.
+- ``context``: free text; “kernel 4.18” in it is the kernel that the lint is told of, “cachefilesd is not
+  installed” is known of this computer, and the file of “direct map /etc/auto.direct” is the map's.
 - ``mistake``: whether it is one; false is a control, which is right though it may look odd.
 - ``severity``: error, warning or info, as an administrator would call it.
 - ``what``: the mistake in a sentence.
@@ -31,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advisor.facts import ClientFacts, Facts
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from advisor.lint import Finding, LintContext, lint
 from advisor.options import MountOptions, catalogue
 from app.cli.lint import lint_file
@@ -44,6 +45,8 @@ _FILES = {
     "nfsmount": "nfsmount.conf",
 }
 _KERNEL = re.compile(r"\bkernel[ :=]*([0-9]+(?:\.[0-9]+)+)", re.IGNORECASE)
+_NO_CACHEFILESD = re.compile(r"\bcachefilesd is not installed")
+_MAP_FILE = re.compile(r"\bmap (/etc/[\w./-]+)")
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,10 @@ def judge(item: dict[str, Any]) -> Result:
     """Return what the lint says of one item."""
     context = str(item.get("context", ""))
     kernel = _KERNEL.search(context)
-    facts = Facts(client=ClientFacts(kernel=kernel[1])) if kernel else None
+    missing = _without_cachefilesd() if _NO_CACHEFILESD.search(context) else None
+    facts = None
+    if kernel or missing:
+        facts = Facts(client=ClientFacts(kernel=kernel[1] if kernel else ""), prerequisites=missing)
     findings, warnings = _findings(item, facts)
     said = [(finding.severity, finding.rule, finding.title) for finding in findings]
     said += [("warning", "unreadable", warning) for warning in warnings]
@@ -89,6 +95,10 @@ def judge(item: dict[str, Any]) -> Result:
     return Result(item, told, said)
 
 
+def _without_cachefilesd() -> PrerequisiteFacts:
+    return PrerequisiteFacts(cachefilesd_installed=False, cachefilesd_running=False)
+
+
 def _names(word: str) -> list[str]:
     """Return a word, and the canonical name of the option that it is."""
     option, name, _value = catalogue().read_item(word)
@@ -99,7 +109,8 @@ def _findings(item: dict[str, Any], facts: Facts | None) -> tuple[list[Finding],
     text = str(item["text"])
     if item["kind"] == "options":
         return lint(MountOptions.parse(text.strip()), context=LintContext(), facts=facts), []
-    name = str(item.get("file") or _FILES[str(item["kind"])])
+    named = _MAP_FILE.search(str(item.get("context", ""))) if item["kind"] == "autofs" else None
+    name = str(item.get("file") or (named[1] if named else _FILES[str(item["kind"])]))
     report = lint_file(name, text.encode(), facts, [])
     return [finding for entry in report.entries for finding in entry.findings], report.warnings
 

@@ -11,6 +11,7 @@ from resources import read_toml
 NOW = LintContext()
 ENTRY = LintContext(place="fstab", fstab=True, share="nas01:/export/home", mount_point="/mnt/home")
 NFS4 = LintContext(place="fstab", fstab=True, share="nas01:/", mount_point="/mnt", fstype="nfs4")
+COMMAND = LintContext(place="command", share="nas01:/a", mount_point="/mnt/a")
 VAR = LintContext(share="nas01:/var", mount_point="/var")
 EFS = LintContext(share="fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", mount_point="/efs")
 AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point="/files")
@@ -65,6 +66,9 @@ CASES = [
     ("type-against-version", "vers=3", NFS4, None),
     ("remount-in-table", "remount,ro", ENTRY, "ro"),
     ("remount-refused", "remount,nconnect=8", NOW, None),
+    ("remount-both", "remount,ro", COMMAND, None),
+    ("programs-of-server", "users,noauto,suid", ENTRY, "users,noauto,nosuid"),
+    ("suid-said", "rw,dev", NOW, "rw,nodev"),
     ("bind-share", "bind,ro", NOW, "ro"),
     ("owner-of-device", "owner,noauto", ENTRY, "noauto"),
     ("empty-value", "fsc=,ro", NOW, "ro"),
@@ -106,6 +110,8 @@ RIGHT = [
     ("vers=4.0,migration", NOW),
     ("vers=3,mountvers=3", NOW),
     ("remount,ro", NOW),
+    ("remount,ro", LintContext(place="command", mount_point="/mnt/a")),
+    ("user,noauto,nosuid,nodev", ENTRY),
     ("vers=3,nolock,local_lock=all,ro", NOW),
     ("vers=3,lock,local_lock=none", NOW),
     ("user,noauto", ENTRY),

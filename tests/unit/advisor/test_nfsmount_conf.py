@@ -76,7 +76,18 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
         ("[ NFSMount_Global_Options ]\nDefaultvers=4.2\nDefaultproto=tcp\n", []),
         (
             "[ NFSMount_Global_Options ]\nDefaultvers=5\nDefaultproto=sctp\n",
-            [(2, "“5” is no version for Defaultvers."), (3, "“sctp” is no transport for Defaultproto.")],
+            [
+                (2, "“5” is no version for Defaultvers (Defaultvers=5)."),
+                (3, "“sctp” is no transport for Defaultproto (Defaultproto=sctp)."),
+            ],
+        ),
+        (
+            "[ NFSMount_Global_Options ]\nRsize=32k,Wsize=32k\nBackground=yes\nac=off\nfsc=tag\n",
+            [
+                (2, "“Rsize=32k,Wsize=32k” has more than one setting: each stands in a line of its own."),
+                (3, "“Background=yes” switches nothing: write Background=True or Background=False."),
+                (4, "“ac=off” switches nothing: write ac=True or ac=False."),
+            ],
         ),
         ("# only\n\n; comments\n", []),
     ],
@@ -88,6 +99,11 @@ def test_what_mount_passes_over_is_told(text: str, told: list[tuple[int, str]]) 
 def test_a_section_without_quotes_ends_the_one_before() -> None:
     settings = read("[ NFSMount_Global_Options ]\ntimeo=1\n[ Server nas ]\nrsize=32k\n", "f")
     assert [one.item for one in added(settings, MountOptions(), "nas", "/home")] == ["timeo=1"]
+
+
+def test_what_is_told_by_its_line_is_no_option_to_judge() -> None:
+    text = "[ NFSMount_Global_Options ]\nRsize=32k,Wsize=32k\nBackground=yes\nac=off\ntimeo=600\n"
+    assert options_of_sections(read(text, "f")) == [(5, "nfsmount_global_options", "", "timeo=600")]
 
 
 def test_the_options_of_each_section() -> None:

@@ -15,10 +15,15 @@ from app.mounts import fstab
 from app.mounts.model import Active, Mount, MountTable
 
 CLIENT = ClientFacts(hostname="h", kernel="6.1.0", udp=False, mount_nfs=True)
-REPLICAS = (
-    "Line 1 of auto.x: the servers hold copies, and what is written reaches one of them only. "
-    "Mount copies read-only: -ro."
-)
+
+
+def replicas(shares: str) -> str:
+    return (
+        f"Line 1 of auto.x: the servers of “{shares}” hold copies, and what is written reaches one of them "
+        "only. Mount copies read-only: -ro."
+    )
+
+
 ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
 
 
@@ -260,8 +265,8 @@ def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
         (7, ["point-twice"]),
         (8, ["entry-type", "point-twice"]),
     ]
-    assert "a blank in a share or a mount point is written \\040" in report.warnings[0]
-    assert "no blank can stand among the options" in report.warnings[1]
+    assert "a blank in a share or a mount point is written \\040, here “" in report.warnings[0]
+    assert "(no blank can stand among the options, as in “rw, hard”)" in report.warnings[1]
     text = command.report_text(report, icons=False)
     assert "Fix: share → [fd00::7]:/p" in text
     assert "Fix: pass → 0" in text
@@ -286,14 +291,26 @@ def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
         ("/m//d -rw nas:/x\n", [],
          ["Line 1 of auto.x: autofs takes the two slashes in “/m//d” as they are."]),
         ("d -ro one,two:/x\n", [], []),
-        ("d -rw one,two:/x\n", [], [REPLICAS]),
-        ("d one:/x two:/y\n", [], [REPLICAS]),
+        ("d -rw one,two:/x\n", [], [replicas("one,two:/x")]),
+        ("d one:/x two:/y\n", [], [replicas("one:/x two:/y")]),
     ],
 )  # fmt: skip
 def test_a_file_called_auto_is_a_map(text: str, rules: list[str], warnings: list[str]) -> None:
     report = command.lint_file("/etc/auto.x", text.encode(), None, [])
     assert [f.rule for e in report.entries for f in e.findings] == rules
     assert [warning.replace("/etc/", "") for warning in report.warnings] == warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("auto.direct", True), ("auto_direct", True), ("auto.indirect", False), ("auto.x", False)],
+)
+def test_a_key_of_a_direct_map_is_a_path(name: str, told: bool) -> None:
+    report = command.lint_file(f"/etc/{name}", b"/mnt/a -rw nas:/a\ndata -rw nas:/b\n", None, [])
+    sentence = (
+        f"Line 2 of /etc/{name}: the key “data” of a direct map is no path from /: it names no directory."
+    )
+    assert report.warnings == [sentence] * told
 
 
 def test_mount_commands_of_a_script_are_judged() -> None:
@@ -307,7 +324,7 @@ def test_mount_commands_of_a_script_are_judged() -> None:
     found = [(e.mount_point, [f.rule for f in e.findings if f.severity != "info"]) for e in report.entries]
     assert found == [
         ("/mnt/a", ["nolock"]),
-        ("/mnt/a", ["remount-refused"]),
+        ("/mnt/a", ["remount-refused", "remount-both"]),
         ("/mnt/c", ["share-no-server", "words-for-fstab-in-map"]),
     ]
     assert len(report.warnings) == 1
@@ -320,7 +337,8 @@ def test_a_remount_may_name_the_mount_point_alone() -> None:
         (1, "/mnt/data", ["remount-refused"])
     ]
     report = command.lint_file("m.sh", b"mount -t nfs -o hard, timeo=600 nas:/a /mnt/a\n", None, [])
-    assert report.warnings[0].endswith("The options end with “hard,”: no blank can stand among them.")
+    told = "The options end with “hard,”: no blank can stand among them. “timeo=600” is not read as one."
+    assert report.warnings[0].endswith(told)
 
 
 def test_nfsmount_conf_is_judged_by_its_sections() -> None:
