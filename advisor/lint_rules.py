@@ -68,13 +68,14 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fstype: the third field of fstab.
         at: mount points that it is about.
         not_at: mount points that are left alone.
-        servers: the share's host is one of these by its name (resources/servers.toml).
+        servers: the server is one of these by its name, or is known to be (resources/servers.toml).
         not_servers: it is none of these.
         udp: whether the kernel's client speaks NFS over UDP.
         kerberos: every security flavor of ``sec`` is one of Kerberos.
         missing: facts of PrerequisiteFacts that are known to be false.
         link_from_bps: the link is at least this fast, bits per second.
         link_not_below_bps: the link is not known to be slower than this, bits per second.
+        link_below_bps: the link is known to be slower than this, bits per second.
     """
 
     any: tuple[str, ...] = ()
@@ -96,6 +97,7 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missing: tuple[str, ...] = ()
     link_from_bps: float | None = None
     link_not_below_bps: float | None = None
+    link_below_bps: float | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +115,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max: greatest number that a finder reports.
         ignore: names or items that a finder passes over.
         unless: rules that say the same better: if one of them has fired, this one is left out.
+        advised: whether the advice takes it in although it is only a note.
         before_mount: what becomes of a mount that it fires on: "" nothing, tell (it is said before the mount
             is tried), refuse (it is not tried: the kernel is sure to refuse it).
         mend: commands that mend it or show more, the distributions of a package behind "#".
@@ -130,6 +133,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max: int = 2**64
     ignore: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    advised: bool = False
     before_mount: BeforeMount = ""
     mend: tuple[str, ...] = ()
     fix: Fix | None = None

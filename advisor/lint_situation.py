@@ -66,6 +66,12 @@ class LintContext:
         needed_at_boot: whether the person says that the computer cannot work without the mount.
         encrypted: whether the person says that nobody on the network may read the data.
         travels: whether the person says that the computer sleeps or changes its network.
+        server_sleeps: whether the person says that the server is off or asleep at times.
+        firewall: whether the person says that only port 2049 of the server can be reached.
+        rdma: whether the person says that both ends speak RDMA.
+        kerberos: whether the person says that Kerberos is set up here, or it was seen to be.
+        alone: whether the person says that no other computer uses the files.
+        no_waiting: whether the person says that programs must get an error rather than wait.
     """
 
     place: Place = ""
@@ -84,6 +90,12 @@ class LintContext:
     needed_at_boot: bool = False
     encrypted: bool = False
     travels: bool = False
+    server_sleeps: bool = False
+    firewall: bool = False
+    rdma: bool = False
+    kerberos: bool = False
+    alone: bool = False
+    no_waiting: bool = False
 
 
 class Situation:
@@ -99,7 +111,8 @@ class Situation:
         context: where the options stand.
         facts: what was observed, or None.
         host: the server of the share, "" if it is not known.
-        server: what the host's name says that it is (resources/servers.toml), "" if it says nothing.
+        server: what it is known to be, or what the host's name says (resources/servers.toml), "" if nothing
+            tells.
     """
 
     def __init__(self, options: MountOptions, context: LintContext, facts: Facts | None) -> None:
@@ -117,7 +130,8 @@ class Situation:
         self.versions = _versions(self.implied.get("vers"), context.fstype)
         self.host = _host(context.share)
         found = identify_server(host=self.host) if self.host else None
-        self.server = found[0] if found is not None else ""
+        kind = facts.server.kind if facts is not None and facts.server is not None else None
+        self.server = kind or (found[0] if found is not None else "")
 
     @property
     def start_up(self) -> bool:
@@ -180,6 +194,8 @@ class Situation:
             return False
         rate = self.rate_bps
         if when.link_from_bps is not None and (rate is None or rate < when.link_from_bps):
+            return False
+        if when.link_below_bps is not None and (rate is None or rate >= when.link_below_bps):
             return False
         return when.link_not_below_bps is None or rate is None or rate >= when.link_not_below_bps
 

@@ -15,6 +15,7 @@ from advisor.fact_names import unknown_facts
 from advisor.facts import LinkFacts, ServerFacts
 from advisor.formulas import compute
 from advisor.lint import Finding, apply_fix, lint
+from advisor.lint_rules import lint_rules
 from advisor.lint_situation import LintContext, Situation
 from advisor.options import MountOptions, catalogue, implied_values
 from advisor.rules import LAYERS, Confidence, Layer, Rule, Scope, evidence, rules
@@ -330,7 +331,7 @@ class _Recommender:
         ballot = _Ballot()
         self._ask_rules(ballot)
         for finding in lint(self._advised, context=self._question.context, facts=self._question.facts):
-            if finding.severity != "info":
+            if finding.severity != "info" or lint_rules()[finding.rule].advised:
                 ballot.findings.append(finding)
                 ballot.add(*_of_finding(finding, self._advised))
         ballot.add(*(_own(own) for own in self._tested.values() if own.status == "confirmed"))
@@ -512,7 +513,11 @@ def _votes(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> list[
 
 
 #: Of lint the severity, as a layer.
-_OF_LINT: dict[str, tuple[Layer, Confidence]] = {"error": ("error", "high"), "warning": ("warning", "medium")}
+_OF_LINT: dict[str, tuple[Layer, Confidence]] = {
+    "error": ("error", "high"),
+    "warning": ("warning", "medium"),
+    "info": ("warning", "high"),
+}
 
 
 def _of_finding(finding: Finding, options: MountOptions) -> list[_Vote]:

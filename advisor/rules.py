@@ -64,6 +64,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         offers: the server offers all of these NFS versions over TCP.
         lacks: the server offers none of these.
         workloads: what the mount is for is one of these.
+        not_workloads: it is for none of these.
         udp: whether the kernel's client speaks NFS over UDP.
         udp_possible: the kernel is not known to be without NFS over UDP.
         kernel_from: the kernel is at least this; that of another machine, which is not known, is taken to be.
@@ -74,6 +75,12 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             /var.
         encrypted: the person says that nobody on the network may read the data.
         travels: the computer sleeps or changes its network: the person says so, or its link is wireless.
+        server_sleeps: the person says that the server is off or asleep at times.
+        firewall: the person says that only port 2049 of the server can be reached.
+        rdma: the person says that both ends speak RDMA.
+        kerberos: whether Kerberos is set up here: the person says so, or it was seen.
+        alone: whether the person says that no other computer uses the files.
+        no_waiting: the person says that programs must get an error rather than wait.
     """
 
     cards: tuple[str, ...] = ()
@@ -93,6 +100,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offers: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     workloads: tuple[Workload, ...] = ()
+    not_workloads: tuple[Workload, ...] = ()
     udp: bool | None = None
     udp_possible: Literal[True] | None = None
     kernel_from: tuple[int, int] | None = None
@@ -102,6 +110,12 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     needed_at_boot: Literal[True] | None = None
     encrypted: Literal[True] | None = None
     travels: Literal[True] | None = None
+    server_sleeps: Literal[True] | None = None
+    firewall: Literal[True] | None = None
+    rdma: Literal[True] | None = None
+    kerberos: bool | None = None
+    alone: bool | None = None
+    no_waiting: Literal[True] | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -223,6 +237,8 @@ def _of_server(given: Given, server: ServerFacts) -> _Checks:
 def _of_client(given: Given, client: ClientFacts, workload: Workload) -> _Checks:
     if given.workloads:
         yield workload in given.workloads, f"used for: {workload}"
+    if given.not_workloads and workload in given.not_workloads:
+        yield False, f"used for: {workload}"
     if given.udp is not None:
         yield client.udp is given.udp, f"NFS over UDP in the kernel: {'yes' if client.udp else 'no'}"
     if given.udp_possible is not None:
@@ -266,6 +282,21 @@ def _of_needs(given: Given, link: LinkFacts, situation: Situation) -> _Checks:
         wireless = link.kind == "wifi"
         told = f"kind of link: {link.kind}" if wireless else "sleeps or changes its network: yes"
         yield context.travels or wireless, told
+    for name, text in _TOLD.items():
+        wanted, told_so = getattr(given, name), getattr(context, name)
+        if wanted is not None:
+            yield told_so is wanted, f"{text}: {'yes' if told_so else 'not said'}"
+
+
+#: What only a person knows, as a phrase.
+_TOLD = {
+    "server_sleeps": "server is off or asleep at times",
+    "firewall": "only port 2049 can be reached",
+    "rdma": "RDMA at both ends",
+    "kerberos": "Kerberos is set up",
+    "alone": "no other computer uses the files",
+    "no_waiting": "programs must not wait",
+}
 
 
 def _within(value: float | None, least: float | None, below: float | None) -> bool:

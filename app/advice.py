@@ -67,6 +67,13 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         needed_at_boot: whether the computer cannot work without the mount.
         encrypted: whether nobody on the network may read the data.
         travels: whether the computer sleeps or changes its network.
+        server_sleeps: whether the server is off or asleep at times.
+        firewall: whether only port 2049 of the server can be reached.
+        rdma: whether both ends speak RDMA.
+        kerberos: whether Kerberos is set up.
+        alone: whether no other computer uses the files.
+        no_waiting: whether programs must get an error rather than wait.
+        kernel: release of the other machine's kernel, "" for what was found.
         mtu: largest frame of the link by hand, bytes; None for what was found.
         path_mtu: largest packet that reaches the server whole, likewise.
     """
@@ -86,6 +93,13 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     needed_at_boot: bool = False
     encrypted: bool = False
     travels: bool = False
+    server_sleeps: bool = False
+    firewall: bool = False
+    rdma: bool = False
+    kerberos: bool = False
+    alone: bool = False
+    no_waiting: bool = False
+    kernel: str = ""
     mtu: int | None = None
     path_mtu: int | None = None
 
@@ -203,7 +217,7 @@ def advise(
         options.set("proto", args.transport)
     facts = _described(args, gather(mount.share if mount is not None else args.share))
     tunables = _tunables(args, mount, facts.client)
-    context = _context(args, mount, mounts)
+    context = _context(args, facts, mount, mounts)
     advice = recommend(
         options, facts, workload,
         context=context, tunables=tunables, measured=args.measured, without=args.without,
@@ -242,7 +256,7 @@ def advise(
     )
 
 
-def _context(args: AdviceArgs, mount: Mount | None, mounts: Iterable[Mount]) -> LintContext:
+def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterable[Mount]) -> LintContext:
     configured = mount.configured if mount is not None else None
     share = mount.share if mount is not None else args.share
     return LintContext(
@@ -255,7 +269,19 @@ def _context(args: AdviceArgs, mount: Mount | None, mounts: Iterable[Mount]) -> 
         needed_at_boot=args.needed_at_boot,
         encrypted=args.encrypted,
         travels=args.travels,
+        server_sleeps=args.server_sleeps,
+        firewall=args.firewall,
+        rdma=args.rdma,
+        kerberos=args.kerberos or _kerberos_seen(facts),
+        alone=args.alone,
+        no_waiting=args.no_waiting,
     )
+
+
+def _kerberos_seen(facts: Facts) -> bool:
+    """Whether this computer is known to have what a mount with Kerberos needs."""
+    known = facts.prerequisites
+    return known is not None and known.keytab is True and known.gssd_running is True
 
 
 def _asked(args: AdviceArgs, mount: Mount | None) -> str:
@@ -284,6 +310,9 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
     """
     if (args.adapter or args.link or args.server) and not args.share and not args.mount_point:
         facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), _ELSEWHERE)))
+    if args.kernel:
+        sources = facts.client.sources | {"kernel": _BY_HAND}
+        facts = replace(facts, client=replace(facts.client, kernel=args.kernel, sources=sources))
     if args.link:
         facts = replace(facts, link=_link_by_hand(args.link))
     if args.adapter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -72,10 +73,37 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="largest packet that reaches the server whole",
     )
     command.add_argument(
+        "--kernel",
+        type=_release,
+        default=None,
+        metavar="RELEASE",
+        help="kernel of another machine, for example 4.18",
+    )
+    command.add_argument(
         "--needed-at-boot", action="store_true", help="the computer cannot work without the mount"
     )
     command.add_argument("--encrypted", action="store_true", help="nobody on the network may read the data")
     command.add_argument("--travels", action="store_true", help="the computer sleeps, or changes its network")
+    command.add_argument(
+        "--server-sleeps", action="store_true", help="the server is switched off or asleep at times"
+    )
+    command.add_argument(
+        "--firewall", action="store_true", help="only port 2049 of the server can be reached"
+    )
+    command.add_argument(
+        "--rdma",
+        action="store_true",
+        help="both ends have RDMA adapters, and the server exports over RDMA",
+    )
+    command.add_argument(
+        "--kerberos", action="store_true", help="Kerberos is set up: realm, keytab and rpc.gssd"
+    )
+    command.add_argument("--alone", action="store_true", help="no other computer uses these files")
+    command.add_argument(
+        "--no-waiting",
+        action="store_true",
+        help="programs must get an error rather than wait for a server that is away",
+    )
     command.add_argument(
         "--without",
         action="append",
@@ -91,6 +119,14 @@ def _packet_size(text: str) -> int:
             f"“{text}” is no size of packets. Enter bytes from {_MTU[0]} to {_MTU[1]}, for example 9000."
         )
     return int(text)
+
+
+def _release(text: str) -> str:
+    if re.match(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-]|\Z)", text, re.ASCII) is None:
+        raise argparse.ArgumentTypeError(
+            f"“{text}” is no release of a kernel. Enter what “uname -r” shows, for example 5.14 or 6.1.0-18."
+        )
+    return text
 
 
 def query(args: argparse.Namespace) -> AdviceArgs:
@@ -110,6 +146,13 @@ def query(args: argparse.Namespace) -> AdviceArgs:
         needed_at_boot=args.needed_at_boot,
         encrypted=args.encrypted,
         travels=args.travels,
+        server_sleeps=args.server_sleeps,
+        firewall=args.firewall,
+        rdma=args.rdma,
+        kerberos=args.kerberos,
+        alone=args.alone,
+        no_waiting=args.no_waiting,
+        kernel=args.kernel or "",
         mtu=args.mtu,
         path_mtu=args.path_mtu,
     )

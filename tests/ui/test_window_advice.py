@@ -13,9 +13,11 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QLabel,
+    QLineEdit,
     QPushButton,
     QScrollArea,
     QTabWidget,
+    QToolButton,
     QWidget,
 )
 from trial_hand import HOME, begin, make_the_change, offered
@@ -222,6 +224,40 @@ def test_what_only_the_person_knows_is_asked_for(driver: Driver, fake: FakeHost,
     assert isinstance(check, QCheckBox)
     check.click()
     driver.wait(lambda: getattr(fake.asked("advice.get")[-1], need) is True)
+
+
+@pytest.mark.parametrize("name", ["server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting"])
+def test_what_few_mounts_need_is_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    button = driver.find(QToolButton, "more-conditions")
+    assert isinstance(button, QToolButton)
+    menu = button.menu()
+    assert menu is not None
+    next(action for action in menu.actions() if action.objectName() == name.replace("_", "-")).trigger()
+    driver.wait(lambda: getattr(fake.asked("advice.get")[-1], name) is True)
+    assert button.text() == "More conditions (1)"
+
+
+def test_the_packets_and_the_kernel_of_another_machine_are_asked_for(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Advice")
+    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    check = driver.find(QCheckBox, "elsewhere")
+    assert isinstance(check, QCheckBox)
+    check.click()
+    for name, text in (("mtu", "9000"), ("path-mtu", "1500"), ("kernel-release", "4.18")):
+        line = driver.find(QLineEdit, name)
+        assert isinstance(line, QLineEdit)
+        line.setText(text)
+    box = driver.find(QComboBox, "server-kind")
+    assert isinstance(box, QComboBox)
+    box.setCurrentIndex(box.findData("linux"))
+    box.activated.emit(box.currentIndex())
+    driver.wait(lambda: fake.asked("advice.get")[-1].server == "linux")
+    asked = fake.asked("advice.get")[-1]
+    assert (asked.mtu, asked.path_mtu, asked.kernel) == (9000, 1500, "4.18")
 
 
 def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QToolButton,
+    QWidget,
+)
 
 from advisor.cards import cards
 from advisor.servers import server_kinds
@@ -12,8 +26,14 @@ from app.lab.links import load_links
 from ui.advice_text import workload_names
 from ui.dialogs.buttons import show_outline
 
+if TYPE_CHECKING:
+    from PySide6.QtGui import QAction
+
 #: A field is at least so wide, letters.
 _BOX_LETTERS = 12
+_RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-].*)?", re.ASCII)
+#: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.
+_MTU = (68, 65536)
 
 
 class AdviceQuestion(QWidget):
@@ -47,6 +67,10 @@ class AdviceQuestion(QWidget):
             "needed-at-boot",
             self.tr("The computer cannot work without the mount."),
         )
+        self._more = _MoreConditions()
+        self._mtu = _number_line(self.tr("for example 9000"), "mtu")
+        self._path_mtu = _number_line(self.tr("for example 1500"), "path-mtu")
+        self._kernel = _number_line(self.tr("for example 5.14"), "kernel-release")
         self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
         self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
         self._server = QComboBox()
@@ -89,6 +113,9 @@ class AdviceQuestion(QWidget):
         self._elsewhere.toggled.connect(self._on_elsewhere)
         for need in (self._encrypted, self._travels, self._needed_at_boot):
             need.toggled.connect(self.changed)
+        self._more.changed.connect(self.changed)
+        for field in (self._mtu, self._path_mtu, self._kernel):
+            field.editingFinished.connect(self.changed)
 
     def _lay_out(self) -> None:
         grid = QGridLayout(self)
@@ -103,14 +130,18 @@ class AdviceQuestion(QWidget):
         needs.addWidget(self._encrypted)
         needs.addWidget(self._travels)
         needs.addWidget(self._needed_at_boot)
+        needs.addWidget(self._more)
         needs.addStretch()
-        grid.addLayout(needs, 4, 0, 1, 4)
+        grid.addLayout(needs, 5, 0, 1, 4)
         rows = [
             (1, 0, self.tr("Its ada&pter"), self._adapter),
             (1, 2, self.tr("Server's adapter"), self._server_adapter),
             (2, 0, self.tr("&Link"), self._link),
             (2, 2, self.tr("&Transport"), self._transport),
             (3, 0, self.tr("&Kind of server"), self._server),
+            (3, 2, self.tr("Kernel"), self._kernel),
+            (4, 0, self.tr("MTU"), self._mtu),
+            (4, 2, self.tr("MTU of the whole way"), self._path_mtu),
         ]  # fmt: skip
         for row, column, text, box in rows:
             label = _label(text, box)
@@ -125,6 +156,10 @@ class AdviceQuestion(QWidget):
 
     def args(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
         """Return the question, or None if something is missing; :meth:`wanting` says what."""
+        args = self._of_fields(mount_point, share, options)
+        return msgspec.structs.replace(args, **self._more.chosen()) if args is not None else None
+
+    def _of_fields(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
         workload = str(self._workload.currentData())
         if not self.elsewhere:
             if not mount_point and not share:
@@ -153,6 +188,9 @@ class AdviceQuestion(QWidget):
             encrypted=self._encrypted.isChecked(),
             travels=self._travels.isChecked(),
             needed_at_boot=self._needed_at_boot.isChecked(),
+            mtu=_bytes(self._mtu.text()),
+            path_mtu=_bytes(self._path_mtu.text()),
+            kernel=self._release(),
         )
 
     def wanting(self) -> str:
@@ -160,6 +198,10 @@ class AdviceQuestion(QWidget):
         if self.elsewhere:
             return self.tr("Name the other machine's adapter, its link or its server.")
         return self.tr("Name the share first, under Settings.")
+
+    def _release(self) -> str:
+        text = self._kernel.text().strip()
+        return text if _RELEASE.fullmatch(text) else ""
 
     def _link_text(self) -> str:
         place = self._link.findText(self._link.currentText())
@@ -172,6 +214,69 @@ class AdviceQuestion(QWidget):
     def _show_others(self) -> None:
         for widget in self._others:
             widget.setVisible(self.elsewhere)
+
+
+class _MoreConditions(QToolButton):
+    """A button with a menu of what only the person knows, and that few mounts need.
+
+    Signals:
+        changed: another choice was made.
+    """
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("more-conditions")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        texts = {
+            "server_sleeps": self.tr("Server is off or asleep at times"),
+            "firewall": self.tr("Only port 2049 of the server can be reached"),
+            "rdma": self.tr("Both ends have RDMA adapters, and the server exports over RDMA"),
+            "kerberos": self.tr("Kerberos is set up: realm, keytab and rpc.gssd"),
+            "alone": self.tr("No other computer uses these files"),
+            "no_waiting": self.tr("Programs must get an error rather than wait for the server"),
+        }
+        self._actions: dict[str, QAction] = {}
+        for name, text in texts.items():
+            action = menu.addAction(text)
+            action.setObjectName(name.replace("_", "-"))
+            action.setCheckable(True)
+            action.toggled.connect(self._on_toggled)
+            self._actions[name] = action
+        self.setMenu(menu)
+        self._show_count()
+
+    def chosen(self) -> dict[str, bool]:
+        """Return each condition by its name in AdviceArgs."""
+        return {name: action.isChecked() for name, action in self._actions.items()}
+
+    def _on_toggled(self) -> None:
+        self._show_count()
+        self.changed.emit()
+
+    def _show_count(self) -> None:
+        count = sum(self.chosen().values())
+        self.setText(
+            self.tr("More conditions ({count})").format(count=count) if count else self.tr("More conditions")
+        )
+
+
+def _number_line(example: str, name: str) -> QLineEdit:
+    line = QLineEdit()
+    line.setObjectName(name)
+    line.setPlaceholderText(example)
+    return line
+
+
+def _bytes(text: str) -> int | None:
+    """Return the size of packets that is written, None for none or for what no interface has."""
+    text = text.strip()
+    if not text.isascii() or not text.isdigit() or not _MTU[0] <= int(text[:9]) <= _MTU[1]:
+        return None
+    return int(text)
 
 
 def _need(text: str, name: str, meaning: str) -> QCheckBox:

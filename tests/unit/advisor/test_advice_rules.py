@@ -20,6 +20,8 @@ from advisor.tunables import tunables
 
 #: What stands beside a mount and is advised on like an option.
 _TUNABLES = set(tunables())
+#: What only a person says, and few mounts need.
+TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting")
 
 
 def _facts_for(given: Given) -> Facts:
@@ -64,6 +66,7 @@ def _situation_for(rule: Rule, facts: Facts) -> Situation:
         needed_at_boot=rule.given.needed_at_boot is True,
         encrypted=rule.given.encrypted is True,
         travels=rule.given.travels is True,
+        **{name: True for name in TOLD if getattr(rule.given, name)},
     )
     return Situation(MountOptions.parse(text), context, facts)
 
@@ -85,7 +88,8 @@ def test_it_does_not_fire_without_its_facts(name: str) -> None:
     rule = rules()[name]
     facts = Facts(client=ClientFacts())
     place = _situation_for(rule, facts)
-    if rule.given.at_boot or rule.given.needed_at_boot or rule.given.encrypted or rule.given.travels:
+    told = ("at_boot", "needed_at_boot", "encrypted", "travels", *TOLD)
+    if any(getattr(rule.given, name) for name in told):
         place = Situation(place.options, LintContext(), facts)
     found = evidence(rule, facts, place, "general")
     wanted = rule.given not in (Given(), Given(udp_possible=True))

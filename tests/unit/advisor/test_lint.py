@@ -23,6 +23,7 @@ IPV4 = LintContext(share="192.0.2.7:/export")
 NO_UDP = Facts(client=ClientFacts(kernel="6.1.0-18-amd64", udp=False))
 OLD_KERNEL = Facts(client=ClientFacts(kernel="4.19.0", udp=True))
 GIGABIT = Facts(client=ClientFacts(udp=True), link=LinkFacts(rate_bps=1e9))
+HUNDRED_MEGABIT = Facts(client=ClientFacts(udp=True), link=LinkFacts(rate_bps=1e8))
 TEN_MEGABIT = Facts(client=ClientFacts(udp=True), link=LinkFacts(rate_bps=1e7))
 SLOW = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e7))
 TWO = LintContext(connections={"4.2": 2})
@@ -60,6 +61,7 @@ CASES = [
     ("udp-on-v4", "vers=4,udp", MADE_NOW, NO_UDP, "vers=4"),
     ("udp-not-in-kernel", "vers=3,udp", MADE_NOW, NO_UDP, "vers=3"),
     ("udp-fast-link", "proto=udp", MADE_NOW, GIGABIT, ""),
+    ("udp-below-gigabit", "proto=udp", MADE_NOW, HUNDRED_MEGABIT, ""),
     ("udp", "proto=udp", MADE_NOW, None, ""),
     ("udp-large-requests", "vers=3,udp,wsize=32768", MADE_NOW, TEN_MEGABIT, "vers=3,udp,wsize=8192"),
     ("contradiction", "hard,ro,soft", MADE_NOW, None, "ro,soft"),

@@ -66,7 +66,7 @@ def test_a_path_is_a_hint() -> None:
 
 
 #: Nothing tells these apart from others: a person names them.
-BY_HAND = {"openbsd"}
+BY_HAND = {"openbsd", "anf", "macos", "solaris"}
 
 
 def test_patterns_are_patterns() -> None:

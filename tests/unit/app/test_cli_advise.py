@@ -143,6 +143,32 @@ def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str])
         ),
         (["-o", "lookupcache=none,nordirplus,vers=3", "--link", "gigabit"], "vers=3"),
         (["-o", "ro,noac", "--link", "gigabit"], "ro"),
+        (["-o", "vers=4.2,intr", "--link", "gigabit"], "vers=4.2"),
+        (["-o", "vers=4.1", "--link", "gigabit", "--server", "alibaba-nas"], "vers=4.0"),
+        (["-o", "vers=4.1", "--link", "gigabit", "--server", "solaris"], "vers=4.0"),
+        (["-o", "vers=4.2", "--link", "gigabit", "--server", "macos"], "vers=3"),
+        (
+            ["-o", "hard", "--link", "rate=1gbit,delay=0.1ms", "--server", "anf"],
+            "hard,vers=4.1,rsize=262144,wsize=262144",
+        ),
+        (["-o", "vers=3,actimeo=0", "--link", "gigabit", "--workload", "builds"], "vers=3"),
+        (["-o", "noac,sync", "--link", "gigabit", "--workload", "database"], ""),
+        (["-o", "noac", "--link", "gigabit", "--workload", "mail"], "acregmin=60,acdirmin=60"),
+        (["-o", "nordirplus", "--link", "gigabit", "--workload", "mail"], "nordirplus"),
+        (["-o", "hard", "--link", "gigabit", "--workload", "shared-writing"], "hard,lookupcache=pos"),
+        (["-o", "nconnect=8", "--link", "gigabit", "--kernel", "4.18"], ""),
+        (["-o", "vers=3,mountport=635,nolock", "--link", "gigabit", "--firewall"], "vers=4.2"),
+        (["-o", "nconnect=4", "--link", "rate=100gbit,delay=0.02ms", "--rdma"], "proto=rdma,port=20049"),
+        (["-o", "sec=sys", "--link", "gigabit", "--encrypted", "--kerberos"], "sec=krb5p"),
+        (["-o", "ro", "--link", "gigabit", "--no-waiting"], "ro,nofail,timeo=100,retrans=3,soft"),
+        (
+            ["-o", "bg,timeo=600", "--link", "gigabit", "--workload", "oracle", "--alone"],
+            "bg,timeo=600,rsize=32768,wsize=32768",
+        ),
+        (
+            ["-o", "vers=4.2", "--link", "rate=5mbit,delay=20ms", "--alone"],
+            "vers=4.2,acregmax=300,acdirmax=300",
+        ),
     ],
 )
 def test_nothing_dangerous_is_passed_over(
@@ -161,9 +187,33 @@ def test_a_computer_that_travels_mounts_on_demand(capsys: pytest.CaptureFixture[
     }  # fmt: skip
 
 
+def test_a_server_that_sleeps_is_mounted_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "-o", "hard,bg", "--link", "gigabit", "--server-sleeps", "--json"]) == 0
+    advised = json.loads(capsys.readouterr().out)["advised_options"].split(",")
+    assert set(advised) == {"hard", "nofail", "x-systemd.automount", "x-systemd.mount-timeout=90s"}
+
+
+def test_small_files_need_no_readahead(capsys: pytest.CaptureFixture[str]) -> None:
+    for workload, wanted in (("general", True), ("builds", False), ("mail", False)):
+        assert main(["advise", "--link", "rate=1gbit,delay=5ms", "--workload", workload, "--json"]) == 0
+        names = [item["option"] for item in json.loads(capsys.readouterr().out)["recommendations"]]
+        assert ("read_ahead_kb" in names) is wanted
+
+
+def test_a_kernel_is_named_by_its_release(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["advise", "--link", "gigabit", "--kernel", "old"])
+    assert "Enter what “uname -r” shows" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["-o", "rw", "--link", "gigabit", "--no-waiting"], "a soft mount would lose data"),
+        (["-o", "vers=3", "--link", "gigabit", "--needed-at-boot"], "If /var lies on this mount"),
+        (["-o", "bg", "--link", "gigabit", "--needed-at-boot"], "x-initrd.mount"),
+        (["-o", "hard", "--link", "gigabit", "--workload", "database"], "export the directory with sync"),
+        (["-o", "vers=3,udp", "--link", "fast-ethernet"], "the risk to data is small"),
         (["--link", "rate=10gbit,delay=40ms"], "One TCP connection needs larger buffers"),
         (["-o", "vers=4.1", "--server", "filestore"], "if the mount is refused, use vers=3"),
     ],
