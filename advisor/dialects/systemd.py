@@ -103,7 +103,8 @@ def write_mount(entry: Entry) -> Written:
         wanted = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
         lines += install or [("Install", wanted, _TARGET)]
     else:
-        untranslated += [f"{key}={value}: this unit is not enabled by itself."
+        words = {place: word for word, (place, *_more) in _SETTINGS.items()}
+        untranslated += [f"“{words[section, key]}={value}” is left out: this unit is not enabled by itself."
                          for section, key, value in settings if section == "Install"]  # fmt: skip
     note = {"on demand": "# Started by the .automount unit of the same name.\n"}.get(entry.when, "")
     return Written(note + _print(lines), file_name, untranslated, problems)
