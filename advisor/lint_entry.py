@@ -13,7 +13,7 @@ from advisor.dialects.entry import DialectError
 from advisor.dialects.systemd import unit_name
 from advisor.lint_rules import Fix, Match
 from advisor.option_check import check_item
-from advisor.options import MountOptions, catalogue, implied_values, is_comment
+from advisor.options import NO, MountOptions, catalogue, implied_values, is_comment
 from advisor.share import Share, ShareError
 from advisor.systemd_time import time_span
 
@@ -39,6 +39,16 @@ _WRONG_TYPE = re.compile(
 )
 _OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
 _KERNEL_PLACES = ("/proc", "/sys", "/dev")
+#: Directories whose own files a computer needs before and beside any mount of the network (hier(7)).
+_SYSTEM_PLACES = frozenset({"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/run", "/boot"})
+#: Settings of units that are switched on or off, and the words for it (systemd.syntax(7)).
+_SWITCHES = frozenset(
+    {"LazyUnmount", "ForceUnmount", "SloppyOptions", "ReadWriteOnly", "DefaultDependencies"}
+)
+_ON = frozenset({"1", "yes", "y", "true", "t", "on"})
+_OFF = frozenset({"0", "no", "n", "false", "f", "off"})
+#: Options of SELinux that all mounts of one file system share (mount(8), context=).
+_CONTEXTS = ("context", "fscontext", "defcontext", "rootcontext")
 #: Options that an earlier mount of the same file system of the server decides (linux_nfs: nfs_compare_super).
 _SHARED = ("timeo", "retrans", "fsc", "bsize")
 #: Options that the first mount of a server and version decides (fs/nfs/client.c: nfs_match_client).
@@ -182,6 +192,12 @@ def _point_of_kernel(situation: Situation, _rule: Rule) -> Iterator[Match]:
         yield Match((), {"point": point})
 
 
+def _point_of_system(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.mount_point
+    if point in _SYSTEM_PLACES:
+        yield Match((), {"point": point})
+
+
 def is_wrong_type(fstype: str) -> bool:
     """Whether a file system type is surely a mistake beside a share of NFS."""
     if fstype in _OTHER_NFS:
@@ -295,6 +311,21 @@ def _shared_connections(situation: Situation, _rule: Rule) -> Iterator[Match]:
             return
 
 
+def _shared_context(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """The same share before, with another security context."""
+    if situation.values.get("sharecache") == NO:
+        return
+    for other in situation.context.before:
+        if other.fstype not in _NFS_TYPES or other.share != situation.context.share:
+            continue
+        values = MountOptions.parse(other.options).values()
+        for name in _CONTEXTS:
+            if values.get(name) != situation.values.get(name):
+                yield Match(
+                    (name,) if name in situation.values else (), {"name": name, "line": str(other.line)}
+                )
+
+
 def _differing(
     situation: Situation, other: Neighbor, values: dict[str, str], names: tuple[str, ...]
 ) -> Iterator[Match]:
@@ -367,6 +398,32 @@ def _systemd_suffix(situation: Situation, rule: Rule) -> Iterator[Match]:
         bare = value and not value.startswith("/") and not value.endswith(_SUFFIXES)
         if name in rule.options and bare and "%" not in value:
             yield Match((name,), {"item": item, "unit": value})
+
+
+def _unit_suffix(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    for _, key, value in situation.context.settings:
+        if key in _OF_UNITS and value and not value.endswith(_SUFFIXES) and "%" not in value:
+            yield Match((), {"item": f"{key}={value}"})
+
+
+#: Settings whose values are names of units (systemd.unit(5)).
+_OF_UNITS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After",
+                       "WantedBy", "RequiredBy", "UpheldBy"})  # fmt: skip
+
+
+def _unit_switch(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Settings that are neither on nor off, and those that do not go with the options."""
+    for _, key, value in situation.context.settings:
+        if key not in _SWITCHES:
+            continue
+        item = f"{key}={value}"
+        if value.lower() not in _ON | _OFF:
+            problem = f"“{item}” is neither yes nor no, so systemd passes over it."
+        elif key == "SloppyOptions" and value.lower() in _ON:
+            problem = f"“{item}” hides misspelt options."
+        else:
+            continue
+        yield Match((), {"problem": problem})
 
 
 def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
@@ -580,6 +637,10 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "point-dots": _point_dots,
     "point-missing": _point_missing,
     "point-of-kernel": _point_of_kernel,
+    "point-of-system": _point_of_system,
+    "shared-context": _shared_context,
+    "unit-switch": _unit_switch,
+    "unit-suffix": _unit_suffix,
     "entry-type": _entry_type,
     "type-auto": _type_auto,
     "passno": _passno,
