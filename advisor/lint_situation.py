@@ -72,6 +72,7 @@ class LintContext:
         kerberos: whether the person says that Kerberos is set up here, or it was seen to be.
         alone: whether the person says that no other computer uses the files.
         no_waiting: whether the person says that programs must get an error rather than wait.
+        many_mounts: whether the person says that this computer mounts hundreds of shares.
     """
 
     place: Place = ""
@@ -96,6 +97,7 @@ class LintContext:
     kerberos: bool = False
     alone: bool = False
     no_waiting: bool = False
+    many_mounts: bool = False
 
 
 class Situation:

@@ -81,6 +81,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kerberos: whether Kerberos is set up here: the person says so, or it was seen.
         alone: whether the person says that no other computer uses the files.
         no_waiting: the person says that programs must get an error rather than wait.
+        many_mounts: the person says that this computer mounts hundreds of shares.
     """
 
     cards: tuple[str, ...] = ()
@@ -116,6 +117,7 @@ class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kerberos: bool | None = None
     alone: bool | None = None
     no_waiting: Literal[True] | None = None
+    many_mounts: Literal[True] | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -296,6 +298,7 @@ _TOLD = {
     "kerberos": "Kerberos is set up",
     "alone": "no other computer uses the files",
     "no_waiting": "programs must not wait",
+    "many_mounts": "hundreds of mounts",
 }
 
 

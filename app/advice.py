@@ -73,6 +73,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         kerberos: whether Kerberos is set up.
         alone: whether no other computer uses the files.
         no_waiting: whether programs must get an error rather than wait.
+        many_mounts: whether this computer mounts hundreds of shares.
         kernel: release of the other machine's kernel, "" for what was found.
         mtu: largest frame of the link by hand, bytes; None for what was found.
         path_mtu: largest packet that reaches the server whole, likewise.
@@ -99,6 +100,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     kerberos: bool = False
     alone: bool = False
     no_waiting: bool = False
+    many_mounts: bool = False
     kernel: str = ""
     mtu: int | None = None
     path_mtu: int | None = None
@@ -275,6 +277,7 @@ def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterab
         kerberos=args.kerberos or _kerberos_seen(facts),
         alone=args.alone,
         no_waiting=args.no_waiting,
+        many_mounts=args.many_mounts,
     )
 
 

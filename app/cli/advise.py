@@ -104,6 +104,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="programs must get an error rather than wait for a server that is away",
     )
+    command.add_argument("--many-mounts", action="store_true", help="this computer mounts hundreds of shares")
     command.add_argument(
         "--without",
         action="append",
@@ -152,6 +153,7 @@ def query(args: argparse.Namespace) -> AdviceArgs:
         kerberos=args.kerberos,
         alone=args.alone,
         no_waiting=args.no_waiting,
+        many_mounts=args.many_mounts,
         kernel=args.kernel or "",
         mtu=args.mtu,
         path_mtu=args.path_mtu,

@@ -226,7 +226,9 @@ def test_what_only_the_person_knows_is_asked_for(driver: Driver, fake: FakeHost,
     driver.wait(lambda: getattr(fake.asked("advice.get")[-1], need) is True)
 
 
-@pytest.mark.parametrize("name", ["server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting"])
+@pytest.mark.parametrize(
+    "name", ["server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts"]
+)
 def test_what_few_mounts_need_is_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
     driver.open()
     driver.tab("Advice")

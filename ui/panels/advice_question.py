@@ -238,6 +238,7 @@ class _MoreConditions(QToolButton):
             "kerberos": self.tr("Kerberos is set up: realm, keytab and rpc.gssd"),
             "alone": self.tr("No other computer uses these files"),
             "no_waiting": self.tr("Programs must get an error rather than wait for the server"),
+            "many_mounts": self.tr("This computer mounts hundreds of shares"),
         }
         self._actions: dict[str, QAction] = {}
         for name, text in texts.items():

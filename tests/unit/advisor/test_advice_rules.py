@@ -21,7 +21,7 @@ from advisor.tunables import tunables
 #: What stands beside a mount and is advised on like an option.
 _TUNABLES = set(tunables())
 #: What only a person says, and few mounts need.
-TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting")
+TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts")
 
 
 def _facts_for(given: Given) -> Facts:

@@ -160,6 +160,7 @@ def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str])
         (["-o", "vers=3,mountport=635,nolock", "--link", "gigabit", "--firewall"], "vers=4.2"),
         (["-o", "nconnect=4", "--link", "rate=100gbit,delay=0.02ms", "--rdma"], "proto=rdma,port=20049"),
         (["-o", "sec=sys", "--link", "gigabit", "--encrypted", "--kerberos"], "sec=krb5p"),
+        (["-o", "vers=3", "--link", "gigabit", "--many-mounts"], "vers=3,noresvport"),
         (["-o", "ro", "--link", "gigabit", "--no-waiting"], "ro,nofail,timeo=100,retrans=3,soft"),
         (
             ["-o", "bg,timeo=600", "--link", "gigabit", "--workload", "oracle", "--alone"],
