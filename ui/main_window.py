@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from app.cli.main import LAB_MOUNT_POINT
 from app.errors import AppError, ErrorKind
+from app.lab.links import LAB_MOUNT_POINT
 from ui.actions import Command, make_actions, make_menu
 from ui.bridge import Bridge
 from ui.dialogs.copy_as import CopyAsDialog

@@ -39,6 +39,7 @@ from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
 from app.errors import AppError, ErrorKind, remains_text
+from app.lab.links import LAB_MOUNT_POINT
 from app.mounts.findings import grave, judge
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from app.agent.client import Call, Host
     from app.bench.result import TestEvent
 
-#: Where the lab's export is mounted when no mount point is named.
-LAB_MOUNT_POINT = "/mnt/lab"
 #: After Ctrl-C a request has this long to undo what it began.
 _CLEANUP_WAIT_S = 15.0
 #: How often a wait for that is told.

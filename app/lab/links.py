@@ -16,6 +16,9 @@ from resources import read_toml
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Where the lab's export is mounted when no mount point is named.
+LAB_MOUNT_POINT = "/mnt/lab"
+
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z%]*)")
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
