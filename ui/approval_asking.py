@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from app.agent.protocol import ApprovalResult, UnmountArgs
     from ui.bridge import BridgeCall
-    from ui.mounting import Mounting, Wish
+    from ui.mount_request import Wish
+    from ui.mounting import Mounting
 
 
 class ApprovalAsking(QObject):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.agent.protocol import LinkHomeArgs, MountArgs, UnmountArgs
+from app.agent.protocol import LinkHomeArgs, UnmountArgs
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from app.mounts.model import MountReport
     from ui.bridge import BridgeCall
+    from ui.mount_request import Wish
 
 
 #: Failures of an unmount that the person may overrule.
@@ -25,20 +25,6 @@ _STUCK = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
 _APPROVABLE = frozenset(
     {ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A mount as the person spelled it: share, mount point, option string, and the readahead for “Apply…”."""
-
-    share: str
-    mount_point: str
-    options: str
-    read_ahead_kb: int | None = None
-
-    def args(self) -> MountArgs:
-        """Return it as the agent's verb takes it."""
-        return MountArgs(share=self.share, mount_point=self.mount_point, options=self.options)
 
 
 class Mounting(QObject):

@@ -13,7 +13,7 @@ from settings_hand import keys, part, raw, row, seen
 
 from advisor.catalogue import catalogue
 from advisor.options import MountOptions
-from ui.mounting import Wish
+from ui.mount_request import Wish
 from ui.widgets.option_when import WHEN_OPTIONS
 
 if TYPE_CHECKING:

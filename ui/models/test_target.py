@@ -9,7 +9,7 @@ from advisor.share import Share, ShareError
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
-    from ui.mounting import Wish
+    from ui.mount_request import Wish
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from app.mounts.model import Mount
     from ui.bridge import BridgeCall, RunInThread
-    from ui.mounting import Wish
+    from ui.mount_request import Wish
 
 #: A share, and the name of the lab's link or "".
 _Place = tuple[str, str]

@@ -18,7 +18,7 @@ from ui.applying import Applying
 from ui.dialogs.log import LogDialog
 from ui.dialogs.use_set import ask_use
 from ui.forgetting import Forgetting
-from ui.mounting import Mounting, Wish
+from ui.mounting import Mounting
 from ui.panels.advice import AdvicePanel
 from ui.panels.detail_header import DetailHeader, keeper_of
 from ui.panels.experiment import ExperimentPanel
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, MountReport
     from ui.bridge import BridgeCall, RunInThread
     from ui.dialogs.use_set import WantedSet
+    from ui.mount_request import Wish
 
 
 class DetailPanel(QWidget):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ui.bridge import BridgeCall, RunInThread
     from ui.models.test_target import TestTarget
     from ui.models.timeline import Way
-    from ui.mounting import Wish
+    from ui.mount_request import Wish
 
     Key = tuple[str, str]
 

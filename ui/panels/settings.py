@@ -16,7 +16,7 @@ from app.mounts.effective import compare, not_taken
 from app.mounts.findings import judge
 from ui.models.option_form import DEFAULT_OPTIONS, FormState, with_value, with_when
 from ui.models.option_search import find_options
-from ui.mounting import Wish
+from ui.mount_request import Wish
 from ui.panels.server_probe import ServerProbe
 from ui.panels.settings_bar import SettingsBar
 from ui.panels.settings_foot import SettingsFoot
