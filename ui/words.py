@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -115,6 +116,11 @@ def value_of(name: str, value: str | None) -> str:
     if value is None:
         return _tr("nothing")
     return (value_text(option, value) if option is not None else value) or _tr("given")
+
+
+def when(started_at: str) -> str:
+    """Return a moment (ISO 8601, UTC) as this computer's clock said it."""
+    return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _name(link: LinkFacts) -> str:

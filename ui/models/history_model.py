@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -10,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from app.units import format_size
 from ui.speed_units import SPEED_UNITS, speed_text
 from ui.widgets.labels import plain_tip
+from ui.words import when
 
 if TYPE_CHECKING:
     from app.history.model import Row
@@ -121,8 +121,3 @@ class HistoryModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole and column in {WRITE, READ}:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
-
-
-def when(started_at: str) -> str:
-    """Return a moment (ISO 8601, UTC) as this computer's clock said it."""
-    return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from app.bench.experiment.factors import label, level_label
 from ui.models.figure_words import between, written
+from ui.widgets.plain_table import in_lines
 
 if TYPE_CHECKING:
     from advisor.experiment_analysis import Ranking, Standing
@@ -22,8 +22,6 @@ _NO_INDEX = QModelIndex()
 _PLACE, _MEDIAN = range(INTERVAL)
 #: Columns of numbers, which end where their titles end.
 NUMBERS = (_MEDIAN, INTERVAL, TIMEOUTS)
-#: Letters of a title that stand in one line.
-_TITLE = 13
 
 
 class RankingModel(QAbstractTableModel):
@@ -123,8 +121,3 @@ class RankingModel(QAbstractTableModel):
 def _alignment(column: int) -> int:
     side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
     return int(side | Qt.AlignmentFlag.AlignVCenter)
-
-
-def in_lines(title: str) -> str:
-    """Return a long title in several lines: a column is as wide as its title."""
-    return "\n".join(textwrap.wrap(title, _TITLE))

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.units import format_size
-from ui.models.history_model import when
 from ui.widgets.labels import plain_label, plain_tip
 from ui.widgets.option_editor import CalmComboBox
 from ui.widgets.study_view import StudyView
+from ui.words import when
 
 if TYPE_CHECKING:
     from app.bench.experiment.keeping import ExperimentLine

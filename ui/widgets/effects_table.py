@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHeaderView, QTableWidgetItem
 
 from app.bench.experiment.factors import label, level_label
 from app.bench.experiment.findings import figure_label, level_rows
-from ui.models.ranking_model import in_lines
+from ui.widgets.plain_table import in_lines
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
 
 from app.units import format_duration, format_size
 from ui.models.figure_text import kind_text
-from ui.models.ranking_model import in_lines
 from ui.speed_units import speed_text
+from ui.widgets.plain_table import in_lines
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:

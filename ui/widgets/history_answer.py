@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from app.bench.verdict import beyond_the_figures
 from app.history.comparing import settings_of
 from ui.models.figure_text import bottleneck_title
-from ui.models.history_model import when
 from ui.models.overlay import SERIES, lines_of, options_of
 from ui.widgets.grid_table import GridTable
 from ui.widgets.labels import MutedLabel, heading, plain_label
 from ui.widgets.result_table import ResultTable
 from ui.widgets.sentences import Sentences
 from ui.widgets.swatch import Swatch
+from ui.words import when
 
 if TYPE_CHECKING:
     from app.history.comparing import Differing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -16,6 +17,9 @@ from PySide6.QtWidgets import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+#: Letters of a title that stand in one line.
+_TITLE = 13
 
 
 class PlainTable(QTableWidget):
@@ -64,3 +68,8 @@ def make_calm(table: QTableView) -> None:
     corner = table.findChild(QAbstractButton)
     if corner is not None:
         corner.setAccessibleName(QCoreApplication.translate("PlainTable", "Corner between the titles"))
+
+
+def in_lines(title: str) -> str:
+    """Return a long title in several lines: a column is as wide as its title."""
+    return "\n".join(textwrap.wrap(title, _TITLE))
