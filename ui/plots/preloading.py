@@ -14,12 +14,19 @@ from app.tasks import run_in_thread
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+_MODULES = (
+    "ui.plots.curve_plot",
+    "ui.plots.expected_plot",
+    "ui.plots.live_plot",
+    "ui.plots.overlay_plot",
+)
+
 
 def preload() -> Future[None]:
     """Begin to load it; the future ends when it is there."""
 
     def load() -> None:
-        for name in ("curve_plot", "expected_plot", "live_plot", "overlay_plot"):
-            importlib.import_module(f"ui.plots.{name}")
+        for name in _MODULES:
+            importlib.import_module(name)
 
     return run_in_thread("plots-preload", load)
