@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QCoreApplication
-
 from advisor.options import catalogue
 from advisor.tunables import tunables
 from app.units import format_size
 from ui.option_text import value_text
 from ui.speed_units import speed_text
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,40 +27,36 @@ class ChangeText(NamedTuple):
     proposed: str
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("advice", text)
-
-
 def workload_names() -> dict[str, str]:
     """Return workload to what a person calls it."""
     return {
-        "general": _tr("nothing in particular"), "home": _tr("home directories"),
-        "media": _tr("large media files"), "builds": _tr("builds, many small files"),
-        "database": _tr("a database"), "sap": _tr("SAP"), "oracle": _tr("Oracle data files"),
-        "backup": _tr("backups"), "software": _tr("programs and documents, read mostly"),
-        "virtual-machines": _tr("virtual machines"), "mail": _tr("mail"),
-        "shared-writing": _tr("files that several computers write"),
+        "general": tr("nothing in particular"), "home": tr("home directories"),
+        "media": tr("large media files"), "builds": tr("builds, many small files"),
+        "database": tr("a database"), "sap": tr("SAP"), "oracle": tr("Oracle data files"),
+        "backup": tr("backups"), "software": tr("programs and documents, read mostly"),
+        "virtual-machines": tr("virtual machines"), "mail": tr("mail"),
+        "shared-writing": tr("files that several computers write"),
     }  # fmt: skip
 
 
 def confidence_names() -> dict[str, str]:
     """Return how sure a recommendation is."""
-    return {"high": _tr("well founded"), "medium": _tr("likely"), "low": _tr("worth a test")}
+    return {"high": tr("well founded"), "medium": tr("likely"), "low": tr("worth a test")}
 
 
 def status_names() -> dict[str, str]:
     """Return whether a recommendation has been tested here."""
     return {
-        "untested": _tr("not tested here yet"), "confirmed": _tr("confirmed by your own test"),
-        "refuted": _tr("refuted by your own test"),
+        "untested": tr("not tested here yet"), "confirmed": tr("confirmed by your own test"),
+        "refuted": tr("refuted by your own test"),
     }  # fmt: skip
 
 
 def scope_names() -> dict[str, str]:
     """Return what a recommendation reaches beyond the mount."""
     return {
-        "mount": "", "server": _tr("for all mounts of the server"),
-        "host": _tr("for the whole computer, not part of “Use recommended”"),
+        "mount": "", "server": tr("for all mounts of the server"),
+        "host": tr("for the whole computer, not part of “Use recommended”"),
     }  # fmt: skip
 
 
@@ -69,15 +64,15 @@ def change_text(item: Recommendation) -> ChangeText:
     """Return a recommendation's change."""
     current = _value(item.option, item.current)
     if item.replaces_own:
-        current = _tr("{value} (asked for by you)").format(value=current)
-    proposed = _tr("leave it out") if item.proposed is None else _value(item.option, item.proposed)
+        current = tr("{value} (asked for by you)").format(value=current)
+    proposed = tr("leave it out") if item.proposed is None else _value(item.option, item.proposed)
     return ChangeText(option_label(item.option), current, proposed)
 
 
 def other_text(item: NotRecommended) -> str:
     """Return a value that is not proposed."""
     if item.value is None:
-        return _tr("{name}: leave it out").format(name=option_label(item.option))
+        return tr("{name}: leave it out").format(name=option_label(item.option))
     return f"{option_label(item.option)}: {_value(item.option, item.value)}"
 
 
@@ -90,7 +85,7 @@ def replaced_text(items: Iterable[Recommendation]) -> str:
     ]
     if not own:
         return ""
-    return _tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
+    return tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
 
 
 def read_ahead_of(result: AdviceResult) -> int | None:
@@ -113,28 +108,28 @@ def option_label(name: str) -> str:
 def expected_text(expected: list[Expected]) -> list[str]:
     """Return what the model expects, a line for each figure; nothing if the link is not known."""
     words = {
-        "write": _tr("Copying to the server"), "read": _tr("Copying from the server"),
-        "small-read": _tr("Small reads"),
+        "write": tr("Copying to the server"), "read": tr("Copying from the server"),
+        "small-read": tr("Small reads"),
     }  # fmt: skip
     lines: list[str] = []
     for entry in expected:
         if entry.now is None or entry.advised is None:
             continue
         now, advised = speed_text(entry.now.bytes_per_s), speed_text(entry.advised.bytes_per_s)
-        direction = _tr("{figure} ({size} a call)").format(
+        direction = tr("{figure} ({size} a call)").format(
             figure=words[entry.figure], size=format_size(entry.call_size)
         )
         if entry.now.unpredictable or entry.advised.unpredictable:
-            text = _tr("{direction}: cannot be predicted. The processors decide, which only a test shows.")
+            text = tr("{direction}: cannot be predicted. The processors decide, which only a test shows.")
             lines.append(text.format(direction=direction))
             continue
-        text = _tr("{direction}: {now}").format(direction=direction, now=now)
+        text = tr("{direction}: {now}").format(direction=direction, now=now)
         if now != advised:
-            text = _tr("{direction}: {now} now, {advised} as advised").format(
+            text = tr("{direction}: {now} now, {advised} as advised").format(
                 direction=direction, now=now, advised=advised
             )
         lines.append(
-            _tr("{text}; it may be {percent} % off either way, and what bounds it is {limit}.").format(
+            tr("{text}; it may be {percent} % off either way, and what bounds it is {limit}.").format(
                 text=text, percent=round(entry.advised.error * 100), limit=entry.advised.limit
             )
         )
@@ -147,7 +142,7 @@ def curve_text(curve: Curve | None) -> list[str]:
         return []
     error = round(100 * curve.errors[0])
     return [
-        _tr("A copy over UDP: {now} with {size} at a time now, {advised} with {best} as advised; it may be "
+        tr("A copy over UDP: {now} with {size} at a time now, {advised} with {best} as advised; it may be "
             "{percent} % off either way.").format(
             now=speed_text(curve.now[1]), size=format_size(curve.now[0]),
             advised=speed_text(curve.advised[1]), best=format_size(curve.advised[0]), percent=error,
@@ -158,7 +153,7 @@ def curve_text(curve: Curve | None) -> list[str]:
 def _value(name: str, value: str | None) -> str:
     option = catalogue().find(name)
     if value is None:
-        return _tr("not given") if option is not None else _tr("not known")
+        return tr("not given") if option is not None else tr("not known")
     if option is not None:
-        return value_text(option, value) or _tr("yes")
+        return value_text(option, value) or tr("yes")
     return format_size(int(value) * 1024) if name == "read_ahead_kb" and value.isdigit() else value

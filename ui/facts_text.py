@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QCoreApplication
-
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
 from advisor.servers import server_kinds
 from advisor.speeds import format_rate
 from app.units import format_duration
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from advisor.fact_names import Part
@@ -23,10 +22,6 @@ class FactText(NamedTuple):
     label: str
     value: str
     how: str
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("facts", text)
 
 
 def fact_rows(facts: Facts) -> list[FactText]:
@@ -48,16 +43,16 @@ def unknown_reasons(facts: Facts) -> dict[str, list[str]]:
 
 
 def _link_rows(link: LinkFacts) -> list[FactText]:
-    duplex = {"half": _tr("half"), "full": _tr("full")}
+    duplex = {"half": tr("half"), "full": tr("full")}
     card = cards().get(link.card or "")
-    loss = _tr("{percent} %").format(percent=f"{link.loss * 100:.3g}") if link.loss else ""
+    loss = tr("{percent} %").format(percent=f"{link.loss * 100:.3g}") if link.loss else ""
     values = {
         "interface": link.interface or "",
         "adapter": link.adapter or (card.title if card is not None else ""),
         "driver": link.driver or "",
         "rate_bps": "" if link.rate_bps is None else format_rate(link.rate_bps),
         "duplex": duplex.get(link.duplex or "", link.duplex or ""),
-        "mtu": "" if link.mtu is None else _tr("{count} bytes").format(count=link.mtu),
+        "mtu": "" if link.mtu is None else tr("{count} bytes").format(count=link.mtu),
         "rtt_s": "" if link.rtt_s is None else format_duration(link.rtt_s),
     }
     via = ", ".join(link.via or ())
@@ -66,13 +61,13 @@ def _link_rows(link: LinkFacts) -> list[FactText]:
     values |= {name: text for name, text in (("up_bps", up), ("loss", loss), ("via", via)) if text}
     rows = _texts(values, _labels("link"), link.sources)
     if link.emulated:
-        rows.insert(0, FactText(_tr("Link"), _tr("{name}, emulated").format(name=link.name), _tr("the lab")))
+        rows.insert(0, FactText(tr("Link"), tr("{name}, emulated").format(name=link.name), tr("the lab")))
     return rows
 
 
 def _server_rows(server: ServerFacts, client: ClientFacts | None) -> list[FactText]:
     kind = server_kinds().get(server.kind or "")
-    udp = _tr("UDP, which this kernel cannot mount") if client is not None and client.udp is False else "UDP"
+    udp = tr("UDP, which this kernel cannot mount") if client is not None and client.udp is False else "UDP"
     versions = [
         f"{', '.join(found)} ({name})"
         for name, found in (("TCP", server.tcp_versions), (udp, server.udp_versions))
@@ -81,7 +76,7 @@ def _server_rows(server: ServerFacts, client: ClientFacts | None) -> list[FactTe
     asked = server.tcp_versions is not None or server.udp_versions is not None
     values = {
         "kind": kind.title if kind is not None else server.implementation or server.kind or "",
-        "tcp_versions": "; ".join(versions) or (_tr("none that it tells of") if asked else ""),
+        "tcp_versions": "; ".join(versions) or (tr("none that it tells of") if asked else ""),
     }
     return _texts(values, _labels("server"), server.sources)
 
@@ -91,4 +86,4 @@ def _texts(values: dict[str, str], labels: dict[str, str], sources: dict[str, st
 
 
 def _labels(part: Part) -> dict[str, str]:
-    return {name: _tr(text) for name, text in FACT_NAMES[part].items()}
+    return {name: tr(text) for name, text in FACT_NAMES[part].items()}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtCore import QLocale
 
 from advisor.catalogue import NO, YES
 from app.units import format_size
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from advisor.catalogue import Option
@@ -19,26 +20,22 @@ _TOO_MANY_DIGITS = 20
 _VERSIONS = 4
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("option_text", text)
-
-
 def _words() -> dict[str, str]:
     return {
-        "rw": _tr("read and write"),
-        "ro": _tr("read only"),
-        "fg": _tr("wait, then fail"),
-        "bg": _tr("go on trying"),
-        "hard": _tr("keep trying"),
-        "soft": _tr("give up"),
-        "softerr": _tr("give up, as timed out"),
+        "rw": tr("read and write"),
+        "ro": tr("read only"),
+        "fg": tr("wait, then fail"),
+        "bg": tr("go on trying"),
+        "hard": tr("keep trying"),
+        "soft": tr("give up"),
+        "softerr": tr("give up, as timed out"),
     }
 
 
 def value_text(option: Option, value: str) -> str:
     """Return a canonical value for reading: ``1 MiB (1048576)``, ``60 s``, ``keep trying (hard)``, ``no``."""
     if option.kind == "flag":
-        return {YES: _tr("yes"), NO: _tr("no")}.get(value, value)
+        return {YES: tr("yes"), NO: tr("no")}.get(value, value)
     word = _words().get(value)
     if option.kind == "enum" and word is not None:
         return f"{word} ({value})"
@@ -86,7 +83,7 @@ def help_text(option: Option) -> str:
     """Return the tool tip of a row: real name, help, default in words, and what a change takes."""
     lines = [real_name(option), option.help]
     if option.default_note:
-        lines.append(_tr("Default: {text}.").format(text=option.default_note))
+        lines.append(tr("Default: {text}.").format(text=option.default_note))
     lines.append(limits_text(option))
     return "\n".join(line for line in lines if line)
 
@@ -94,19 +91,19 @@ def help_text(option: Option) -> str:
 def limits_text(option: Option) -> str:
     """Return what a change of an option takes, and where it counts."""
     changes = {
-        "live": _tr("A change takes effect at once."),
-        "remount": _tr("A change takes effect by a remount."),
-        "mount": _tr("A change takes an unmount and a new mount."),
-        "host": _tr("A change concerns the whole computer."),
-        "boot": _tr("It counts at the next start, or when it is mounted next."),
+        "live": tr("A change takes effect at once."),
+        "remount": tr("A change takes effect by a remount."),
+        "mount": tr("A change takes an unmount and a new mount."),
+        "host": tr("A change concerns the whole computer."),
+        "boot": tr("It counts at the next start, or when it is mounted next."),
     }
     parts = [changes[option.change]]
     if not option.versions:
-        parts = [_tr("It has no effect on NFS.")]
+        parts = [tr("It has no effect on NFS.")]
     elif len(option.versions) < _VERSIONS:
-        parts.append(_tr("Only on version {versions}.").format(versions=", ".join(option.versions)))
+        parts.append(tr("Only on version {versions}.").format(versions=", ".join(option.versions)))
     if option.since:
-        parts.append(_tr("Since Linux {version}.").format(version=option.since))
+        parts.append(tr("Since Linux {version}.").format(version=option.since))
     return " ".join(parts)
 
 
@@ -119,5 +116,5 @@ def spelling(option: Option) -> str:
 
 def help_line(option: Option) -> str:
     """Return the help of an option for one or two lines of running text."""
-    default = _tr("Default: {text}.").format(text=default_text(option))
+    default = tr("Default: {text}.").format(text=default_text(option))
     return f"{real_name(option)}: {option.help} {default} {limits_text(option)}"

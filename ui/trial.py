@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bench.compare import REPEATS, compare, findings
 from app.bench.result import DEFAULT_SIZE, TestSpec
@@ -12,6 +12,7 @@ from app.errors import AppError, ErrorKind
 from app.history.model import link_name
 from app.units import format_duration, format_size
 from ui.dialogs.confirm import confirm
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
@@ -198,19 +199,15 @@ def _time_text(advice: AdviceResult, size: int) -> str:
     """Return about how long all tests take, by the model."""
     speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
     if not speeds:
-        return _tr("how long depends on the link, which is not known,")
+        return tr("how long depends on the link, which is not known,")
     seconds = 2 * REPEATS * sum(size / speed for speed in speeds)
-    return _tr("about {time}").format(time=format_duration(seconds))
+    return tr("about {time}").format(time=format_duration(seconds))
 
 
 def comparison_text(comparisons: list[Comparison]) -> str:
     """Return what came out, a line for each way."""
     if not comparisons:
-        return _tr("The figures cannot be compared: reads came from this computer's own cache.")
+        return tr("The figures cannot be compared: reads came from this computer's own cache.")
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in comparisons]
-    note = _tr("Each figure is the median of {count} tests. Other load meanwhile can make a difference, too.")
+    note = tr("Each figure is the median of {count} tests. Other load meanwhile can make a difference, too.")
     return "\n".join([*lines, note.format(count=REPEATS)])
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("trial", text)

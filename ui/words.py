@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-
 from advisor.options import catalogue
 from advisor.speeds import format_rate
 from app.mounts.effective import not_taken
 from app.units import format_duration
 from ui.option_text import value_text
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
@@ -19,28 +18,24 @@ if TYPE_CHECKING:
     from app.mounts.model import AddedOption, Mount
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("words", text)
-
-
 def boot_text(mount: Mount) -> str:
     """Return what becomes of a mount at the next boot, in words."""
     return {
-        "mounted": _tr("at boot"),
-        "on-demand": _tr("on demand"),
-        "by-hand": _tr("by hand"),
-        "gone": _tr("until restart"),
+        "mounted": tr("at boot"),
+        "on-demand": tr("on demand"),
+        "by-hand": tr("by hand"),
+        "gone": tr("until restart"),
     }[mount.after_boot]
 
 
 def added_lines(added: list[AddedOption]) -> list[str]:
     """Return what nfsmount.conf adds to a mount, one line an option."""
-    place = _tr("{item}: line {line} of {file}, section {section}")
+    place = tr("{item}: line {line} of {file}, section {section}")
     lines: list[str] = []
     for one in added:
         text = place.format(item=one.item, line=one.line, file=one.file, section=one.section)
         if one.beats:
-            text = _tr("{text}. It overrides “{other}”.").format(text=text, other=one.beats)
+            text = tr("{text}. It overrides “{other}”.").format(text=text, other=one.beats)
         lines.append(text)
     return lines
 
@@ -48,7 +43,7 @@ def added_lines(added: list[AddedOption]) -> list[str]:
 def link_line(facts: Facts | None) -> str:
     """Return the link in one line: adapter, rate, duplex, round trip."""
     if facts is None or facts.link is None:
-        return _tr("Link: not known yet")
+        return tr("Link: not known yet")
     return "  ·  ".join([_name(facts.link), *link_figures(facts.link)])
 
 
@@ -56,15 +51,15 @@ def link_figures(link: LinkFacts) -> list[str]:
     """Return what is known of a link in figures: rate, round trip, loss."""
     parts: list[str] = []
     if link.rate_bps is None:
-        parts.append(_tr("speed unknown"))
+        parts.append(tr("speed unknown"))
     else:
         parts.append(format_rate(link.rate_bps) + (f" {link.duplex} duplex" if link.duplex else ""))
     if link.rtt_s is None:
-        parts.append(_tr("round trip unknown"))
+        parts.append(tr("round trip unknown"))
     else:
-        parts.append(_tr("round trip {time}").format(time=format_duration(link.rtt_s)))
+        parts.append(tr("round trip {time}").format(time=format_duration(link.rtt_s)))
     if link.loss:
-        parts.append(_tr("{percent} % lost").format(percent=f"{link.loss * 100:.3g}"))
+        parts.append(tr("{percent} % lost").format(percent=f"{link.loss * 100:.3g}"))
     return parts
 
 
@@ -74,13 +69,13 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     mounted, written = report.report is not None, bool(report.diff)
     files = " and ".join(diff_files(report.diff))
     if mounted and written:
-        message = _tr("{path} is mounted with these settings, and they are kept in {files}.").format(
+        message = tr("{path} is mounted with these settings, and they are kept in {files}.").format(
             path=point, files=files
         )
     elif mounted:
-        message = _tr("{path} is mounted with these settings.").format(path=point)
+        message = tr("{path} is mounted with these settings.").format(path=point)
     else:
-        message = _tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
+        message = tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
             path=point, files=files
         )
     values = not_taken(report.report.values) if report.report is not None else []
@@ -93,14 +88,14 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     for value in values:
         asked = value_of(value.name, value.requested)
         if value.effective is None:
-            sentence = _tr("{name}: {asked} was asked for. {note}").format(
+            sentence = tr("{name}: {asked} was asked for. {note}").format(
                 name=value.name, asked=asked, note=value.note)  # fmt: skip
         else:
-            sentence = _tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
+            sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
                 name=value.name, asked=asked, used=value_of(value.name, value.effective), note=value.note
             )  # fmt: skip
         told.append(sentence.strip())
-    details = [_tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
+    details = [tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
     messages = report.report.messages if report.report is not None else []
     return message, "\n".join(told), "\n".join([*details, *messages])
 
@@ -114,8 +109,8 @@ def value_of(name: str, value: str | None) -> str:
     """Return a value of an option, as people read it."""
     option = catalogue().find(name)
     if value is None:
-        return _tr("nothing")
-    return (value_text(option, value) if option is not None else value) or _tr("given")
+        return tr("nothing")
+    return (value_text(option, value) if option is not None else value) or tr("given")
 
 
 def when(started_at: str) -> str:
@@ -125,6 +120,6 @@ def when(started_at: str) -> str:
 
 def _name(link: LinkFacts) -> str:
     if link.emulated:
-        return _tr("Emulated link {name}").format(name=link.name)
+        return tr("Emulated link {name}").format(name=link.name)
     names = [part for part in (link.interface or link.name, link.adapter) if part]
-    return _tr("Link: {name}").format(name=", ".join(names) or _tr("interface unknown"))
+    return tr("Link: {name}").format(name=", ".join(names) or tr("interface unknown"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QCoreApplication
-
 from app.bench.experiment.factors import READ_AHEAD, label, level_label
 from ui.dialogs.confirm import confirm
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,29 +48,29 @@ def ask_use(parent: QWidget, wanted: WantedSet, proposal: Proposal, agreed: Call
         agreed: puts them into the settings.
     """
     changes = "\n".join(_change(one) for one in proposal.changes)
-    lines = [changes or _tr("These settings are in use already."), wanted.shown]
+    lines = [changes or tr("These settings are in use already."), wanted.shown]
     if proposal.study and proposal.changes:
         lines.append(
-            _tr("All sets had these options, which are not taken over: {options}").format(
+            tr("All sets had these options, which are not taken over: {options}").format(
                 options=proposal.study
             )
         )
-    words = {"error": _tr("Error: {text}"), "warning": _tr("Warning: {text}")}
+    words = {"error": tr("Error: {text}"), "warning": tr("Warning: {text}")}
     lines += [
         words[one.severity].format(text=one.title) for one in proposal.findings if one.severity in words
     ]
-    lines.append(_tr("Nothing is mounted by that: “Apply…” does."))
+    lines.append(tr("Nothing is mounted by that: “Apply…” does."))
     confirm(
         parent,
-        _tr("Put these settings into the form of {share}?").format(share=wanted.share),
+        tr("Put these settings into the form of {share}?").format(share=wanted.share),
         "\n\n".join(line for line in lines if line),
-        _tr("&Use in Settings"),
+        tr("&Use in Settings"),
         agreed,
     )
 
 
 def _change(one: Change) -> str:
-    name, default = label(one.option), _tr("default")
+    name, default = label(one.option), tr("default")
     before = default if one.before is None else _value(one.option, one.before)
     if one.option == READ_AHEAD and one.before is None:
         return f"{name}: {_value(one.option, one.after or '')}"
@@ -80,8 +79,4 @@ def _change(one: Change) -> str:
 
 
 def _value(option: str, value: str) -> str:
-    return level_label(option, value) or _tr("on")
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("use_set", text)
+    return level_label(option, value) or tr("on")

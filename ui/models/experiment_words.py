@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-
 from advisor.experiment_text import set_text
 from app.bench.experiment.factors import SPOKEN
 from app.bench.experiment.model import SEARCH
 from app.units import format_duration, format_size
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,17 +20,17 @@ def size_sentence(plan: ExperimentPlan) -> str:
     """Return how much a plan is, in trials, time and bytes."""
     experiment = plan.experiment
     if experiment.recipe == SEARCH:
-        over = _tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
+        over = tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
         limit = over if plan.bytes else format_duration(plan.seconds)
-        return _tr(
+        return tr(
             "{sets} option sets to choose among. Trials for {limit} at most, each with {space} on the server."
         ).format(sets=len(plan.sets), limit=limit, space=format_size(plan.space))
     parts = [
-        _count(len(plan.sets), _tr("1 option set"), _tr("{count} option sets")),
-        _count(len(experiment.workloads), _tr("1 workload"), _tr("{count} workloads")),
-        _count(experiment.repeats, _tr("1 repeat"), _tr("{count} repeats")),
+        _count(len(plan.sets), tr("1 option set"), tr("{count} option sets")),
+        _count(len(experiment.workloads), tr("1 workload"), tr("{count} workloads")),
+        _count(experiment.repeats, tr("1 repeat"), tr("{count} repeats")),
     ]
-    return _tr(
+    return tr(
         "{parts}: {trials} trials with those of the baseline. About {time}, {bytes} over the network, "
         "{space} on the server at a time."
     ).format(
@@ -47,15 +46,11 @@ def levels_words(levels: Mapping[str, str]) -> str:
 
 def setting_text(one: PlannedSet) -> str:
     """Return what a set is mounted with."""
-    options = one.options or _tr("the default options")
+    options = one.options or tr("the default options")
     if one.read_ahead_kb is None:
         return options
-    return _tr("{options}, readahead {size} KiB").format(options=options, size=one.read_ahead_kb)
+    return tr("{options}, readahead {size} KiB").format(options=options, size=one.read_ahead_kb)
 
 
 def _count(count: int, one: str, many: str) -> str:
     return one if count == 1 else many.format(count=count)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("experiment_words", text)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-
 from advisor.catalogue import NO
 from advisor.options import catalogue
 from app.bench.experiment.factors import (
@@ -25,6 +23,7 @@ from app.bench.experiment.factors import (
 )
 from ui.models.option_search import find_options
 from ui.option_text import help_line, value_text
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from advisor.catalogue import Option
@@ -63,7 +62,7 @@ class FactorChoice:
     def text_of(self, level: str) -> str:
         """Return a level for people."""
         if level == DEFAULT:
-            return _tr("default")
+            return tr("default")
         option = catalogue().find(self.name)
         return level if option is None or self.name == CACHE_MODE else value_text(option, level)
 
@@ -85,7 +84,7 @@ def choice_of(name: str) -> FactorChoice:
         if choice.name == name:
             return choice
     return FactorChoice(
-        name=name, label=label(name), help="", start=(), hint=_tr("Levels, with commas between")
+        name=name, label=label(name), help="", start=(), hint=tr("Levels, with commas between")
     )
 
 
@@ -120,15 +119,15 @@ def _of_option(option: Option) -> FactorChoice:
 def _range_text(option: Option) -> str:
     """Return what can be typed."""
     if option.kind == "size":
-        return _tr("Sizes with commas between, such as 64k, 256k, 1M; or default")
+        return tr("Sizes with commas between, such as 64k, 256k, 1M; or default")
     if not option.is_number:
-        return _tr("Values with commas between; or default")
+        return tr("Values with commas between; or default")
     low, high = option.minimum or 0, option.maximum or 0
-    numbers = _tr("Numbers from {low} to {high}").format(low=low, high=high)
+    numbers = tr("Numbers from {low} to {high}").format(low=low, high=high)
     if high >= _ENDLESS:
-        numbers = _tr("Numbers from {low} up").format(low=low)
-    unit = _tr(" ({unit})").format(unit=option.unit) if option.unit else ""
-    return _tr("{numbers}{unit}, with commas between; or default").format(numbers=numbers, unit=unit)
+        numbers = tr("Numbers from {low} up").format(low=low)
+    unit = tr(" ({unit})").format(unit=option.unit) if option.unit else ""
+    return tr("{numbers}{unit}, with commas between; or default").format(numbers=numbers, unit=unit)
 
 
 #: A limit as high as this is the kernel's type, and says nothing to people.
@@ -136,35 +135,31 @@ _ENDLESS = 10**6
 
 
 def _special() -> tuple[FactorChoice, ...]:
-    sizes = _tr("Sizes with commas between, such as 4k, 64k, 1M")
-    numbers = _tr("Numbers with commas between, such as {example}")
+    sizes = tr("Sizes with commas between, such as 4k, 64k, 1M")
+    numbers = tr("Numbers with commas between, such as {example}")
     entries: list[tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = [
         (TRANSFER_SIZE,
-         _tr("rsize and wsize together: how much is asked for and sent in one request."),
-         (), ("64k", "256k", "1M"), _tr("Sizes with commas between, such as 64k, 256k, 1M; or default")),
+         tr("rsize and wsize together: how much is asked for and sent in one request."),
+         (), ("64k", "256k", "1M"), tr("Sizes with commas between, such as 64k, 256k, 1M; or default")),
         (READ_AHEAD,
-         _tr("How far the kernel reads ahead of a program, in KiB; 128 is what a new mount has."),
+         tr("How far the kernel reads ahead of a program, in KiB; 128 is what a new mount has."),
          (), ("128", "1024", "4096"), numbers.format(example="128, 1024, 4096")),
         (CACHE_MODE,
-         _tr("How long what is known of files is believed: as usual, never and with synchronous writing "
+         tr("How long what is known of files is believed: as usual, never and with synchronous writing "
              "(noac), or never with writing as usual (actimeo=0)."),
          (DEFAULT, "noac", "actimeo=0"), (DEFAULT, "noac", "actimeo=0"), ""),
         (STREAMS,
-         _tr("How many files are copied at once, each by a process of its own."),
+         tr("How many files are copied at once, each by a process of its own."),
          (), ("1", "4"), numbers.format(example="1, 4, 16")),
-        (FILE_SIZE, _tr("The size of the file; it replaces the size of the workloads."),
+        (FILE_SIZE, tr("The size of the file; it replaces the size of the workloads."),
          (), ("1M", "16M"), sizes),
-        (BLOCK_SIZE, _tr("How much a program reads or writes with one call."), (), ("4k", "1M"), sizes),
-        (RECORD_SIZE, _tr("How much is read or written at a place of the file at a time."),
+        (BLOCK_SIZE, tr("How much a program reads or writes with one call."), (), ("4k", "1M"), sizes),
+        (RECORD_SIZE, tr("How much is read or written at a place of the file at a time."),
          (), ("4k", "64k"), sizes),
-        (PATTERN, _tr("Whether the records of a file are read and written in order or at random."),
+        (PATTERN, tr("Whether the records of a file are read and written in order or at random."),
          ("sequential", "random"), ("sequential", "random"), ""),
     ]  # fmt: skip
     return tuple(
         FactorChoice(name=name, label=label(name), help=text, offered=offered, start=start, hint=hint)
         for name, text, offered, start, hint in entries
     )
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("factor_choices", text)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-
 from ui.models.figure_words import bare
 from ui.speed_units import speed_text
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,24 +19,24 @@ _CONFIDENCE = 0.95
 
 def interval_title(figure: Figure) -> str:
     """Return what stands between its ends: fewer than six repeats have no 95 % interval."""
-    return _tr("95 % interval") if figure.confidence >= _CONFIDENCE else _tr("Slowest to fastest")
+    return tr("95 % interval") if figure.confidence >= _CONFIDENCE else tr("Slowest to fastest")
 
 
 def interval_text(figure: Figure, form: Callable[[float], str] = speed_text) -> str:
     """Return its ends."""
     low, high = form(figure.low), form(figure.high)
-    return _tr("{low} to {high}").format(low=bare(low, high), high=high)
+    return tr("{low} to {high}").format(low=bare(low, high), high=high)
 
 
 def rates_texts(result: TestResult) -> list[str]:
     """Return a sentence for each rate of small files."""
-    titles = {"create": _tr("Made"), "stat": _tr("Looked up (stat)"), "delete": _tr("Deleted")}
+    titles = {"create": tr("Made"), "stat": tr("Looked up (stat)"), "delete": tr("Deleted")}
     texts: list[str] = []
     for name, title in titles.items():
         figure = result.figures.get(name)
         if figure is None:
             continue
-        text = _tr("{title}: {rate} files a second").format(title=title, rate=_rate(figure.median))
+        text = tr("{title}: {rate} files a second").format(title=title, rate=_rate(figure.median))
         if len(figure.values) > 1:
             span = interval_title(figure)
             text += f" ({span[:1].lower()}{span[1:]}: {interval_text(figure, _rate)})"
@@ -48,14 +47,14 @@ def rates_texts(result: TestResult) -> list[str]:
 def wide_text(result: TestResult) -> str:
     """Return which figures say little because they spread so widely, "" for none."""
     names = {
-        "write": _tr("the speed to the server"), "read": _tr("the speed from the server"),
-        "small-read": _tr("the small reads"),
-        "create": _tr("making files"), "stat": _tr("looking files up"), "delete": _tr("deleting files"),
+        "write": tr("the speed to the server"), "read": tr("the speed from the server"),
+        "small-read": tr("the small reads"),
+        "create": tr("making files"), "stat": tr("looking files up"), "delete": tr("deleting files"),
     }  # fmt: skip
     wide = [names.get(name, name) for name, figure in result.figures.items() if figure.wide]
     if not wide:
         return ""
-    text = _tr(
+    text = tr(
         "The repeats are too far apart to conclude from them: {names}. Something else used the network, the "
         "server or this computer meanwhile; repeat the test when it is quiet, or more often."
     )
@@ -65,25 +64,21 @@ def wide_text(result: TestResult) -> str:
 def kind_text(bottleneck: Bottleneck) -> str:
     """Return what it was that held something back."""
     return {
-        "network": _tr("the network"), "server": _tr("the server"),
-        "round-trips": _tr("the round trips to the server"), "client": _tr("this computer"),
-        "unclear": _tr("what is not clear"),
+        "network": tr("the network"), "server": tr("the server"),
+        "round-trips": tr("the round trips to the server"), "client": tr("this computer"),
+        "unclear": tr("what is not clear"),
     }[bottleneck.kind]  # fmt: skip
 
 
 def bottleneck_title(bottleneck: Bottleneck) -> str:
     """Return what held a test back, and how sure that is."""
-    sure = {"high": _tr("sure"), "medium": _tr("likely"), "low": _tr("a guess")}
-    way = _tr("To the server") if bottleneck.way == "write" else _tr("From the server")
+    sure = {"high": tr("sure"), "medium": tr("likely"), "low": tr("a guess")}
+    way = tr("To the server") if bottleneck.way == "write" else tr("From the server")
     if bottleneck.kind == "unclear":
-        return _tr("{way}: what held it back is not clear").format(way=way)
-    title = _tr("{way}: held back by {kind} ({sure})")
+        return tr("{way}: what held it back is not clear").format(way=way)
+    title = tr("{way}: held back by {kind} ({sure})")
     return title.format(way=way, kind=kind_text(bottleneck), sure=sure[bottleneck.confidence])
 
 
 def _rate(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("figure", text)

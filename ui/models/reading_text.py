@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-
 from app.units import format_duration
 from ui.speed_units import speed_text
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from ui.models.timeline import Curve, Reading, Timeline
@@ -19,7 +18,7 @@ def readings_text(timeline: Timeline, time_s: float) -> str:
     if not found:
         return ""
     several = len(timeline.rounds()) > 1
-    head = _tr("{time} on the axis").format(time=format_duration(found[0].time_s))
+    head = tr("{time} on the axis").format(time=format_duration(found[0].time_s))
     return "\n".join([head, *(_line(reading, several=several) for reading in found)])
 
 
@@ -27,20 +26,16 @@ def _line(reading: Reading, *, several: bool) -> str:
     curve = reading.curve
     parts = [_name(curve, several=several), speed_text(reading.speed)]
     if reading.average is not None:
-        parts.append(_tr("average {speed}").format(speed=speed_text(reading.average)))
+        parts.append(tr("average {speed}").format(speed=speed_text(reading.average)))
     if reading.trip_s is not None:
-        parts.append(_tr("round trip {time}").format(time=format_duration(reading.trip_s)))
+        parts.append(tr("round trip {time}").format(time=format_duration(reading.trip_s)))
     if reading.phase is not None:
-        parts.append(_tr("waiting for fsync") if reading.phase == "fsync" else _tr("closing"))
+        parts.append(tr("waiting for fsync") if reading.phase == "fsync" else tr("closing"))
     return " · ".join(parts)
 
 
 def _name(curve: Curve, *, several: bool) -> str:
-    way = _tr("To the server") if curve.way == "write" else _tr("From the server")
+    way = tr("To the server") if curve.way == "write" else tr("From the server")
     if curve.warm_up:
-        return _tr("{way}, warm-up").format(way=way)
-    return _tr("{way}, repeat {number}").format(way=way, number=curve.round) if several else way
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("reading", text)
+        return tr("{way}, warm-up").format(way=way)
+    return tr("{way}, repeat {number}").format(way=way, number=curve.round) if several else way

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
-from PySide6.QtCore import QCoreApplication
 
 from app.units import format_size
+from ui.translation import tr
 
 if TYPE_CHECKING:
     from app.bench.result import TestEvent, TestResult, TestSpec
@@ -62,11 +62,11 @@ class TestRun:
     def progress_text(self) -> str:
         """Return what it does now."""
         if self.call is None:
-            return "" if self.result is not None else _tr("Stopped before the end.")
+            return "" if self.result is not None else tr("Stopped before the end.")
         if self.overdue:
-            return _tr("Still cleaning up. Abandon it to go on without waiting.")
+            return tr("Still cleaning up. Abandon it to go on without waiting.")
         if self.stopping:
-            return _tr("Stopping and cleaning up…")
+            return tr("Stopping and cleaning up…")
         return f"{self._round_text()}{self._phase_text()}"
 
     def _round_text(self) -> str:
@@ -74,36 +74,32 @@ class TestRun:
             return ""
         number = self.timeline.round
         if self.spec.workload == "grid":
-            return _tr("Repeat {number} of {count}. ").format(number=number + 1, count=self.spec.repeats)
+            return tr("Repeat {number} of {count}. ").format(number=number + 1, count=self.spec.repeats)
         if number == 0:
-            return _tr("Warm-up, not counted. ")
-        return _tr("Repeat {number} of {count}. ").format(number=number, count=self.spec.repeats)
+            return tr("Warm-up, not counted. ")
+        return tr("Repeat {number} of {count}. ").format(number=number, count=self.spec.repeats)
 
     def _phase_text(self) -> str:
         timeline = self.timeline
         grid = self.spec.grid
         if grid is not None and timeline.phase in ("write", "read"):
             done = sum(curve.round == timeline.round for curve in timeline.curves)
-            return _tr("Cell {number} of {count}…").format(number=done, count=len(grid.cells()))
+            return tr("Cell {number} of {count}…").format(number=done, count=len(grid.cells()))
         words = {
-            "prepare": _tr("Preparing…"),
-            "fsync": _tr("Waiting until the server has it all (fsync)…"),
-            "close": _tr("Closing the file…"), "drop-cache": _tr("Emptying the client's cache…"),
-            "compare": _tr("Comparing byte for byte…"),
-            "stat": _tr("Looking the files up (stat)…"), "delete": _tr("Deleting the files…"),
-            "clean-up": _tr("Removing what was written…"),
+            "prepare": tr("Preparing…"),
+            "fsync": tr("Waiting until the server has it all (fsync)…"),
+            "close": tr("Closing the file…"), "drop-cache": tr("Emptying the client's cache…"),
+            "compare": tr("Comparing byte for byte…"),
+            "stat": tr("Looking the files up (stat)…"), "delete": tr("Deleting the files…"),
+            "clean-up": tr("Removing what was written…"),
         }  # fmt: skip
         curve = timeline.latest(timeline.way) if timeline.way is not None else None
         texts = {
-            "write": _tr("Writing"), "read": _tr("Reading"), "small-read": _tr("Reading in small calls"),
+            "write": tr("Writing"), "read": tr("Reading"), "small-read": tr("Reading in small calls"),
         }  # fmt: skip
         text = texts.get(timeline.phase or "")
         if text is not None and curve is not None:
-            return _tr("{doing}: {moved} of {all}").format(
+            return tr("{doing}: {moved} of {all}").format(
                 doing=text, moved=format_size(curve.moved), all=format_size(timeline.total or self.spec.total)
             )
         return words.get(timeline.phase or "prepare", words["prepare"])
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("test-run", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QHeaderView,
     QTableWidgetItem,
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 from app.units import format_duration, format_size
 from ui.models.figure_text import kind_text
 from ui.speed_units import speed_text
+from ui.translation import tr
 from ui.widgets.plain_table import in_lines
 from ui.widgets.whole_table import WholeTable
 
@@ -27,10 +28,10 @@ class GridTable(WholeTable):
 
     def __init__(self) -> None:
         titles = [
-            _tr("Pattern"), _tr("Request"), _tr("Jobs"), _tr("At once"),
-            _tr("Requests/s"), _tr("Speed"), _tr("Mean time"), _tr("99 % within"), _tr("Held back by"),
+            tr("Pattern"), tr("Request"), tr("Jobs"), tr("At once"),
+            tr("Requests/s"), tr("Speed"), tr("Mean time"), tr("99 % within"), tr("Held back by"),
         ]  # fmt: skip
-        super().__init__("grid", _tr("Result of the grid"), [in_lines(title) for title in titles])
+        super().__init__("grid", tr("Result of the grid"), [in_lines(title) for title in titles])
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setStretchLastSection(True)
         self.hide()
@@ -72,8 +73,3 @@ def _figures(run: GridRun | None) -> list[str]:
         return ["—"] * 4
     p99 = format_duration(run.p99_s) if run.p99_s else "—"
     return [f"{run.iops:,.0f}", speed_text(run.bytes_per_s), format_duration(run.latency_s), p99]
-
-
-def _tr(text: str) -> str:
-    # Before the table is there that could translate.
-    return QCoreApplication.translate("GridTable", text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTableWidgetItem
 
 from app.units import format_duration
 from ui.speed_units import speed_text
+from ui.translation import tr
 from ui.widgets.plain_table import PlainTable
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ class OperationsTable(PlainTable):
 
     def __init__(self) -> None:
         titles = [
-            _tr("Operation"), _tr("a second"), _tr("Speed"), _tr("Round trip"),
-            _tr("Waiting"), _tr("In all"), _tr("Errors"),
+            tr("Operation"), tr("a second"), tr("Speed"), tr("Round trip"),
+            tr("Waiting"), tr("In all"), tr("Errors"),
         ]  # fmt: skip
-        super().__init__("operations", _tr("Operations"), titles)
+        super().__init__("operations", tr("Operations"), titles)
 
     def show_operations(self, operations: list[OperationRate]) -> None:
         """Show these instead of those before."""
@@ -62,8 +63,3 @@ class OperationsTable(PlainTable):
     def minimumSizeHint(self) -> QSize:
         """Qt: never less."""
         return QSize(0, self.sizeHint().height())
-
-
-def _tr(text: str) -> str:
-    # Before the table is there that could translate.
-    return QCoreApplication.translate("OperationsTable", text)

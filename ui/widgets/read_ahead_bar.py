@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
 
 from app.units import format_size
+from ui.translation import tr
 from ui.widgets.labels import plain_label
 
 if TYPE_CHECKING:
@@ -92,14 +93,10 @@ def lasting_text(mount: Mount) -> str:
     later = format_size(saved * 1024) if saved is not None else ""
     if is_volatile(mount):
         if later:
-            return _tr("Readahead {now}: until unmounted, then {later}, which is saved.").format(
+            return tr("Readahead {now}: until unmounted, then {later}, which is saved.").format(
                 now=now, later=later
             )
-        return _tr("Readahead {now}: until unmounted.").format(now=now)
+        return tr("Readahead {now}: until unmounted.").format(now=now)
     if not later:
         return ""
-    return _tr("Readahead {size}: saved, for each time it is mounted.").format(size=now or later)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("ReadAheadBar", text)
+    return tr("Readahead {size}: saved, for each time it is mounted.").format(size=now or later)
