@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
@@ -24,6 +24,10 @@ class Appearance(StrEnum):
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
+
+
+#: Fields of :class:`Colours` that mark what is drawn on a plot.
+Meaning = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
 
 
 @dataclass(frozen=True, slots=True)

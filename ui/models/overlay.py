@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from app.bench.result import TestResult
     from ui.models.timeline import Way
-    from ui.widgets.swatch import Meaning
+    from ui.theme import Meaning
 
 #: Fields of ui.theme.Colours by place: as many tests can be told apart.
 SERIES: tuple[Meaning, ...] = ("write", "read", "trip", "ok", "text")

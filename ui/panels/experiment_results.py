@@ -136,8 +136,10 @@ class ExperimentResults(QWidget):
         """Make what shows the findings, and has menus on their rows."""
         self._headline = Headline("experiment-headline")
         self._said = {
-            "summary": Sentences("", "info"), "warn": Sentences("", "warn"), "info": Sentences("", "info"),
-        }  # fmt: skip
+            "summary": Sentences("", "info"),
+            "warn": Sentences("", "warn"),
+            "info": Sentences("", "info"),
+        }
         for name, sentences in self._said.items():
             sentences.setObjectName(f"experiment-{name}")
         self._table = RankingTable()

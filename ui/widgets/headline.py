@@ -27,8 +27,8 @@ class Headline(QWidget):
         self._sign = plain_label()
         self._text = SpokenLabel()
         self._text.setObjectName(name)
-        for label in (self._sign, self._text):
-            enlarge(label, 1.25, bold=True)
+        for part in (self._sign, self._text):
+            enlarge(part, 1.25, bold=True)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 2, 0, 2)
         layout.setSpacing(10)

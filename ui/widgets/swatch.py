@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from ui import theme
 
 if TYPE_CHECKING:
+    from ui.theme import Meaning
+
     Shape = Literal["line", "area", "triangle", "cross"]
-    Meaning = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
 
 #: Part of the colour in an area, as on the plot.
 _SHADE = 0.3
