@@ -79,8 +79,9 @@ class Estimating(QObject):
         self._call: BridgeCall | None = None
         self._reckon_timer, self._try_timer = QTimer(self), QTimer(self)
         for timer, interval, slot in (
-            (self._reckon_timer, _RECKON_MS, self._reckon), (self._try_timer, _TRY_MS, self._try),
-        ):  # fmt: skip
+            (self._reckon_timer, _RECKON_MS, self._reckon),
+            (self._try_timer, _TRY_MS, self._try),
+        ):
             timer.setSingleShot(True)
             timer.setInterval(interval)
             timer.timeout.connect(slot)
