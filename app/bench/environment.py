@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.facts import ServerFacts
+from advisor.share import Share, ShareError
+from app.bench.result import Environment
+from app.facts.client import client_facts
+from app.facts.server import identified, mounts_of
 from app.version import VERSION
 
 if TYPE_CHECKING:
@@ -16,54 +21,6 @@ if TYPE_CHECKING:
     from advisor.facts import ClientFacts, LinkFacts
     from app.bench.result import TestResult
     from app.mounts.model import Mount, MountTable
-
-
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The host that ran a test, its link and its server; what is not known is None.
-
-    Attributes:
-        host: name of the host that ran the test.
-        system: the distribution, as os-release names it.
-        kernel: release, as uname says it.
-        nfs_utils: version of mount.nfs.
-        program: version of this program.
-        memory_bytes: of the host.
-        interface: network interface that leads to the server.
-        adapter: vendor and model of the network card.
-        driver: its kernel driver.
-        rate_bps: line rate towards the host, bits per second.
-        duplex: full or half.
-        mtu: bytes.
-        rtt_s: median round trip to the server, measured after the test.
-        emulated_link: name of the lab's link, None on a real one.
-        server: its name, as the share spells it.
-        server_address: in use.
-        server_kind: an id of resources/servers.toml.
-        server_implementation: what an NFS 4.1 server calls itself.
-        nfs_version: in use.
-        read_ahead_kb: of the mount.
-    """
-
-    host: str | None = None
-    system: str | None = None
-    kernel: str | None = None
-    nfs_utils: str | None = None
-    program: str | None = None
-    memory_bytes: int | None = None
-    interface: str | None = None
-    adapter: str | None = None
-    driver: str | None = None
-    rate_bps: float | None = None
-    duplex: str | None = None
-    mtu: int | None = None
-    rtt_s: float | None = None
-    emulated_link: str | None = None
-    server: str | None = None
-    server_address: str | None = None
-    server_kind: str | None = None
-    server_implementation: str | None = None
-    nfs_version: str | None = None
-    read_ahead_kb: int | None = None
 
 
 def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> TestResult:
@@ -94,11 +51,6 @@ def environment_of(
         effective: option name to value as in use.
         read_ahead_kb: of the mount, if it is known.
     """
-    # Imported here: the worker of a test reads results too, and has no use for facts.
-    from advisor.facts import ServerFacts
-    from advisor.share import Share, ShareError
-    from app.facts.server import identified, mounts_of
-
     client = _client()
     server = ServerFacts()
     if share_text:
@@ -150,8 +102,6 @@ def read_ahead_of(result: TestResult, table: MountTable) -> int | None:
 
 @cache
 def _client() -> ClientFacts:
-    from app.facts.client import client_facts
-
     return client_facts()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.speeds import format_speed
+from app.bench.result import NetworkAlone
 from app.process import find_program, kill_group, start
 from resources.decoding import from_json
 
@@ -30,20 +31,6 @@ _HOW = (
     f"Run “iperf3 -s” on the server and let TCP port {PORT} through its firewall, then test again. Without a "
     "program on the server that takes the bytes, the network cannot be told from the server."
 )
-
-
-class NetworkAlone(msgspec.Struct, frozen=True, kw_only=True):
-    """What one TCP stream carries, in bytes a second; None where it was not measured.
-
-    Attributes:
-        write: to the server.
-        read: from it.
-        problem: why it could not be measured, and what to do, "" if it was.
-    """
-
-    write: float | None = None
-    read: float | None = None
-    problem: str = ""
 
 
 class _StreamError(Exception):

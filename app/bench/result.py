@@ -9,9 +9,7 @@ import msgspec
 from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
 from advisor.call_sizes import AS_COPY, SMALL_READ
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
-from app.bench.environment import Environment  # noqa: TC001 - likewise
 from app.bench.grid_model import Grid, GridCell  # noqa: TC001 - likewise
-from app.bench.network_alone import NetworkAlone  # noqa: TC001 - likewise
 
 Phase = Literal[
     "prepare",
@@ -237,6 +235,68 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     wide: bool
     timeouts: int = 0
     retransmissions: int = 0
+
+
+class NetworkAlone(msgspec.Struct, frozen=True, kw_only=True):
+    """What one TCP stream carries, in bytes a second; None where it was not measured.
+
+    Attributes:
+        write: to the server.
+        read: from it.
+        problem: why it could not be measured, and what to do, "" if it was.
+    """
+
+    write: float | None = None
+    read: float | None = None
+    problem: str = ""
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """The host that ran a test, its link and its server; what is not known is None.
+
+    Attributes:
+        host: name of the host that ran the test.
+        system: the distribution, as os-release names it.
+        kernel: release, as uname says it.
+        nfs_utils: version of mount.nfs.
+        program: version of this program.
+        memory_bytes: of the host.
+        interface: network interface that leads to the server.
+        adapter: vendor and model of the network card.
+        driver: its kernel driver.
+        rate_bps: line rate towards the host, bits per second.
+        duplex: full or half.
+        mtu: bytes.
+        rtt_s: median round trip to the server, measured after the test.
+        emulated_link: name of the lab's link, None on a real one.
+        server: its name, as the share spells it.
+        server_address: in use.
+        server_kind: an id of resources/servers.toml.
+        server_implementation: what an NFS 4.1 server calls itself.
+        nfs_version: in use.
+        read_ahead_kb: of the mount.
+    """
+
+    host: str | None = None
+    system: str | None = None
+    kernel: str | None = None
+    nfs_utils: str | None = None
+    program: str | None = None
+    memory_bytes: int | None = None
+    interface: str | None = None
+    adapter: str | None = None
+    driver: str | None = None
+    rate_bps: float | None = None
+    duplex: str | None = None
+    mtu: int | None = None
+    rtt_s: float | None = None
+    emulated_link: str | None = None
+    server: str | None = None
+    server_address: str | None = None
+    server_kind: str | None = None
+    server_implementation: str | None = None
+    nfs_version: str | None = None
+    read_ahead_kb: int | None = None
 
 
 class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,7 @@ from app.units import format_duration, format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.bench.environment import Environment
-    from app.bench.result import TestResult
+    from app.bench.result import Environment, TestResult
     from app.history.model import Run
 
 #: Sizes and numbers of files that a plan chooses follow the link and the free space. Of half to twice as much

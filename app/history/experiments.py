@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from app.bench.environment import Environment
+    from app.bench.result import Environment
     from app.history.database import Database
 
 _ROW = (

@@ -8,8 +8,7 @@ import msgspec
 
 from advisor.options import catalogue
 from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
-from app.bench.environment import Environment  # noqa: TC001 - likewise
-from app.bench.result import TestResult  # noqa: TC001 - likewise
+from app.bench.result import Environment, TestResult  # noqa: TC001 - likewise
 
 #: Of a clock that was never set, too.
 _YEARS = range(1900, 3000)

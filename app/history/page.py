@@ -10,7 +10,7 @@ from app.history.comparing import environment_facts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from app.bench.environment import Environment
+    from app.bench.result import Environment
 
 _POLICY = "default-src 'none';style-src 'unsafe-inline'"
 _STYLE = """

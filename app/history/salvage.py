@@ -18,7 +18,7 @@ import msgspec
 
 from advisor.recommend import Status
 from advisor.trials import Outcome
-from app.bench.environment import Environment
+from app.bench.result import Environment
 from app.errors import AppError
 from app.history.columns import columns_of, insert_run
 from app.history.model import Run

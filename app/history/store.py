@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from app.bench.environment import Environment
-    from app.bench.result import TestResult
+    from app.bench.result import Environment, TestResult
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.environment import Environment
+from app.bench.result import Environment
 from app.history.model import Row, option_string
 
 if TYPE_CHECKING:

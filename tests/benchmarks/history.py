@@ -29,8 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit/app"))
 from history_world import figure, result, transfer
 
 from advisor.facts import LinkFacts
-from app.bench.environment import Environment
-from app.bench.result import Sample, TestResult
+from app.bench.result import Environment, Sample, TestResult
 from app.history import desk
 from app.history.database import default_path
 from app.history.model import Filter, Run

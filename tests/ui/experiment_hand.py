@@ -8,9 +8,9 @@ import msgspec
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QComboBox, QMessageBox, QPushButton
 
-from app.bench.environment import Environment
 from app.bench.experiment import keeping
 from app.bench.experiment.model import SEARCH
+from app.bench.result import Environment
 from ui.widgets.sentences import Sentences
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import msgspec
 from advisor.retest import retest_of
 from advisor.search import Answer, Found
 from advisor.trials import Outcome
-from app.bench.environment import Environment
 from app.bench.experiment.model import (
     BestResult,
     Experiment,
@@ -21,7 +20,7 @@ from app.bench.experiment.model import (
     Struck,
     Work,
 )
-from app.bench.result import Sample, TestEvent
+from app.bench.result import Environment, Sample, TestEvent
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts

@@ -13,8 +13,8 @@ from quick_test_hand import choose, events
 from advisor.bottleneck import Bottleneck
 from advisor.speeds import SpeedUnit
 from app.bench.grid_model import GridCell, GridRun
-from app.bench.network_alone import NetworkAlone, network_notes
-from app.bench.result import Figure, Sample, TestEvent
+from app.bench.network_alone import network_notes
+from app.bench.result import Figure, NetworkAlone, Sample, TestEvent
 from app.bench.summary import outlier_notes
 from app.errors import AppError, ErrorKind
 from app.history.model import Run

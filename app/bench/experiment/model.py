@@ -11,8 +11,7 @@ from advisor.experiment_analysis import Drift  # noqa: TC001 - msgspec reads the
 from advisor.retest import Retest  # noqa: TC001 - likewise
 from advisor.search import Answer  # noqa: TC001 - likewise
 from advisor.trials import Outcome  # noqa: TC001 - likewise
-from app.bench.environment import Environment  # noqa: TC001 - likewise
-from app.bench.result import Direction, TestEvent, Workload  # noqa: TC001 - likewise
+from app.bench.result import Direction, Environment, TestEvent, Workload  # noqa: TC001 - likewise
 from app.units import format_size
 
 if TYPE_CHECKING:

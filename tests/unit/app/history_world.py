@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 
 from advisor.facts import LinkFacts
-from app.bench.environment import Environment
 from app.bench.grid_model import GridCell, GridRun, Pattern
-from app.bench.result import CacheReport, Figure, Sample, TestResult, Transfer
+from app.bench.result import CacheReport, Environment, Figure, Sample, TestResult, Transfer
 
 MIB = 2**20
 

@@ -5,9 +5,9 @@ import random
 import msgspec
 
 from advisor.trials import Outcome
-from app.bench.environment import Environment
 from app.bench.experiment.model import Experiment as Asked
 from app.bench.experiment.model import ExperimentPlan, Factor, PlannedSet, Struck, Work
+from app.bench.result import Environment
 from app.history.model import Experiment
 
 _GAIN = {"65536": 1.0, "262144": 1.3, "1048576": 1.35, "1": 1.0, "4": 1.2, "3": 1.0, "4.2": 1.02}

@@ -12,7 +12,7 @@ import pytest
 from history_world import result
 from kept_experiment import experiment
 
-from app.bench.environment import Environment
+from app.bench.result import Environment
 from app.cli import main as cli
 from app.cli.history import keep_test
 from app.history.database import default_path

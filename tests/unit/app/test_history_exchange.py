@@ -13,7 +13,7 @@ import pytest
 from history_world import figure, result, transfer
 
 from advisor.trials import Outcome
-from app.bench.environment import Environment
+from app.bench.result import Environment
 from app.errors import AppError, ErrorKind
 from app.history.exchange import from_json, take_in, to_json
 from app.history.export import runs_file

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from advisor.trials import Outcome
-from app.bench.environment import Environment
+from app.bench.result import Environment
 from app.errors import AppError, ErrorKind
 from app.history.model import Filter
 from app.history.schema import MIGRATIONS

@@ -6,8 +6,7 @@ import history_world
 import msgspec
 
 from advisor.bottleneck import Load
-from app.bench.environment import Environment
-from app.bench.result import TestResult
+from app.bench.result import Environment, TestResult
 from app.history.comparing import compare_runs
 from app.history.model import Run
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from history_world import MIB, figure, grid, result
 
-from app.bench.environment import Environment
-from app.bench.result import CacheReport, TestResult
+from app.bench.result import CacheReport, Environment, TestResult
 from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.comparing import compare_runs, slower_than

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.facts import LinkFacts
-from app.bench.environment import Environment
-from app.bench.result import Sample
+from app.bench.result import Environment, Sample
 from app.errors import AppError, ErrorKind
 from app.history.model import Filter, Run
 from app.history.packing import pack, unpack

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from app.bench import network_alone
-from app.bench.network_alone import NetworkAlone, measure_network, network_notes
+from app.bench.network_alone import measure_network, network_notes
 from app.bench.plan import plan_test
-from app.bench.result import TestPlanArgs, TestResult, TestSpec, Transfer
+from app.bench.result import NetworkAlone, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.bench.verdict import beyond_the_figures
 from app.cli.main import main
 from app.cli.parser import parse_args
