@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from app.process import Child
 
-#: What runs a test, and what removes the files of a killed one: modules of this package.
+#: What runs a test, and what removes the files of a killed one.
 Program = Literal["worker", "cleaner"]
+_MODULES: dict[Program, str] = {"worker": "app.bench.worker", "cleaner": "app.bench.cleaner"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,6 @@ def start_program(program: Program, place: Place | None = None) -> Child:
     """
     if place is not None:
         return place.start(program)
-    argv = [sys.executable, "-P", "-m", f"app.bench.{program}"]
+    argv = [sys.executable, "-P", "-m", _MODULES[program]]
     # What a cleaner has to complain of goes where the agent's own complaints go.
     return start(argv, stderr=PIPE if program == "worker" else None)
