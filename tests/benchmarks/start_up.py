@@ -1,9 +1,11 @@
-"""How long the window takes to its first paint, beside a bare QWidget: ``python -P tests/benchmarks/start_up.py``.
+"""How long the window takes to its first paint, beside a bare QWidget.
 
-Both programs are started in turn, so that whatever else the computer does meets both alike. Each figure is from
-the start of the process to the end of the first paint of a top-level widget; the ratio is that of each pair.
-The resident size is read at that moment, and again when the window has been idle for ``--idle`` seconds (the
-plots are loaded by then).
+    python -P tests/benchmarks/start_up.py
+
+Both programs are started in turn, so that whatever else the computer does meets both alike. Each figure is
+from the start of the process to the end of the first paint of a top-level widget; the ratio is that of each
+pair. The resident size is read at that moment, and again when the window has been idle for ``--idle``
+seconds (the plots are loaded by then).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "common"))
 
-import code_structure as structure  # noqa: E402
+import code_structure as structure
 
 
 def main() -> None:
