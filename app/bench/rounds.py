@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from advisor.analysis import ENOUGH
-from advisor.call_sizes import SMALL_READ
-from app.bench.messages import Round
-from app.bench.verdict import cache_report
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.bench.messages import Stage
-    from app.bench.meter import Meter, Way
+    from app.bench.messages import Round
     from app.bench.result import TestSpec
-    from app.bench.workload import Workload
 
 #: A 95 % interval is worth this much more than the time that was left for the repeats.
 _LATE = 1.5
@@ -100,51 +94,3 @@ def cut_note(spec: TestSpec, rounds: int) -> list[str]:
         return []
     done = max(rounds - 1, 1)
     return [f"The time allowed for {done} of {spec.repeats} repeats only: it was slower than expected."]
-
-
-def run_rounds(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -> list[Round]:
-    """Run a stage, a whole test as often as it is to be repeated; return all rounds.
-
-    Where the warm-up was too slow, the workload is made smaller for the repeats.
-
-    Raises:
-        AppError: IO if what was read is not what was written.
-        OSError: from any file operation.
-        StoppedError: if told to end.
-    """
-    rounds: list[Round] = []
-    times_s: list[float] = []
-    while True:
-        meter.round = len(rounds)
-        began = time.monotonic()
-        rounds.append(_one_round(spec, stage, workload, meter))
-        times_s.append(time.monotonic() - began)
-        if stage != "whole" or not another_fits(spec, times_s):
-            break
-        workload.clear()
-        if len(rounds) == 1:
-            workload.resize(sized_by(spec, times_s[0]))
-    if stage != "keep":
-        meter.phase("write" if spec.direction == "write" else "read", "clean-up")
-    return rounds
-
-
-def _one_round(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -> Round:
-    first: Way = "read" if spec.direction == "read" or stage == "kept" else "write"
-    meter.phase(first, "prepare")
-    workload.rates = {}
-    write = read = small = cache = None
-    if stage != "kept":
-        if spec.direction == "read":
-            workload.prepare()
-        else:
-            write = workload.write()
-    if spec.direction != "write" and stage != "keep":
-        read, method = workload.read()
-        cache = cache_report(read, method, None)
-        read = msgspec.structs.replace(read, cached=cache.cached)
-        if spec.reads_again:
-            small, _method = workload.read(SMALL_READ)
-    if stage != "keep":
-        workload.measure_operations()
-    return Round(write=write, read=read, small_read=small, cache=cache, rates=workload.rates)

@@ -10,28 +10,30 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.call_sizes import AS_COPY, copy_call_size
+from advisor.call_sizes import AS_COPY, SMALL_READ, copy_call_size
 from app.bench.copy import Copier
 from app.bench.data import DataPool
 from app.bench.files import TestDirectory, check_space, free_space, left_behind, remove_leftovers
 from app.bench.grid import GridRuns
 from app.bench.limits import block_problem, count_problem
-from app.bench.messages import WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.bench.messages import Round, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.bench.meter import Meter, Progress
 from app.bench.network import null_round_trip
 from app.bench.own import OwnFiles
 from app.bench.probe import Probe
 from app.bench.problems import explain
 from app.bench.records import RandomRecords
-from app.bench.rounds import counted, cut_note, run_rounds, smaller_note
+from app.bench.rounds import another_fits, counted, cut_note, sized_by, smaller_note
 from app.bench.small import SmallFiles
 from app.bench.source import look_through
 from app.bench.streams import Streams
+from app.bench.verdict import cache_report
 from app.bench.where import find_mount
 from app.bench.workload import StoppedError
 from app.errors import AppError, ErrorKind, printable
@@ -40,6 +42,9 @@ from resources.decoding import from_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.bench.messages import Stage
+    from app.bench.meter import Way
+    from app.bench.result import TestSpec
     from app.bench.source import Source
     from app.bench.where import Where
     from app.bench.workload import Workload
@@ -209,6 +214,54 @@ def _copy(
         spec=workload.spec,
         own=source.size if source is not None else None,
     )
+
+
+def run_rounds(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -> list[Round]:
+    """Run a stage, a whole test as often as it is to be repeated; return all rounds.
+
+    Where the warm-up was too slow, the workload is made smaller for the repeats.
+
+    Raises:
+        AppError: IO if what was read is not what was written.
+        OSError: from any file operation.
+        StoppedError: if told to end.
+    """
+    rounds: list[Round] = []
+    times_s: list[float] = []
+    while True:
+        meter.round = len(rounds)
+        began = time.monotonic()
+        rounds.append(_one_round(spec, stage, workload, meter))
+        times_s.append(time.monotonic() - began)
+        if stage != "whole" or not another_fits(spec, times_s):
+            break
+        workload.clear()
+        if len(rounds) == 1:
+            workload.resize(sized_by(spec, times_s[0]))
+    if stage != "keep":
+        meter.phase("write" if spec.direction == "write" else "read", "clean-up")
+    return rounds
+
+
+def _one_round(spec: TestSpec, stage: Stage, workload: Workload, meter: Meter) -> Round:
+    first: Way = "read" if spec.direction == "read" or stage == "kept" else "write"
+    meter.phase(first, "prepare")
+    workload.rates = {}
+    write = read = small = cache = None
+    if stage != "kept":
+        if spec.direction == "read":
+            workload.prepare()
+        else:
+            write = workload.write()
+    if spec.direction != "write" and stage != "keep":
+        read, method = workload.read()
+        cache = cache_report(read, method, None)
+        read = msgspec.structs.replace(read, cached=cache.cached)
+        if spec.reads_again:
+            small, _method = workload.read(SMALL_READ)
+    if stage != "keep":
+        workload.measure_operations()
+    return Round(write=write, read=read, small_read=small, cache=cache, rates=workload.rates)
 
 
 class _Output:
