@@ -100,7 +100,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         state: not-responding, or stale: the server says that what was mounted is gone.
-        since: Unix time of the first sign of it; None if it began before anybody looked.
+        since: Unix time of the first sign of it. If it began before anybody looked: when the server was last
+            heard, from a connection on which something waits, else what the kernel's log says, else None.
         reason: see :data:`Reason`.
     """
 

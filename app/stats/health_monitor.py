@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, Reason
     from app.mounts.mountinfo import MountInfo, MountRow
     from app.stats.stale_check import Answer
+    from app.stats.tcp_info import Connection
 
 _TICK_S = 0.5
 #: Of one processor: with thousands of mounts, looks are taken less often.
@@ -104,7 +105,8 @@ class Watched:
 
     Args:
         root: where to look for proc and dev.
-        once: whether it is a single look, which has less patience and cannot know since when.
+        once: whether it is a single look, which has less patience, and knows since when only from the
+            connections and the kernel's log.
     """
 
     def __init__(self, root: str = "/", *, once: bool = False) -> None:
@@ -113,6 +115,9 @@ class Watched:
         self._once = once
         self._health: dict[Server, ServerHealth] = {}
         self._since: dict[Server, float | None] = {}
+        #: Unix times: when a server was last heard while something waits for it, and of its last data.
+        self._heard: dict[Server, float] = {}
+        self._data: dict[Server, float] = {}
         self._calls: dict[Server, tuple[float, Future[Reason]]] = {}
         self._ports: set[int] = set()
         self._diag: SockDiag | None = None
@@ -177,7 +182,8 @@ class Watched:
             self._health[server] = ServerHealth(now, silent_s=silent_s, called_by_tcp=server.tcp)
         for server in self._health.keys() - there:
             del self._health[server]
-            self._calls.pop(server, None)
+            for known in (self._calls, self._heard, self._data):
+                known.pop(server, None)
 
     def _take_calls(self, now: float) -> None:
         for server, (began, call) in list(self._calls.items()):
@@ -208,14 +214,28 @@ class Watched:
         """Add what the server acknowledged and sent; return whether data wait for that."""
         if self._diag is None or not server.tcp:
             return False
-        flying = False
         with contextlib.suppress(OSError, ValueError):
-            for connection in self._diag.connections(server.address, server.port):
-                if connection.source_port in self._ports:
-                    continue  # a call of our own
+            found = [
+                connection
+                for connection in self._diag.connections(server.address, server.port)
+                if connection.source_port not in self._ports  # a call of our own
+            ]
+            for connection in found:
                 progress["tcp", connection.cookie] = connection.bytes_acked + connection.bytes_received
-                flying = flying or connection.unacked > 0
-        return flying
+            self._note_heard(server, found)
+            return any(connection.unacked > 0 for connection in found)
+        return False
+
+    def _note_heard(self, server: Server, connections: list[Connection]) -> None:
+        """Keep when the server was last heard; without a connection, what the last one told."""
+        if not connections:
+            return
+        now = time.time()
+        self._data[server] = now - min(connection.last_data_ms for connection in connections) / 1000
+        # Nobody can tell of a connection that waits for nothing whether the server has gone since.
+        self._heard.pop(server, None)
+        if any(connection.is_waiting for connection in connections):
+            self._heard[server] = now - min(connection.heard_ms for connection in connections) / 1000
 
     def _note_since(self, now: float) -> None:
         """Keep since when, as Unix time, for as long as a server does not respond."""
@@ -226,10 +246,22 @@ class Watched:
         for server in fresh:
             health = self._health[server]
             seen = time.time() - (now - (health.down_since or now))
-            # What was silent before anybody looked: the log may know since when.
-            hosts = {target.host for target in self.targets.values() if target.server == server}
-            logged = [] if health.seen_alive else [told[host] for host in hosts & told.keys()]
-            self._since[server] = min(logged, default=None if self._once else seen)
+            self._since[server] = seen if health.seen_alive else self._since_before(server, seen, told)
+
+    def _since_before(self, server: Server, seen: float, told: Mapping[str, float]) -> float | None:
+        """Return since when a server is silent that was so before anybody looked, None if nothing tells.
+
+        Args:
+            server: which one.
+            seen: when the first call without an answer was sent.
+            told: what the kernel's log says.
+        """
+        if server in self._heard:
+            return min(self._heard[server], seen)
+        hosts = {target.host for target in self.targets.values() if target.server == server}
+        # A mount that was detached in an earlier silence leaves a last word in the log.
+        logged = [told[host] for host in hosts & told.keys() if told[host] >= self._data.get(server, 0.0)]
+        return min(logged, default=None if self._once else seen)
 
 
 class HealthMonitor:

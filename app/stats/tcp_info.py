@@ -33,9 +33,10 @@ _ATTRIBUTE = struct.Struct("=HH")  # struct rtattr
 _RECEIVE_SIZE = 256 * 1024
 
 #: Offsets in struct tcp_info, stable since each field was added; a shorter struct of an older kernel reads 0.
+_U8 = {"probes": 3}
 _U32 = {
-    "unacked": 24, "rtt_us": 68, "cwnd": 80, "total_retrans": 100, "segs_out": 136, "unsent_bytes": 144,
-    "data_segs_in": 152, "data_segs_out": 156, "disordered": 224,
+    "unacked": 24, "last_data_ms": 52, "last_ack_ms": 56, "rtt_us": 68, "cwnd": 80, "total_retrans": 100,
+    "segs_out": 136, "unsent_bytes": 144, "data_segs_in": 152, "data_segs_out": 156, "disordered": 224,
 }  # fmt: skip
 _U64 = {
     "bytes_acked": 120, "bytes_received": 128, "delivery_rate": 160, "window_us": 176, "bytes_retrans": 208,
@@ -63,6 +64,10 @@ class Connection(NamedTuple):
         disordered: segments received out of order (Linux 5.4).
         window_us: time in which the other side's window kept TCP from sending, microseconds.
         unacked: segments sent that the other side has not acknowledged; probes of a closed window are none.
+        probes: sent in a row without an answer, whether the other side is still there (keepalive), or takes
+            data again.
+        last_data_ms: since data came from the server, or the connection was made.
+        last_ack_ms: since anything was acknowledged, a probe too.
     """
 
     cookie: int
@@ -82,6 +87,19 @@ class Connection(NamedTuple):
     disordered: int = 0
     window_us: int = 0
     unacked: int = 0
+    probes: int = 0
+    last_data_ms: int = 0
+    last_ack_ms: int = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was sent that nothing has come back for."""
+        return self.unacked > 0 or self.probes > 0
+
+    @property
+    def heard_ms(self) -> int:
+        """Time since anything came from the server."""
+        return min(self.last_data_ms, self.last_ack_ms)
 
 
 class SockDiag:
@@ -172,6 +190,7 @@ def parse_connection(payload: bytes) -> Connection:
     info = _attribute(payload, _INET_DIAG_INFO)
     numbers = {name: _unpack(info, offset, "=I") for name, offset in _U32.items()}
     numbers |= {name: _unpack(info, offset, "=Q") for name, offset in _U64.items()}
+    numbers |= {name: _unpack(info, offset, "=B") for name, offset in _U8.items()}
     return Connection(cookie_high << 32 | cookie_low, source_port, address, **numbers)
 
 

@@ -30,6 +30,7 @@ from app.stats.mountstats import parse as parse_all
 from app.stats.mountstats import parse_xprts
 from app.stats.null_call import null_call
 from app.stats.stale_check import StaleCheck
+from app.stats.tcp_info import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -231,6 +232,103 @@ def test_a_single_look_has_from_the_log_since_when(root: Path) -> None:
     (root / "dev/kmsg").write_bytes(record(1, "nfs: server nas01 not responding, still trying") + b"\n")
     since = HealthMonitor(str(root)).troubles()[POINT].since
     assert since == pytest.approx(time.time() - time.monotonic() + 1, abs=5)
+
+
+class Connections:
+    """What the kernel says of the connections of the mounts, in the place of SockDiag.
+
+    Attributes:
+        now: the connections.
+    """
+
+    now: tuple[Connection, ...] = ()
+
+    def connections(self, _address: str, _port: int) -> list[Connection]:
+        return list(self.now)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    """There are none until some are given."""
+    found = Connections()
+    monkeypatch.setattr(health_monitor, "SockDiag", lambda: found)
+    return found
+
+
+def connection(number: int = 1, *, data_s: float, ack_s: float, **waits: int) -> Connection:
+    ages = {"last_data_ms": round(data_s * 1000), "last_ack_ms": round(ack_s * 1000)}
+    return Connection(number, number, "127.0.0.1", **ages, **waits)
+
+
+@pytest.fixture
+def silent_root(root: Path) -> Path:
+    """One with a mount of a server that has stopped."""
+    with listening(reply) as port:
+        mount_at(root, port)
+    return root
+
+
+@pytest.mark.parametrize("waits", [{"unacked": 2}, {"probes": 1}])
+def test_a_single_look_knows_since_when_from_a_connection_on_which_something_waits(
+    silent_root: Path, connections: Connections, waits: dict[str, int]
+) -> None:
+    # The last sign of life of all connections counts, an acknowledgement too.
+    connections.now = (
+        connection(1, data_s=5000, ack_s=4000, **waits),
+        connection(2, data_s=5000, ack_s=3000),
+    )
+    since = HealthMonitor(str(silent_root)).troubles()[POINT].since
+    assert since is not None
+    assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
+
+
+def test_a_connection_on_which_nothing_waits_does_not_tell_since_when(
+    silent_root: Path, connections: Connections
+) -> None:
+    connections.now = (connection(data_s=3000, ack_s=3000),)
+    assert HealthMonitor(str(silent_root)).troubles()[POINT].since is None
+
+
+def test_a_connection_that_is_given_up_has_told_since_when(
+    silent_root: Path, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Watched(health_monitor.Watched):
+        def look(self) -> None:
+            super().look()
+            connections.now = ()
+
+    monkeypatch.setattr(health_monitor, "Watched", Watched)
+    connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
+    since = HealthMonitor(str(silent_root)).troubles()[POINT].since
+    assert since is not None
+    assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
+
+
+def test_a_watch_that_begins_in_a_silence_knows_since_when_too(
+    silent_root: Path, connections: Connections
+) -> None:
+    connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
+    monitor = HealthMonitor(str(silent_root))
+    told: queue.Queue[dict[str, Trouble]] = queue.Queue()
+    with monitor.watching(lambda: told.put(monitor.troubles())):
+        since = told.get(timeout=DEADLINE_S)[POINT].since
+    assert since is not None
+    assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
+
+
+def test_the_log_of_an_earlier_silence_does_not_tell_since_when_this_one_is(
+    silent_root: Path, connections: Connections
+) -> None:
+    """A mount that was detached in an earlier silence leaves a last word in the log."""
+    (silent_root / "dev").mkdir()
+    (silent_root / "dev/kmsg").write_bytes(
+        record(1, "nfs: server nas01 not responding, still trying") + b"\n"
+    )
+    connections.now = (connection(data_s=0.5, ack_s=0.5),)
+    assert HealthMonitor(str(silent_root)).troubles()[POINT].since is None
 
 
 def test_a_watch_tells_the_silence_and_its_end(root: Path) -> None:

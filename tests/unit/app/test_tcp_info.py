@@ -115,6 +115,23 @@ def test_a_short_tcp_info_of_an_old_kernel() -> None:
     assert found.bytes_retrans == 0
 
 
+def test_when_the_server_was_last_heard_and_what_waits_for_it() -> None:
+    head = bytes([socket.AF_INET, 1, 0, 0]) + struct.pack(
+        ">HH16s16s", 700, 2049, bytes([10, 9, 0, 1]), bytes([10, 9, 0, 2])
+    )
+    head += struct.pack("=III", 0, 7, 1) + bytes(20)
+
+    def found(probes: int, unacked: int) -> Connection:
+        info = bytes([1, 0, 0, probes]) + bytes(20) + struct.pack("=I", unacked) + bytes(16)
+        info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # what was sent, then what came
+        return parse_connection(head + struct.pack("=HH", 4 + len(info), 2) + info)
+
+    assert found(0, 0).heard_ms == 9_000
+    assert found(0, 0).last_data_ms == 40_000
+    waiting = [found(probes, unacked).is_waiting for probes, unacked in ((0, 0), (3, 0), (0, 1))]
+    assert waiting == [False, True, True]
+
+
 @given(st.binary())
 def test_any_answer_is_survived(data: bytes) -> None:
     for _, _, payload in messages(data):
