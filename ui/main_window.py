@@ -20,7 +20,7 @@ from ui.exchanging import Exchanging
 from ui.facts_asking import FactsAsking
 from ui.foreign_importing import ForeignImporting
 from ui.interrupted import InterruptedChanges
-from ui.notifications import DESKTOP_NAME, DesktopNotifications, ServerNotifications
+from ui.notifications import DesktopNotifications, ServerNotifications, icon_uri
 from ui.panels.detail import DetailPanel
 from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
@@ -81,7 +81,7 @@ class MainWindow(QMainWindow):
             Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
             Command.EXPORT: self._on_export, Command.IMPORT: self._on_import,
         })  # fmt: skip
-        desktop = DesktopNotifications(DESKTOP_NAME, self)
+        desktop = DesktopNotifications(icon_uri(), self)
         self.notifications = ServerNotifications(desktop.send, self)
         #: Whether the desktop is told of servers that stop answering.
         self.notify_switch = QAction(self.tr("Noti&fy when a server stops answering"), self)

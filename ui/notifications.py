@@ -10,7 +10,11 @@ from __future__ import annotations
 import contextlib
 import html
 import os
+import re
+import threading
 from functools import partial
+from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject
@@ -52,6 +56,9 @@ class DesktopNotifications(QObject):
     def __init__(self, icon: str, parent: QObject) -> None:
         super().__init__(parent)
         self._icon = icon
+        self._lock = threading.Lock()
+        #: The numbers that the notification service gave, by name.
+        self._numbers: dict[str, int] = {}
 
     def send(self, name: str, title: str, body: str) -> None:
         """Show a notification; the window does not wait for that."""
@@ -61,12 +68,21 @@ class DesktopNotifications(QObject):
         message.setArguments([name, {"title": title, "body": body}])
         call = QDBusConnection.sessionBus().asyncCall(message)
         watcher = QDBusPendingCallWatcher(call, self)
-        watcher.finished.connect(partial(self._on_answer, watcher, title, body))
+        watcher.finished.connect(partial(self._on_answer, watcher, name, title, body))
 
-    def _on_answer(self, watcher: QDBusPendingCallWatcher, title: str, body: str, *_finished: object) -> None:
+    def _on_answer(
+        self, watcher: QDBusPendingCallWatcher, name: str, title: str, body: str, *_finished: object
+    ) -> None:
         if watcher.isError():
-            run_in_thread("notify", partial(_send_directly, title, body, self._icon))
+            run_in_thread("notify", partial(self._send_directly, name, title, body))
         watcher.deleteLater()
+
+    def _send_directly(self, name: str, title: str, body: str) -> None:
+        """Call the service, one call after the other: each needs the number of the one before."""
+        with self._lock:
+            number = _notify(self._numbers.get(name, 0), title, body, self._icon)
+            if number:
+                self._numbers[name] = number
 
 
 class ServerNotifications(QObject):
@@ -135,12 +151,25 @@ def _has_bus() -> bool:
     return False
 
 
-def _send_directly(title: str, body: str, icon: str) -> None:
-    """Call Notify(app_name, replaces_id, icon, title, body, actions, hints, time-out)."""
+def icon_uri() -> str:
+    """Return the program's icon as a notification names it: also where no package has installed one."""
+    return Path(str(resources.files("resources").joinpath("icons", f"{DESKTOP_NAME}.svg"))).as_uri()
+
+
+def _notify(replaced: int, title: str, body: str, icon: str) -> int:
+    """Call Notify(app_name, replaces_id, icon, title, body, actions, hints, time-out).
+
+    Returns:
+        The number of the notification, 0 if it was not shown.
+    """
     program = process.find_program("busctl")
-    if program is not None:
-        process.run(
-            [program, "--user", "--", "call", *_SERVICE, "Notify", "susssasa{sv}i",
-             "Mountwright", "0", icon, title, html.escape(body, quote=False), "0", "0", "-1"],
-            timeout=_BUSCTL_S,
-        )  # fmt: skip
+    if program is None:
+        return 0
+    told = process.run(
+        [program, "--user", "--", "call", *_SERVICE, "Notify", "susssasa{sv}i",
+         "Mountwright", str(replaced), icon, title, html.escape(body, quote=False), "0",
+         "1", "desktop-entry", "s", DESKTOP_NAME, "-1"],
+        timeout=_BUSCTL_S,
+    )  # fmt: skip
+    number = re.fullmatch(r"[ui] (\d+)\s*", told.stdout)
+    return int(number[1]) if number else 0

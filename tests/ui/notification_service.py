@@ -1,12 +1,14 @@
 """A tiny service of notifications on the session bus: prints each call as a line of JSON.
 
-Run as ``python notification_service.py portal|direct``.
+Run as ``python notification_service.py portal|direct``, or with ``send`` to have the program's own
+notifications sent to the service of the desktop, for a person to look at (docs/contributing.md).
 """
 
 import json
 import sys
+from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtDBus import QDBusArgument, QDBusConnection, QDBusMessage, QDBusVirtualObject
 
 PLACES = {
@@ -25,12 +27,30 @@ class Service(QDBusVirtualObject):
         texts = [each if not isinstance(each, QDBusArgument) else "…" for each in message.arguments()]
         said = {"method": message.member(), "signature": message.signature(), "arguments": texts}
         print(json.dumps(said), flush=True)
-        connection.send(message.createReply([7]))
+        connection.send(message.createReply(7))
         return True
+
+
+def send(app: QCoreApplication) -> None:
+    """Tell of a server that does not answer, and 3 s later that it does."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from ui.notifications import DesktopNotifications, icon_uri  # noqa: PLC0415 - not on the path before
+
+    desktop = DesktopNotifications(icon_uri(), app)
+    waits = "Programs that use /mnt/home, /mnt/<b>media & films</b> wait for it."
+    QTimer.singleShot(0, lambda: desktop.send("server-nas01", "nas01 does not answer", waits))
+    QTimer.singleShot(
+        3000, lambda: desktop.send("server-nas01", "nas01 answers again", "It was silent for 40 s.")
+    )
+    QTimer.singleShot(5000, app.quit)
+    app.exec()
 
 
 def main() -> None:
     app = QCoreApplication([])
+    if sys.argv[1] == "send":
+        send(app)
+        return
     name, path = PLACES[sys.argv[1]]
     bus = QDBusConnection.sessionBus()
     service = Service()

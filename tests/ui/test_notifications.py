@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from fake_host import configured, mounted
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QUrl
 from waiting import DEADLINE_S
 
 from app.mounts.model import Mount, MountTable
-from ui.notifications import ServerNotifications
+from ui.notifications import ServerNotifications, icon_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,11 +110,17 @@ def bus() -> Iterator[str]:
 
 CLIENT = """
 import sys
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QCoreApplication, QSocketNotifier, QTimer
 from ui.notifications import DesktopNotifications
 app = QCoreApplication([])
 desktop = DesktopNotifications("icon", app)
 desktop.send("server-nas01", "nas01 does not answer", "Programs wait; <b>-1</b>.")
+def later():
+    told.setEnabled(False)
+    desktop.send("server-nas01", "nas01 answers again", "")
+    desktop.send("server-nas02", "nas02 does not answer", "")
+told = QSocketNotifier(0, QSocketNotifier.Type.Read)
+told.activated.connect(later)
 QTimer.singleShot(int(float(sys.argv[1]) * 1000), app.quit)
 app.exec()
 """
@@ -133,8 +139,14 @@ def test_a_notification_reaches_the_portal_or_else_the_service(
     assert service.stdout is not None
     with service.stdout as lines:
         assert lines.readline() == "ready\n"
-        client = subprocess.Popen([sys.executable, "-P", "-c", CLIENT, str(DEADLINE_S)])
+        client = subprocess.Popen(
+            [sys.executable, "-P", "-c", CLIENT, str(DEADLINE_S)], stdin=subprocess.PIPE, text=True
+        )
         call = json.loads(lines.readline())
+        assert client.stdin is not None
+        with client.stdin:
+            client.stdin.write("on\n")
+        later = [json.loads(lines.readline())["arguments"] for _ in range(2)]
         for child in (client, service):
             child.terminate()
             child.wait(DEADLINE_S)
@@ -142,10 +154,20 @@ def test_a_notification_reaches_the_portal_or_else_the_service(
     if kind == "portal":
         assert (call["method"], call["signature"]) == ("AddNotification", "sa{sv}")
         assert call["arguments"][0] == "server-nas01"
+        assert [words[0] for words in later] == ["server-nas01", "server-nas02"]
     else:
         assert (call["method"], call["signature"]) == ("Notify", "susssasa{sv}i")
         # Its body may have markup, and a mount point is none.
         assert call["arguments"][:5] == ["Mountwright", 0, "icon", title, html.escape(body)]
+        # The service answered 7: what is said of the same server takes that one's place.
+        places = {words[3]: words[1] for words in later}
+        assert places == {"nas01 answers again": 7, "nas02 does not answer": 0}
+
+
+def test_the_icon_is_there_where_no_package_has_installed_it() -> None:
+    icon = QUrl(icon_uri())
+    assert icon.isLocalFile()
+    assert Path(icon.toLocalFile()).read_bytes().lstrip().startswith(b"<")
 
 
 def test_the_window_tells_and_has_a_switch(driver: Driver, fake: FakeHost) -> None:
