@@ -34,7 +34,7 @@ class Service(QDBusVirtualObject):
 def send(app: QCoreApplication) -> None:
     """Tell of a server that does not answer, and 3 s later that it does."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from ui.notifications import DesktopNotifications, icon_uri  # noqa: PLC0415 - not on the path before
+    from ui.notifications import DesktopNotifications, icon_uri
 
     desktop = DesktopNotifications(icon_uri(), app)
     waits = "Programs that use /mnt/home, /mnt/<b>media & films</b> wait for it."
