@@ -236,11 +236,16 @@ def _full_link(seen: _Seen) -> Bottleneck | None:
         return None
     part = load.speed / seen.line
     if part >= _FULL:
-        return _found(
-            "network",
-            f"The test used {_part(min(part, 1))} of the {format_speed(seen.line)} that the link can carry.",
-            "high",
-        )
+        carries = format_speed(seen.line)
+        if part > 1 and format_speed(load.speed) != carries:
+            # What waited in queues before the test, and lengths of headers that differ from the usual ones.
+            text = (
+                f"At {format_speed(load.speed)} the test used all that the link can carry, which is about "
+                f"{carries} by its rate."
+            )
+        else:
+            text = f"The test used {_part(min(part, 1))} of the {carries} that the link can carry."
+        return _found("network", text, "high")
     traffic = load.interfaces.get(link.interface or "")
     if traffic is None:
         return None

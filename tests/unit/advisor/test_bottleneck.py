@@ -121,6 +121,19 @@ def test_what_held_it_back(name: str) -> None:
     assert len(set(found.evidence)) == len(found.evidence)
 
 
+def test_a_speed_above_the_link_s_is_not_said_to_be_a_part_of_it() -> None:
+    """As fio's sequential reading in the lab: 121 MB/s beside 118."""
+    for speed, said in (
+        (110e6, "The test used 93 % of the 118 MB/s that the link can carry."),
+        (
+            121e6,
+            "At 121 MB/s the test used all that the link can carry, which is about 118 MB/s by its rate.",
+        ),
+    ):
+        found = find_bottleneck("read", load(bytes=round(speed), seconds=1.0), GIGABIT)
+        assert found.evidence[0] == said
+
+
 def test_a_speed_that_is_beaten_is_not_said_to_be_what_tcp_brings() -> None:
     """The window formula is a long run's mean; 14.5 MB/s and more were measured where it has 9.3."""
     link = LinkFacts(rate_bps=220e6, rtt_s=0.00657)

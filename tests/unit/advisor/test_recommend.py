@@ -190,6 +190,15 @@ def test_a_file_that_makes_mounts_soft_is_told() -> None:
     assert recommend(MountOptions(), harmless).attention == ()
 
 
+@pytest.mark.parametrize(("rtt_s", "is_told"), [(0.0046, False), (0.04, True)])
+def test_figures_of_a_long_way_are_not_told_of_a_short_one(rtt_s: float, *, is_told: bool) -> None:
+    facts = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e9, rtt_s=rtt_s))
+    (item,) = [
+        item for item in recommend(MountOptions(), facts).recommendations if item.option == "read_ahead_kb"
+    ]
+    assert ("40 ms" in item.effect) is is_told
+
+
 def test_how_long_the_readahead_lasts_is_said() -> None:
     facts = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e8, rtt_s=0.04))
     (item,) = recommend(MountOptions(), facts).recommendations
