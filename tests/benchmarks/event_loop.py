@@ -4,8 +4,9 @@
 
 Opens the real window (offscreen), boots the lab from it, mounts the lab's share, and copies ``--size`` in
 both directions together in repeats through the real agent, which tells 20 samples a second. A timer of 1 ms
-notes when the event loop gets to it: the time beyond is a stall. Then the server's link goes down in the
-middle of another test, and the same is noted while the person looks at the other tabs.
+notes when the event loop gets to it: the time beyond is a stall. The same is noted while each page is shown
+once in dark and again in light colours. Then the server's link goes down in the middle of another test, and the
+same is noted while the person looks at the other tabs.
 
 Prints a Markdown table. ``p99`` and ``worst`` are of the stalls by the clock; ``own`` are the same of the
 processor time that the window's thread itself used in them, because a busy machine makes all programs wait.
@@ -126,9 +127,27 @@ def run(window: MainWindow, args: argparse.Namespace) -> list[str]:
     speeds = ", ".join(format_speed(figure.median) for figure in done.result.figures.values())
     moved = format_size(2 * spec.size * spec.rounds)
     rows.append(stalls.row(f"a test of {moved} ({speeds}, {len(done.timeline.curves)} transfers)"))
+    rows.append(_dark(hand, stalls, tabs))
     if args.dead_s:
         rows.append(_dead(window, hand, stalls, spec, args.dead_s))
     return rows
+
+
+def _dark(hand: Photographer, stalls: Stalls, tabs: QTabWidget) -> str:
+    """Switch to dark colours, look at every tab, and switch back."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    shown = tabs.currentIndex()
+    stalls.begin()
+    for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
+        theme.apply_appearance(app, appearance)
+        hand.pause(1)
+        for page in range(tabs.count()):
+            tabs.setCurrentIndex(page)
+            hand.pause(0.5)
+    tabs.setCurrentIndex(shown)
+    stalls.end()
+    return stalls.row("dark, every tab looked at, and light again")
 
 
 def _dead(window: MainWindow, hand: Photographer, stalls: Stalls, spec: TestSpec, seconds: float) -> str:
