@@ -5,8 +5,8 @@
 Opens the real window (offscreen), boots the lab from it, mounts the lab's share, and copies ``--size`` in
 both directions together in repeats through the real agent, which tells 20 samples a second. A timer of 1 ms
 notes when the event loop gets to it: the time beyond is a stall. The same is noted while each page is shown
-once in dark and again in light colours. Then the server's link goes down in the middle of another test, and the
-same is noted while the person looks at the other tabs.
+once in dark and again in light colours. Then the server's link goes down in the middle of another test, and
+the same is noted while the person looks at the other tabs.
 
 Prints a Markdown table. ``p99`` and ``worst`` are of the stalls by the clock; ``own`` are the same of the
 processor time that the window's thread itself used in them, because a busy machine makes all programs wait.
