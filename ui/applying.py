@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QWidget
 
-    from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder, Keeper, Plan
+    from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Keeper, Plan
+    from app.mounts.model import Holder
     from ui.bridge import BridgeCall
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.agent.protocol import ForgetArgs
+from app.mounts.change import ForgetArgs
 from ui.dialogs.forget import ForgetDialog
 from ui.latest_call import LatestCall
 

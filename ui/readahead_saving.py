@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.agent.protocol import ReadaheadArgs
+from app.mounts.change import ReadaheadArgs
 from ui.dialogs.save_readahead import SaveReadaheadDialog
 from ui.latest_call import LatestCall
 

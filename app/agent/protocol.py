@@ -38,7 +38,18 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
-from app.mounts.change import MOUNT_TIMEOUT_S, ApplyArgs, ApplyEvent, ApplyReport, DismissArgs, KeepArgs, Plan
+from app.mounts.change import (
+    MOUNT_TIMEOUT_S,
+    ApplyArgs,
+    ApplyEvent,
+    ApplyReport,
+    DismissArgs,
+    ForgetArgs,
+    KeepArgs,
+    PersistArgs,
+    Plan,
+    ReadaheadArgs,
+)
 from app.mounts.foreign import ForeignArgs, ForeignEntry
 from app.mounts.importing import (
     ImportArgs,
@@ -207,61 +218,6 @@ class UnmountResult(msgspec.Struct, frozen=True, kw_only=True):
     """``removed_directory``: whether the mount point that we had made was removed again."""
 
     removed_directory: bool = False
-
-
-class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.persist``: write an NFS entry to fstab, or change one.
-
-    Attributes:
-        share: server:/export.
-        mount_point: absolute path.
-        options: as in fstab; None leaves those of an old entry.
-        exact: write these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
-            those of both that it had.
-        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
-        replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
-        preview: only tell what would be written.
-        expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
-        approved: the person has agreed to ask an administrator, where the preview says that one has to.
-    """
-
-    share: str
-    mount_point: str
-    options: str | None = None
-    exact: bool = False
-    fstype: str = ""
-    replaces: str = ""
-    preview: bool = False
-    expected_sha256: str = ""
-    approved: bool = False
-
-
-class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs.
-
-    The readahead that is saved for it goes with it.
-    """
-
-    mount_point: str
-    preview: bool = False
-    expected_sha256: str = ""
-    approved: bool = False
-
-
-class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.readahead``: save the readahead of a mount point for every time that it is mounted.
-
-    Attributes:
-        mount_point: absolute path.
-        read_ahead_kb: to save, KiB; None removes what is saved.
-        preview: only tell what would be written.
-        expected_sha256: of the rule that a preview showed, "" for none; None takes any.
-    """
-
-    mount_point: str
-    read_ahead_kb: int | None = None
-    preview: bool = False
-    expected_sha256: str | None = None
 
 
 class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -29,13 +29,10 @@ from app.agent.protocol import (
     CheckResult,
     Empty,
     FactsArgs,
-    ForgetArgs,
     HelloResult,
     LinkHomeArgs,
     ListArgs,
     MountArgs,
-    PersistArgs,
-    ReadaheadArgs,
     UnmountArgs,
     UnmountResult,
 )
@@ -109,7 +106,16 @@ if TYPE_CHECKING:
         Subnets,
     )
     from app.mounts.approval import Change
-    from app.mounts.change import ApplyArgs, ApplyReport, DismissArgs, KeepArgs, Plan
+    from app.mounts.change import (
+        ApplyArgs,
+        ApplyReport,
+        DismissArgs,
+        ForgetArgs,
+        KeepArgs,
+        PersistArgs,
+        Plan,
+        ReadaheadArgs,
+    )
     from app.mounts.foreign import ForeignArgs, ForeignEntry
     from app.mounts.importing import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
     from app.mounts.log import Log, LogArgs

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.agent.protocol import ForgetArgs, PersistArgs
 from app.cli.approval import agree_to, ask_nofail
 from app.cli.consent import get_consent
 from app.cli.findings import print_findings
 from app.mounts.approval import sentences
+from app.mounts.change import ForgetArgs, PersistArgs
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import grave
 

@@ -36,10 +36,11 @@ from app.tasks import CancelledError, CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change import ApplyArgs, Holder, Plan, StepState
+    from app.mounts.change import ApplyArgs, Plan, StepState
     from app.mounts.hands import Hands
     from app.mounts.interrupted import ChangeRecords
     from app.mounts.kept import Kept
+    from app.mounts.model import Holder
     from app.mounts.plan import Situation, Surroundings
 
 #: How often programs in the way, and the person's answer, are looked for.

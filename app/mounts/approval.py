@@ -24,9 +24,8 @@ from resources.decoding import from_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change import ApplyArgs
+    from app.mounts.change import ApplyArgs, Way
     from app.mounts.kept import Keeping
-    from app.mounts.plan import Way
 
 #: What is done to the mount that is there: nothing, new flags, or it is unmounted.
 Change = Literal["none", "remount", "unmount"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.helper import holders as links
 from app.helper.inheritance import real_user
-from app.mounts.change import Holder
+from app.mounts.model import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

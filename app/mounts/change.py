@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
-from app.mounts.model import Approval, MountReport  # noqa: TC001 - msgspec reads them at run time
-from app.mounts.model import Holder as Holder  # noqa: PLC0414, TC001 - a plan has them
+from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
 
 #: How long mount.nfs may take, in seconds; of its own it tries a server that drops packets for 72 s and more.
 MOUNT_TIMEOUT_S = 15.0
@@ -32,6 +31,8 @@ StepKind = Literal["verify", "back-up", "write", "reload", "tune", "save", "remo
                    "check", "keep", "revert"]  # fmt: skip
 StepState = Literal["begun", "done", "failed", "skipped"]
 
+#: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
+Way = Literal["none", "mount", "remount", "again"]
 
 #: The way back needs the helper that made the change, which serves for ten minutes.
 MAX_KEEP_S = 480.0
@@ -79,6 +80,61 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     keep_s: float = 0.0
     timeout_s: float = MOUNT_TIMEOUT_S
     approved: bool = False
+
+
+class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.persist``: write an NFS entry to fstab, or change one.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: as in fstab; None leaves those of an old entry.
+        exact: write these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
+            those of both that it had.
+        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
+        replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
+        preview: only tell what would be written.
+        expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
+        approved: the person has agreed to ask an administrator, where the preview says that one has to.
+    """
+
+    share: str
+    mount_point: str
+    options: str | None = None
+    exact: bool = False
+    fstype: str = ""
+    replaces: str = ""
+    preview: bool = False
+    expected_sha256: str = ""
+    approved: bool = False
+
+
+class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs.
+
+    The readahead that is saved for it goes with it.
+    """
+
+    mount_point: str
+    preview: bool = False
+    expected_sha256: str = ""
+    approved: bool = False
+
+
+class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``mounts.readahead``: save the readahead of a mount point for every time that it is mounted.
+
+    Attributes:
+        mount_point: absolute path.
+        read_ahead_kb: to save, KiB; None removes what is saved.
+        preview: only tell what would be written.
+        expected_sha256: of the rule that a preview showed, "" for none; None takes any.
+    """
+
+    mount_point: str
+    read_ahead_kb: int | None = None
+    preview: bool = False
+    expected_sha256: str | None = None
 
 
 class OptionChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from app.mounts.saved_readahead import request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.agent.protocol import ForgetArgs
+    from app.mounts.change import ForgetArgs
     from app.mounts.kept import Keeping
     from app.mounts.model import ReadaheadReport
     from app.mounts.saved_readahead import SavedReadaheads

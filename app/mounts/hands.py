@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from advisor.options import MountOptions
-    from app.mounts.change import ApplyArgs, Holder
+    from app.mounts.change import ApplyArgs
     from app.mounts.kept import Keeping, Kept
-    from app.mounts.model import ReadaheadReport
+    from app.mounts.model import Holder, ReadaheadReport
     from app.mounts.plan import Situation
     from app.mounts.saved_readahead import SavedReadaheads
     from app.privileged import HelperClient

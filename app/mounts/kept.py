@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import PersistArgs
+from app.mounts.change import PersistArgs
 from app.mounts.entry_options import words_for_safety
 from app.mounts.model import FstabReport
 from app.mounts.persist import not_there
@@ -16,8 +16,7 @@ from app.tasks import CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.agent.protocol import ForgetArgs
-    from app.mounts.change import ApplyArgs
+    from app.mounts.change import ApplyArgs, ForgetArgs
     from app.mounts.persist import Persistence
     from app.mounts.unit_files import UnitFiles
     from app.privileged import HelperClient

@@ -26,8 +26,8 @@ from app.mounts.model import FstabReport
 from app.privileged import HelperClient, explain_refusal
 
 if TYPE_CHECKING:
-    from app.agent.protocol import ForgetArgs, PersistArgs
     from app.helper.fstab_text import Edit, Entry
+    from app.mounts.change import ForgetArgs, PersistArgs
     from app.tasks import CancelToken
 
 #: The helper's own children have 5, 5 and 15 seconds.

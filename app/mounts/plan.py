@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,12 +35,9 @@ if TYPE_CHECKING:
 
     from advisor.lint import Finding
     from advisor.nfsmount_conf import Added
-    from app.mounts.change import ApplyArgs, Holder, OptionChange
+    from app.mounts.change import ApplyArgs, OptionChange, Way
     from app.mounts.kept import Keeping, KeptChange
-    from app.mounts.model import Approval, Mount, MountTable
-
-#: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
-Way = Literal["none", "mount", "remount", "again"]
+    from app.mounts.model import Approval, Holder, Mount, MountTable
 
 #: How long an unmount may take before the way back begins, seconds.
 UNMOUNT_S = 20.0

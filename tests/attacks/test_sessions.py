@@ -40,7 +40,7 @@ client.close()
 WINDOW = """
 import ctypes, os, sys
 from app.agent.hosts import LocalAgent
-from app.agent.protocol import PersistArgs
+from app.mounts.change import PersistArgs
 from app.errors import AppError
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)

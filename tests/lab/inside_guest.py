@@ -28,11 +28,11 @@ from private_mounts import PATIENCE_S, carry_out
 from shell_commands import run_commands
 from stopping import stop_programs
 
-from app.agent.protocol import PersistArgs
 from app.facts.kernel_options import newer_options
 from app.lab import init, syscalls
 from app.lab.links import parse_link
 from app.lab.server import SHARE
+from app.mounts.change import PersistArgs
 from app.mounts.persist import Persistence
 from app.mounts.table import read_table
 from app.privileged import HelperClient

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app.agent.hosts import InProcess
-from app.agent.protocol import ForgetArgs, MountArgs, PersistArgs, UnmountArgs
+from app.agent.protocol import MountArgs, UnmountArgs
 from app.agent.services import Services
 from app.bench.experiment.model import Experiment, ExperimentArgs, ExperimentRunArgs, Factor, Work
 from app.bench.result import TestSpec
@@ -28,6 +28,7 @@ from app.cli.main import main
 from app.helper import readahead_rule
 from app.lab import syscalls
 from app.lab.server import SHARE
+from app.mounts.change import ForgetArgs, PersistArgs
 from app.process import kill_group, run
 
 ROOT = Path(__file__).absolute().parents[2]

@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 
 from job_answer import answer_and_power_off
 
-from app.agent.protocol import PersistArgs
-from app.mounts.change import ApplyArgs
+from app.mounts.change import ApplyArgs, PersistArgs
 from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles
 from app.privileged import HelperClient

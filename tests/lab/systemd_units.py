@@ -14,10 +14,9 @@ from typing import Any
 from job_answer import answer_and_power_off
 from systemd_boot import UNITS, become, clear_units, show
 
-from app.agent.protocol import ForgetArgs
 from app.lab.hosts import ServerHost
 from app.lab.server import SHARE
-from app.mounts.change import ApplyArgs
+from app.mounts.change import ApplyArgs, ForgetArgs
 from app.mounts.kept import Keeping
 from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from copying import Written
 
-from app.agent.protocol import ForgetArgs, ListArgs, PersistArgs, UnmountArgs
+from app.agent.protocol import ListArgs, UnmountArgs
 from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
-from app.mounts.change import MAX_KEEP_S, ApplyArgs, ApplyEvent, KeepArgs
+from app.mounts.change import MAX_KEEP_S, ApplyArgs, ApplyEvent, ForgetArgs, KeepArgs, PersistArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest, Pending

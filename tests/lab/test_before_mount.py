@@ -8,9 +8,9 @@ from copying import POINT
 from lab_guest import LabGuest
 
 from advisor.facts import Facts
-from app.agent.protocol import CheckArgs, CheckResult, FactsArgs, ListArgs, MountArgs, PersistArgs
+from app.agent.protocol import CheckArgs, CheckResult, FactsArgs, ListArgs, MountArgs
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs, Plan
+from app.mounts.change import ApplyArgs, PersistArgs, Plan
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.agent.protocol import ForgetArgs, ListArgs, MountArgs, PersistArgs, UnmountArgs
+from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
+from app.mounts.change import ForgetArgs, PersistArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

@@ -25,7 +25,8 @@ from ui.widgets.plain_table import make_calm
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.mounts.change import BusyChoice, Holder
+    from app.mounts.change import BusyChoice
+    from app.mounts.model import Holder
 
 #: At most so many names stand in a sentence.
 _NAMES = 4

@@ -18,7 +18,8 @@ from ui.words import diff_files, value_of
 
 if TYPE_CHECKING:
     from app.errors import AppError
-    from app.mounts.change import Holder, OptionChange, Plan
+    from app.mounts.change import OptionChange, Plan
+    from app.mounts.model import Holder
 
 
 #: Of the raw text of a failure.

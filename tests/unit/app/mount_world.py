@@ -18,11 +18,11 @@ from app.helper.options import ALWAYS
 from app.helper.unit_writer import UnitWriter
 from app.mounts import units
 from app.mounts.apply import Apply
-from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport, Holder
+from app.mounts.change import ApplyArgs, ApplyEvent, ApplyReport
 from app.mounts.hands import Hands
 from app.mounts.interrupted import ChangeRecords
 from app.mounts.kept import Keeping
-from app.mounts.model import Active, Configured, Mount, MountTable
+from app.mounts.model import Active, Configured, Holder, Mount, MountTable
 from app.mounts.persist import Persistence
 from app.mounts.plan import Surroundings
 from app.mounts.requested_options import complete

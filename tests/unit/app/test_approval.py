@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from mount_world import CLASSES, POINT, SHARE, World, ask
 
-from app.agent.protocol import ApprovalArgs, ForgetArgs, LinkHomeArgs, PersistArgs, UnmountArgs
+from app.agent.protocol import ApprovalArgs, LinkHomeArgs, UnmountArgs
 from app.agent.server import Context
 from app.agent.services import Services
 from app.errors import AppError, ErrorKind
@@ -24,7 +24,7 @@ from app.helper.verbs import ACTIONS, ROLES, check_args, role_of
 from app.mounts import approval, point
 from app.mounts.apply import Apply
 from app.mounts.approval import home_offer, refuse_unapproved, sentences
-from app.mounts.change import ApplyArgs, ApplyReport
+from app.mounts.change import ApplyArgs, ApplyReport, ForgetArgs, PersistArgs
 from app.mounts.hands import Hands
 from app.mounts.home_link import make_link
 from app.mounts.kept import Keeping

@@ -10,8 +10,8 @@ import pytest
 from waiting import DEADLINE_S
 
 from app.mounts.busy import ancestors, find_holders, stop_own
-from app.mounts.change import Holder
 from app.mounts.farewell import has_client
+from app.mounts.model import Holder
 
 PATIENT = (
     "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); sys.stdin.read()"

@@ -9,10 +9,10 @@ import pytest
 from advisor.facts import ClientFacts, Facts
 from advisor.lint import LintContext, prerequisites
 from advisor.options import MountOptions
-from app.agent.protocol import ForgetArgs, PersistArgs
 from app.cli.parser import parse_args
 from app.cli.persist import report_text, run_persist
 from app.errors import AppError, ErrorKind
+from app.mounts.change import ForgetArgs, PersistArgs
 from app.mounts.model import FstabReport
 
 SHOWN = FstabReport(diff="+nas:/a\n", line="nas:/a", sha256="abc")

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from mount_world import World, ask
 
-from app.agent.protocol import PersistArgs
 from app.cli.parser import parse_args
 from app.cli.persist import report_text, run_persist
 from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs, Plan
+from app.mounts.change import ApplyArgs, PersistArgs, Plan
 from app.mounts.entry_options import EntryOptions, entry_options
 from app.mounts.findings import grave
 from app.mounts.model import FstabReport

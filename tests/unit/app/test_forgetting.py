@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from mount_world import POINT, World
 
-from app.agent.protocol import ForgetArgs
 from app.errors import AppError, ErrorKind
+from app.mounts.change import ForgetArgs
 from app.mounts.forgetting import forget
 from app.mounts.model import FstabReport
 from app.mounts.saved_readahead import SavedReadaheads

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.agent.protocol import ForgetArgs
 from app.errors import AppError, ErrorKind
 from app.helper import unit_text
 from app.helper.options import load
 from app.helper.unit_writer import UnitWriter
+from app.mounts.change import ForgetArgs
 from app.mounts.kept import Keeping
 from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.agent.protocol import ForgetArgs, PersistArgs
 from app.errors import AppError, ErrorKind
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
+from app.mounts.change import ForgetArgs, PersistArgs
 from app.mounts.persist import Persistence
 from app.privileged import explain_refusal
 from app.tasks import CancelToken

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor.options import MountOptions
-from app.agent.protocol import PersistArgs
 from app.errors import AppError, ErrorKind
 from app.helper import places, table
 from app.helper.targets import Caller
 from app.mounts import approval as gate
 from app.mounts.approval import approval, refuse_unapproved
 from app.mounts.asked import parse_options
-from app.mounts.change import ApplyArgs
+from app.mounts.change import ApplyArgs, PersistArgs
 from app.mounts.kept import Keeping
 from app.mounts.persist import Persistence
 from app.mounts.unit_files import UnitFiles
