@@ -21,7 +21,6 @@ from app.helper.approved import digest
 from app.helper.options import split
 from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
-from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.polkit import explain_pkexec, helper_command, install_command
 from app.tasks import CancelledError, run_in_thread
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
     from app.tasks import CancelToken
 
+#: How long mount.nfs may take, in seconds; of its own it tries a server that drops packets for 72 s and more.
+MOUNT_TIMEOUT_S = 15.0
 #: Direct start: Python and its imports, slow in the lab's guest.
 _HELLO_S = 30.0
 #: Through pkexec: a person looks for the administrator's password.

@@ -39,7 +39,6 @@ from app.discovery.model import (
 from app.errors import AppError, ErrorKind
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.mounts.change import (
-    MOUNT_TIMEOUT_S,
     ApplyArgs,
     ApplyEvent,
     ApplyReport,
@@ -62,6 +61,7 @@ from app.mounts.log import Log, LogArgs
 from app.mounts.model import Approval, FstabReport, MountReport, MountTable, ReadaheadReport
 from app.mounts.space import Space, SpaceArgs
 from app.mounts.waiting import Waiting, WaitingArgs
+from app.privileged import MOUNT_TIMEOUT_S
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
 PROTOCOL = 1

@@ -23,9 +23,9 @@ from app.bench.run import look_at, run_test
 from app.bench.session import BenchSession
 from app.errors import AppError, ErrorKind
 from app.mounts.asked import parse_options, share_to_mount
-from app.mounts.change import MOUNT_TIMEOUT_S
 from app.mounts.effective import effective_values
 from app.mounts.model import Active, Mount, MountTable
+from app.privileged import MOUNT_TIMEOUT_S
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:

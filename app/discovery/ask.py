@@ -23,7 +23,7 @@ from app.discovery.model import (
 )
 from app.discovery.scan import SCAN_S, chosen_subnets
 from app.errors import AppError, ErrorKind
-from app.facts.client import udp_support
+from app.facts.kernel_config import udp_support
 from app.mounts.probe import resolve
 
 if TYPE_CHECKING:

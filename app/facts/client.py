@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import platform
 import re
 import socket
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
 from advisor.facts import ClientFacts
+from app.facts.kernel_config import udp_support
 from app.facts.nfsmount_conf import read_settings
 from app.process import find_program, run
 
@@ -21,22 +20,12 @@ if TYPE_CHECKING:
 
 _DEADLINE_S = 1.0
 _VERSION = re.compile(r"nfs-utils ([0-9][0-9A-Za-z.~+-]*)")
-#: Where the configuration of a running kernel may be; the last two are the module "configs", not loaded.
-_CONFIGS = (
-    "proc/config.gz",
-    "boot/config-{release}",
-    "lib/modules/{release}/config",
-    "lib/modules/{release}/kernel/kernel/configs.ko",
-    "usr/lib/uml/modules/{release}/kernel/kernel/configs.ko",
-)
 #: ClientFacts field to the file that tells it, and which of its numbers.
 _LIMITS = {
     "tcp_slots": ("proc/sys/sunrpc/tcp_max_slot_table_entries", 0),
     "session_slots": ("sys/module/nfs/parameters/max_session_slots", 0),
     "tcp_window_bytes": ("proc/sys/net/ipv4/tcp_rmem", 2),
 }
-#: What stands around the compressed configuration inside the kernel (kernel/configs.c).
-_CONFIG_MARK = b"IKCFG_ST"
 
 
 def client_facts(root: str = "/") -> ClientFacts:
@@ -106,34 +95,3 @@ def _nfs_utils(program: str | None) -> tuple[str | None, str]:
     if match is None:
         return None, "mount.nfs -V says it in a way that is not understood"
     return match[1], "mount.nfs -V"
-
-
-def udp_support(release: str, root: str = "/") -> tuple[bool | None, str]:
-    """Return whether the kernel's client speaks NFS over UDP, or None, and how it is known.
-
-    Linux 5.6 brought CONFIG_NFS_DISABLE_UDP_SUPPORT, on by default (fs/nfs/Kconfig); older ones have UDP.
-    """
-    for place in _CONFIGS:
-        path = Path(root, place.format(release=release))
-        text = _read_config(path)
-        if not text:
-            continue
-        if not re.search(r"^CONFIG_NFS_FS=[my]$", text, re.MULTILINE):
-            return False, f"this kernel has no NFS client, says /{path.relative_to(root)}"
-        disabled = "CONFIG_NFS_DISABLE_UDP_SUPPORT=y" in text
-        return not disabled, f"CONFIG_NFS_DISABLE_UDP_SUPPORT in /{path.relative_to(root)}"
-    return None, "the kernel's configuration is not readable here"
-
-
-def _read_config(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-        if path.suffix == ".ko":
-            start = raw.find(_CONFIG_MARK)
-            packed = raw[start + len(_CONFIG_MARK) :] if start >= 0 else b""
-            raw = zlib.decompressobj(wbits=31).decompress(packed)
-        elif path.suffix == ".gz":
-            raw = gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error):
-        return ""
-    return raw.decode("ascii", errors="replace")

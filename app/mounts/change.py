@@ -12,9 +12,7 @@ import msgspec
 
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
-
-#: How long mount.nfs may take, in seconds; of its own it tries a server that drops packets for 72 s and more.
-MOUNT_TIMEOUT_S = 15.0
+from app.privileged import MOUNT_TIMEOUT_S
 
 #: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
 Keeper = Literal["nowhere", "fstab", "systemd"]
