@@ -11,6 +11,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from app.facts.netlink import DONE, DUMP, ERROR, REQUEST, attributes, message, messages
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,18 +20,13 @@ NFS_PORT = 2049
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
-_NLM_F_REQUEST_DUMP = 0x301  # NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH
-_NLMSG_ERROR = 2
-_NLMSG_DONE = 3
 _INET_DIAG_INFO = 2
 _TCP_ESTABLISHED = 1
 
-_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST = struct.Struct("=BBBxI")  # struct inet_diag_req_v2, before its sockid
 _SOCKET_ID = struct.Struct(">HH16s16s")  # struct inet_diag_sockid: ports and addresses
 _SOCKET_ID_REST = struct.Struct("=III")  # interface and cookie
 _MESSAGE_SIZE = 72  # struct inet_diag_msg
-_ATTRIBUTE = struct.Struct("=HH")  # struct rtattr
 _RECEIVE_SIZE = 256 * 1024
 
 #: Offsets in struct tcp_info, stable since each field was added; a shorter struct of an older kernel reads 0.
@@ -148,35 +145,21 @@ class SockDiag:
             + _SOCKET_ID.pack(0, port, b"", b"")
             + _SOCKET_ID_REST.pack(0, 0xFFFFFFFF, 0xFFFFFFFF)
         )
-        head = _HEADER.pack(
-            _HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP, self._sequence, 0
-        )
-        self._socket.send(head + body)
+        self._socket.send(message(_SOCK_DIAG_BY_FAMILY, REQUEST | DUMP, body, self._sequence))
         while True:
             data = self._socket.recv(_RECEIVE_SIZE)
             for kind, sequence, payload in messages(data):
                 if sequence != self._sequence:
                     continue  # the rest of an answer that timed out
-                if kind == _NLMSG_DONE:
+                if kind == DONE:
                     return
-                if kind == _NLMSG_ERROR:
+                if kind == ERROR:
                     _raise_error(payload)
                     return
                 if len(payload) >= _MESSAGE_SIZE:
                     yield parse_connection(payload)
             if not data:
                 return
-
-
-def messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield type, sequence number and payload of each netlink message; a torn one ends it."""
-    offset = 0
-    while offset + _HEADER.size <= len(data):
-        length, kind, _, sequence, _ = _HEADER.unpack_from(data, offset)
-        if length < _HEADER.size or offset + length > len(data):
-            return
-        yield kind, sequence, data[offset + _HEADER.size : offset + length]
-        offset += _aligned(length)
 
 
 def parse_connection(payload: bytes) -> Connection:
@@ -187,7 +170,7 @@ def parse_connection(payload: bytes) -> Connection:
         address = str(ipaddress.IPv4Address(destination[:4]))
     else:
         address = str(ipaddress.IPv6Address(destination))
-    info = _attribute(payload, _INET_DIAG_INFO)
+    info = attributes(payload[_MESSAGE_SIZE:]).get(_INET_DIAG_INFO, b"")
     numbers = {name: _unpack(info, offset, "=I") for name, offset in _U32.items()}
     numbers |= {name: _unpack(info, offset, "=Q") for name, offset in _U64.items()}
     numbers |= {name: _unpack(info, offset, "=B") for name, offset in _U8.items()}
@@ -222,27 +205,11 @@ class RetransCounter:
         return self.segments
 
 
-def _attribute(payload: bytes, wanted: int) -> bytes:
-    offset = _MESSAGE_SIZE
-    while offset + _ATTRIBUTE.size <= len(payload):
-        length, kind = _ATTRIBUTE.unpack_from(payload, offset)
-        if length < _ATTRIBUTE.size:
-            break
-        if kind == wanted:
-            return payload[offset + _ATTRIBUTE.size : offset + length]
-        offset += _aligned(length)
-    return b""
-
-
 def _unpack(info: bytes, offset: int, shape: str) -> int:
     if offset + struct.calcsize(shape) > len(info):
         return 0
     (value,) = struct.unpack_from(shape, info, offset)
     return int(value)
-
-
-def _aligned(length: int) -> int:
-    return (length + 3) & ~3
 
 
 def _raise_error(payload: bytes) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.stats.tcp_info import Connection, RetransCounter, SockDiag, messages, parse_connection
+from app.facts.netlink import messages
+from app.stats.tcp_info import Connection, RetransCounter, SockDiag, parse_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
