@@ -11,7 +11,8 @@ from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from advisor.lint import LintContext, prerequisites
 from advisor.options import MountOptions
 from app.errors import ErrorKind
-from app.facts import fsconfig, kernel_options
+from app.facts import fsconfig
+from app.facts import kernel_options as options_of_kernel
 from app.facts import missing_prerequisites as checks
 from app.facts import prerequisites as needed
 from app.facts.netlink import family_answer, has_generic_family
@@ -144,32 +145,32 @@ def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.extend(questions)
         return {"alignwrite": False, "rdirplus": False}
 
-    monkeypatch.setattr(kernel_options, "_known", answer)
-    known = kernel_options.newer_options("6.5.0-1-amd64")
+    monkeypatch.setattr(options_of_kernel, "_known", answer)
+    known = options_of_kernel.newer_options("6.5.0-1-amd64")
     assert known == {"alignwrite": False, "rdirplus=force": False}
     assert ("rdirplus", "force") in asked
     assert ("xprtsec", "none") not in asked
     assert ("alignwrite", "") in asked
-    assert kernel_options.newer_options("99.0") == {}
+    assert options_of_kernel.newer_options("99.0") == {}
     asked.clear()
-    kernel_options.newer_options("6.1.0")
+    options_of_kernel.newer_options("6.1.0")
     assert ("xprtsec", "none") in asked
 
 
 def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
     # The machine of the tests may have no NFS client; asked, it knows its options or nothing.
-    assert kernel_options._ask((("nconnect", "4"),)) in ({}, {"nconnect": True})
+    assert options_of_kernel._ask((("nconnect", "4"),)) in ({}, {"nconnect": True})
     with pytest.raises(OSError, match="fsopen"):
         fsconfig.ask([], "no-such-file-system")
 
 
 def test_a_question_that_was_not_answered_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [None, {"alignwrite": False}]
-    monkeypatch.setattr(kernel_options, "_answers", {})
-    monkeypatch.setattr(kernel_options, "_ask", lambda _questions: answers.pop(0))
-    assert kernel_options.newer_options("6.5.0") == {}
-    assert kernel_options.newer_options("6.5.0") == {"alignwrite": False}
-    assert kernel_options.newer_options("6.5.0") == {"alignwrite": False}
+    monkeypatch.setattr(options_of_kernel, "_answers", {})
+    monkeypatch.setattr(options_of_kernel, "_ask", lambda _questions: answers.pop(0))
+    assert options_of_kernel.newer_options("6.5.0") == {}
+    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
+    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
 
 
 # Before a mount
