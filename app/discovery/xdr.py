@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class XdrError(ValueError):
@@ -75,14 +75,14 @@ class Unpacker:
             raise XdrError(f"a list of {count} numbers, where at most {limit} are allowed.")
         return [self.u32() for _ in range(count)]
 
-    def chain(self, read: Callable[[Unpacker], T], limit: int) -> list[T]:
+    def chain(self, read: Callable[[Unpacker], Item], limit: int) -> list[Item]:
         """Return a linked list: before each entry stands whether there is one.
 
         Args:
             read: reads one entry.
             limit: how many entries are allowed.
         """
-        found: list[T] = []
+        found: list[Item] = []
         while self.boolean():
             if len(found) == limit:
                 raise XdrError(f"a list with more than {limit} entries.")

@@ -164,7 +164,8 @@ def test_servers_that_begin_with_the_text_come_first() -> None:
 def test_exports_come_once_and_say_who_may_mount_them() -> None:
     result = ExportsResult(
         server="nas01", address="10.0.0.7",
-        exports=[Export(path="/export/with space"), Export(path="/export/home", clients=["10.0.0.0/8", "a"])],
+        exports=[Export(path="/export/with space"),
+                 Export(path="/export/home", clients=["10.0.0.0/8", "a"])],
         root=[RootEntry(path="/export", export=False), RootEntry(path="/export/home", export=True),
               RootEntry(path="/secret", export=True, note="It wants Kerberos.")],
     )  # fmt: skip
