@@ -8,6 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
+import app
 from app.errors import AppError, ErrorKind
 from app.process import find_program
 
@@ -39,7 +40,7 @@ def helper_command(
         return [
             sys.executable,
             "-IBSXutf8",
-            str(Path(__file__).absolute().parent / "helper" / "__main__.py"),
+            str(Path(app.__file__).absolute().parent / "helper" / "__main__.py"),
             action,
             *words,
         ]
@@ -60,7 +61,7 @@ def install_command() -> str:
 
     A package brings it along: there it is the command that installs the package again, where its file is.
     """
-    home = Path(__file__).parents[1]
+    home = Path(app.__file__).parents[1]
     if home == PACKAGE:
         return "sudo apt-get install --reinstall ./mountwright_*.deb"
     starter = home / "run"
