@@ -49,7 +49,6 @@ EXPERIMENT = """
 import json, os, sys
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts
-from app import privileged, process
 from app.bench.experiment.hands import Hands
 from app.bench.experiment.model import Experiment, ExperimentArgs, Factor, Work
 from app.bench.experiment.plan import plan_experiment
