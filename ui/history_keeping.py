@@ -11,6 +11,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QPushButton, QWidget
 
 from app.history import desk
+from app.history.export import save_experiment, save_runs
 from app.save import default_folder
 from ui.speed_units import SPEED_UNITS
 
@@ -122,7 +123,7 @@ class HistoryKeeping(QObject):
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
             unit = SPEED_UNITS.unit
-            self._do(lambda: desk.export(numbers, path.strip(), kind, unit), text)
+            self._do(lambda: save_runs(numbers, path.strip(), kind, unit), text)
 
         label = self.tr("One test goes to a new file:")
         if len(rows) > 1:
@@ -136,7 +137,7 @@ class HistoryKeeping(QObject):
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
             unit = SPEED_UNITS.unit
-            self._do(lambda: desk.export_experiment(number, path.strip(), kind, unit), text)
+            self._do(lambda: save_experiment(number, path.strip(), kind, unit), text)
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
         label = self.tr("The experiment goes to a new file:")

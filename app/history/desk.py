@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING
 from app.errors import AppError, ErrorKind
 from app.history.comparing import compare_runs
 from app.history.exchange import MAX_BYTES, from_json, take_in
-from app.history.export import experiment_file, runs_file
 from app.history.model import Filter
 from app.history.store import HistoryStore
 from app.process import find_program, run
-from app.save import save_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from advisor.recommend import Measured
-    from advisor.speeds import SpeedUnit
     from app.history.comparing import RunsCompared
     from app.history.exchange import Imported
-    from app.history.export import Format
     from app.history.model import Row, Run
 
 #: More rows at once help nobody: words find the others.
@@ -127,28 +123,6 @@ def bring_back(runs: Sequence[Run]) -> None:
     with HistoryStore.open() as store:
         for item in runs:
             store.add(item)
-
-
-def export(numbers: Sequence[int], path: str, kind: Format, unit: SpeedUnit) -> None:
-    """Write runs to a new file, speeds of a report in this unit.
-
-    Raises:
-        AppError: as the store, or if the file cannot be written.
-    """
-    with HistoryStore.open() as store:
-        data = runs_file(store, store.rows(numbers), kind, unit=unit)
-    save_file(path, data)
-
-
-def export_experiment(number: int, path: str, kind: Format, unit: SpeedUnit) -> None:
-    """Write an experiment to a new file: its raw trials, everything, or its report.
-
-    Raises:
-        AppError: as the store, or if the file cannot be written.
-    """
-    with HistoryStore.open() as store:
-        data = experiment_file(store.experiment(number), kind, unit)
-    save_file(path, data)
 
 
 def take(path: str) -> Imported:

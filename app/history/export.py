@@ -1,4 +1,4 @@
-"""What is exported, as the bytes of one file of each kind."""
+"""Exports of tests and experiments: files for a spreadsheet, for another machine, or for readers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,42 @@ from app.history.exchange import to_json
 from app.history.experiment_report import experiment_to_html
 from app.history.report import to_html
 from app.history.spreadsheet import to_xlsx
+from app.history.store import HistoryStore
 from app.history.tables import about_table, csv_text, runs_table, trials_table
+from app.save import save_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from app.history.model import Experiment, Row
-    from app.history.store import HistoryStore
 
 T = TypeVar("T")
 
 #: A line for each run or trial, the same as an Excel workbook, everything (for import), or a report.
 Format = Literal["csv", "xlsx", "json", "html"]
 FORMATS: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
+
+
+def save_runs(numbers: Sequence[int], path: str, kind: Format, unit: SpeedUnit) -> None:
+    """Write tests of the history to a new file; the speeds of a report are in this unit.
+
+    Raises:
+        AppError: as the store, or if the file cannot be written.
+    """
+    with HistoryStore.open() as store:
+        data = runs_file(store, store.rows(numbers), kind, unit=unit)
+    save_file(path, data)
+
+
+def save_experiment(number: int, path: str, kind: Format, unit: SpeedUnit) -> None:
+    """Write an experiment of the history to a new file: its raw trials, everything, or its report.
+
+    Raises:
+        AppError: as the store, or if the file cannot be written.
+    """
+    with HistoryStore.open() as store:
+        data = experiment_file(store.experiment(number), kind, unit)
+    save_file(path, data)
 
 
 def runs_file(

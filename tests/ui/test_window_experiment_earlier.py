@@ -12,6 +12,7 @@ from advisor.speeds import SpeedUnit
 from app.bench.experiment import keeping
 from app.bench.experiment.model import SEARCH
 from app.history import desk
+from app.history.export import save_experiment
 from app.history.store import HistoryStore
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, 
 def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
     stopped("")
     file = tmp_path / "desk.json"
-    desk.export_experiment(1, str(file), "json", SpeedUnit.BYTES)
+    save_experiment(1, str(file), "json", SpeedUnit.BYTES)
     with HistoryStore.open() as store:
         store.delete_experiment(1)
     desk.take(str(file))

@@ -27,7 +27,7 @@ from advisor.trials import Outcome
 from app.history import desk
 from app.history.database import default_path
 from app.history.exchange import to_json
-from app.history.export import FORMATS
+from app.history.export import FORMATS, save_runs
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui.models.history_model import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
@@ -296,7 +296,7 @@ def test_the_table_says_what_a_cache_did() -> None:
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
     for kind in FORMATS:
-        desk.export(stored[:2], str(tmp_path / f"out.{kind}"), kind, SpeedUnit.BYTES)
+        save_runs(stored[:2], str(tmp_path / f"out.{kind}"), kind, SpeedUnit.BYTES)
     assert "compared with Run" in (tmp_path / "out.html").read_text()
     assert (tmp_path / "out.xlsx").read_bytes().startswith(b"PK")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
