@@ -95,11 +95,6 @@ class Option:
     helper: bool
 
     @property
-    def aliases(self) -> tuple[str, ...]:
-        """Other names before an equals sign, for example ``nfsvers``."""
-        return tuple(form[:-1] for form in self.forms if form.endswith("=") and form[:-1] != self.name)
-
-    @property
     def is_number(self) -> bool:
         """Whether the value is a plain decimal number."""
         return self.kind in NUMBER_KINDS

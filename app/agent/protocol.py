@@ -414,9 +414,6 @@ VERBS: dict[str, Verb] = {
     "lab.power-off": Verb(Empty, Empty),
 }
 
-#: Kept for the bench and tune roles of the helper; answered with "unavailable" until they exist.
-RESERVED_VERBS = frozenset({"mounts.tune", "mounts.try"})
-
 
 def to_body(error: AppError) -> ErrorBody:
     """Return the error as it travels."""

@@ -11,7 +11,6 @@ import msgspec
 
 from app.agent.protocol import (
     MAX_LINE,
-    RESERVED_VERBS,
     VERBS,
     Answer,
     CancelArgs,
@@ -106,7 +105,7 @@ class AgentServer:
     def _decode_args(self, request: Request) -> Any:
         verb = VERBS.get(request.verb)
         if verb is None or (request.verb not in self._handlers and request.verb != "cancel"):
-            if verb is not None or request.verb in RESERVED_VERBS:
+            if verb is not None:
                 raise AppError(ErrorKind.UNAVAILABLE, f"“{request.verb}” is not available on this host.")
             raise AppError(ErrorKind.USAGE, f"There is no verb “{request.verb}”.")
         try:

@@ -133,16 +133,6 @@ class Experiments:
         with self._database.reading() as connection:
             return _experiment(connection, number)
 
-    def note_experiment(self, number: int, text: str) -> None:
-        """Write its note, "" for none.
-
-        Raises:
-            AppError: USAGE if there is no such experiment; else as the database says.
-        """
-        with self._database.writing() as connection:
-            _experiment_row(connection, number)
-            connection.execute("UPDATE experiments SET note = ? WHERE id = ?", (text.strip(), number))
-
     def delete_experiment(self, number: int) -> Experiment:
         """Take it out; return it, to be added again if that was a mistake.
 

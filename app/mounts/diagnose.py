@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from advisor.option_check import check_item
 from advisor.options import catalogue
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.mounts.causes import (
     DENIED_SECURITY,
     KERBEROS,
@@ -105,52 +105,6 @@ def diagnose_mount(attempt: MountAttempt) -> AppError:
     if attempt.timed_out:
         return _error(UNFINISHED if attempt.server_answers else SILENT, attempt)
     return _error(UNKNOWN, attempt)
-
-
-def diagnose_unmount(mount_point: str, text: str, exit_code: int | None) -> AppError:
-    """Return the failure of umount or umount.nfs as an error for a person.
-
-    Args:
-        mount_point: what was to be unmounted.
-        text: what the program printed.
-        exit_code: its status: 16 busy, 32 not mounted, 1 not root; None if it was killed.
-    """
-    detail = f"{text.strip()}\n(exit code {exit_code})".strip()
-    if exit_code is None:
-        return AppError(
-            ErrorKind.NOT_RESPONDING,
-            f"“{mount_point}” could not be unmounted in time: its server does not answer.",
-            hint="Force the unmount: what was not written yet is lost.",
-            detail=detail,
-        )
-    if "not mounted" in text or "not found" in text:
-        return AppError(
-            ErrorKind.NOT_MOUNTED,
-            f"Nothing is mounted at “{mount_point}”.",
-            hint="It may have been unmounted meanwhile. The list shows what is mounted now.",
-            detail=detail,
-        )
-    if "busy" in text or exit_code == 16:
-        return AppError(
-            ErrorKind.BUSY,
-            f"“{mount_point}” is in use, so it was not unmounted.",
-            hint="Close the programs that have files open there, leave the directory in terminals, and try "
-            "again.",
-            detail=detail,
-        )
-    if "superuser" in text or "must be root" in text or "Operation not permitted" in text:
-        return AppError(
-            ErrorKind.PERMISSION,
-            f"“{mount_point}” can be unmounted by the administrator only.",
-            hint="Unmount it with administrator rights.",
-            detail=detail,
-        )
-    return AppError(
-        ErrorKind.IO,
-        f"“{mount_point}” could not be unmounted.",
-        hint="The details have the text of umount.",
-        detail=detail,
-    )
 
 
 def _error(cause: Cause, attempt: MountAttempt) -> AppError:

@@ -136,11 +136,6 @@ class FactorCard(QWidget):
         """The factor's."""
         return self._choice.name
 
-    def take_focus(self) -> None:
-        """Let the levels be edited."""
-        field = self._typed or next(iter(self._boxes.values()))
-        field.setFocus()
-
     def factor(self) -> RecipeFactor:
         """Return what was chosen, right or wrong."""
         levels, quick = self._levels(), _split(self._quick.text())

@@ -17,8 +17,6 @@ from app.agent.client import AgentClient
 from app.agent.hosts import InProcess
 from app.agent.protocol import (
     MAX_LINE,
-    RESERVED_VERBS,
-    VERBS,
     Empty,
     HelloResult,
     ListArgs,
@@ -214,13 +212,6 @@ def test_a_request_that_cannot_begin_does_not_end_the_agent(
         assert "can't start new thread" in wire.ask(b'{"id":1,"verb":"hello"}')["error"]["message"]
     assert wire.ask(b'{"id":1,"verb":"hello"}')["ok"]["host"] == "h"
     caplog.clear()
-
-
-def test_reserved_verbs_have_their_place(wire: Wire) -> None:
-    for verb in RESERVED_VERBS:
-        answer = wire.ask(json.dumps({"id": 1, "verb": verb}).encode())
-        assert answer["error"]["kind"] == "unavailable"
-    assert not RESERVED_VERBS & set(VERBS)
 
 
 def test_an_id_in_use_is_refused(wire: Wire) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import ErrorKind
-from app.mounts.diagnose import MountAttempt, diagnose_mount, diagnose_unmount
+from app.mounts.diagnose import MountAttempt, diagnose_mount
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose" / "mount_messages.tsv"
 ROWS = [
@@ -107,21 +107,3 @@ def test_parts_of_a_share(share, server, export):
 )
 def test_the_version_asked_for(options, version):
     assert attempt(options=options).version == version
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "kind"),
-    [
-        ("umount: /mnt/a: not mounted.", 32, "not-mounted"),
-        ("umount.nfs: /mnt/a: device is busy", 16, "busy"),
-        ("umount: /mnt/a: target is busy.", 32, "busy"),
-        ("umount: /mnt/a: must be superuser to unmount.", 1, "permission"),
-        ("", None, "not-responding"),
-        ("umount: odd", 2, "io"),
-    ],
-)
-def test_unmounting(text, code, kind):
-    error = diagnose_unmount("/mnt/a", text, code)
-    assert error.kind == kind
-    assert error.message
-    assert error.hint

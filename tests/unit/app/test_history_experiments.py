@@ -55,14 +55,13 @@ def test_trial_by_trial(store: HistoryStore) -> None:
 def test_a_deletion_can_be_undone(store: HistoryStore) -> None:
     number = store.start_experiment(b"{}", "nas:/a", 1)
     store.add_outcome(number, outcome(0))
-    store.note_experiment(number, "Old cable.")
     gone = store.delete_experiment(number)
     assert store.experiments() == []
     assert store.known_experiment(gone.uid) is None
     back = store.add_experiment(gone)
     assert store.add_experiment(gone) == back
     found = store.experiment(back)
-    assert (found.note, found.outcomes) == ("Old cable.", [outcome(0)])
+    assert (found.uid, found.outcomes) == (gone.uid, [outcome(0)])
 
 
 def test_what_is_refused(store: HistoryStore) -> None:
