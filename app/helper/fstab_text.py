@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from app.helper.options import Catalogue
 
 _Item = TypeVar("_Item")
+#: Of an entry, escaped: share, mount point, type, options.
+_Fields = tuple[str, str, str, str]
 #: glibc loses lines of more than about 4 KiB.
 MAX_LINE = 4000
 _BLANKS = re.compile(rb"[ \t]+")
@@ -170,7 +172,7 @@ def _check_free(data: bytes, target: str, old: Entry | None) -> None:
             )
 
 
-def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool) -> tuple[str, str, str, str]:
+def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool) -> _Fields:
     if new.fstype not in table.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
@@ -201,7 +203,7 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     return b"".join(pieces) + end
 
 
-def _prove(before: bytes, after: bytes, old: Entry | None, fields: tuple[str, str, str, str] | None) -> None:
+def _prove(before: bytes, after: bytes, old: Entry | None, fields: _Fields | None) -> None:
     """Check that exactly this entry changed, by reading both files again.
 
     Raises:
