@@ -9,13 +9,11 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from advisor.dialects.entry import DialectError
-from advisor.dialects.systemd import unit_name
 from advisor.lint_rules import Fix, Match
 from advisor.option_check import check_item
 from advisor.options import NO, MountOptions, catalogue, implied_values, is_comment
 from advisor.share import Share, ShareError
-from advisor.systemd_time import time_span
+from advisor.systemd_time import UnitNameError, time_span, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -513,7 +511,7 @@ def _unit_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
         return
     try:
         name = unit_name(context.mount_point, suffix)
-    except DialectError:
+    except UnitNameError:
         return
     if name != context.unit_file:
         words = {"point": context.mount_point, "name": name, "file": context.unit_file}

@@ -1,9 +1,11 @@
-"""Time spans as systemd reads them (systemd.time(7), Parsing time spans)."""
+"""Time spans and unit names of systemd (systemd.time(7), Parsing time spans; systemd-escape(1))."""
 
 from __future__ import annotations
 
 import re
 
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
+_MAX_NAME = 255
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)")
 _UNITS = {
     **dict.fromkeys(("usec", "us", "µs", "μs"), 1e-6),
@@ -16,6 +18,32 @@ _UNITS = {
     **dict.fromkeys(("months", "month", "M"), 2629800.0),
     **dict.fromkeys(("years", "year", "y"), 31557600.0),
 }
+
+
+class UnitNameError(ValueError):
+    """No unit can have the name of a path; the message says why, one sentence."""
+
+
+def unit_name(path: str, suffix: str = "mount") -> str:
+    """Return the name that the unit of this path must have, as ``systemd-escape --path`` gives it.
+
+    Raises:
+        UnitNameError: if the path has a part ``..``, or the name gets too long.
+    """
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if ".." in parts:
+        raise UnitNameError("systemd mounts nothing at a path with a part “..”.")
+    name = "-".join(_escape(part) for part in parts) or "-"
+    if name.startswith("."):
+        name = "\\x2e" + name[1:]
+    name += f".{suffix}"
+    if len(name) > _MAX_NAME:
+        raise UnitNameError("The mount point is too long for the name of a unit.")
+    return name
+
+
+def _escape(part: str) -> str:
+    return "".join(c if c in _SAFE else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in part)
 
 
 def time_span(text: str) -> float | None:

@@ -21,6 +21,7 @@ from advisor.dialects.entry import (
     set_nfs4,
 )
 from advisor.options import YES, MountOptions, catalogue
+from advisor.systemd_time import UnitNameError, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 FORM = "a systemd mount unit"
 DIRECTORY = "/etc/systemd/system/"
 
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
 _TARGET = "remote-fs.target"
 #: Every boot reaches these (systemd.special(7)), so a unit that one of them wants is simply mounted at boot.
 _AT_BOOT = frozenset({_TARGET, "multi-user.target", "graphical.target", "default.target"})
@@ -54,27 +54,20 @@ _GOES_WITHOUT_SAYING = {
 }
 #: Their values are lists of unit names with blanks between.
 _LISTS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
-_MAX_NAME = 255
 
 Settings = list[tuple[str, str, str]]
 
 
-def unit_name(path: str, suffix: str = "mount") -> str:
-    """Return the name that the unit of this path must have, as ``systemd-escape --path`` gives it.
+def _file_name(path: str, suffix: str = "mount") -> str:
+    """Return the file of the unit of a path.
 
     Raises:
-        DialectError: if the path has a part ``..``, or the name gets too long.
+        DialectError: if no unit can have the name of the path.
     """
-    parts = [part for part in path.split("/") if part not in {"", "."}]
-    if ".." in parts:
-        raise DialectError("systemd mounts nothing at a path with a part “..”.")
-    name = "-".join(_escape(part) for part in parts) or "-"
-    if name.startswith("."):
-        name = "\\x2e" + name[1:]
-    name += f".{suffix}"
-    if len(name) > _MAX_NAME:
-        raise DialectError("The mount point is too long for the name of a unit.")
-    return name
+    try:
+        return DIRECTORY + unit_name(path, suffix)
+    except UnitNameError as error:
+        raise DialectError(str(error)) from error
 
 
 def write_mount(entry: Entry) -> Written:
@@ -83,7 +76,7 @@ def write_mount(entry: Entry) -> Written:
     Raises:
         DialectError: if no unit can have the name of the mount point.
     """
-    file_name = DIRECTORY + unit_name(entry.mount_point)
+    file_name = _file_name(entry.mount_point)
     options, settings, untranslated = _split(entry.options)
     by_itself = entry.when == "start-up"
     problems = _text_problems(entry, options)
@@ -116,7 +109,7 @@ def write_automount(entry: Entry) -> Written:
     Raises:
         DialectError: as in :func:`write_mount`.
     """
-    file_name = DIRECTORY + unit_name(entry.mount_point, "automount")
+    file_name = _file_name(entry.mount_point, "automount")
     lines: Settings = [
         ("Unit", "Description", f"{entry.share} on {entry.mount_point}, on demand"),
         ("Automount", "Where", entry.mount_point),
@@ -206,10 +199,6 @@ def read_settings(settings: Settings) -> Reading:
     elif "Install" not in sections:
         put(options, "noauto", YES)
     return Reading(Entry.make(found["What"], found["Where"], options), FORM, untranslated)
-
-
-def _escape(part: str) -> str:
-    return "".join(c if c in _SAFE else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in part)
 
 
 def _split(options: MountOptions) -> tuple[MountOptions, Settings, list[str]]:

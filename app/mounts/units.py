@@ -14,6 +14,7 @@ from pathlib import Path
 
 from advisor.dialects import DialectError
 from advisor.dialects import systemd as dialect
+from advisor.systemd_time import unit_name
 from app.errors import printable
 from app.helper.unit_text import MARKER
 from app.mounts.model import Configured
@@ -92,7 +93,7 @@ def _read_unit(root: str, folders: Folders, name: str, warnings: list[str]) -> t
         warnings.append(f"The unit {name} has {words} in it, which systemd replaces; it is shown as written.")
     if _SPECIFIER.search(said["Mount", "Where"]):
         point = _point(name)
-    if dialect.unit_name(point) != name:
+    if unit_name(point) != name:
         raise DialectError(f"it mounts at {point}, and systemd wants the name of that in its own.")
     configured = Configured(
         origin=f"/{place}/{name}",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from advisor.dialects import systemd
 from advisor.dialects.entry import Entry
 from advisor.options import MountOptions
+from advisor.systemd_time import unit_name
 from app.helper import unit_text
 from app.helper.errors import Refusal
 from app.helper.options import load
@@ -162,7 +163,7 @@ def test_names_are_systemd_s(path):
 def test_a_name_is_one_safe_word_and_the_dialect_s(text):
     path = "/mnt/x" + text.replace("/", "")
     name = unit_text.name(path)
-    assert name == systemd.unit_name(path)
+    assert name == unit_name(path)
     assert name.isascii()
     assert "/" not in name
     assert name.isprintable()

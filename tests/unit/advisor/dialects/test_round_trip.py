@@ -20,6 +20,7 @@ from advisor.dialects import (
 )
 from advisor.dialects.bsd_reading import is_bsd, is_next
 from advisor.options import MountOptions
+from advisor.systemd_time import UnitNameError, unit_name
 
 # Anything that a path can hold and a share takes; no control characters.
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12)
@@ -164,7 +165,7 @@ NAMES = {
 
 @pytest.mark.parametrize("path", NAMES)
 def test_unit_names(path: str) -> None:
-    assert systemd.unit_name(path) == NAMES[path] + ".mount"
+    assert unit_name(path) == NAMES[path] + ".mount"
 
 
 @pytest.mark.skipif(not shutil.which("systemd-escape"), reason="systemd-escape is not installed")
@@ -175,17 +176,17 @@ def test_unit_names_are_those_of_systemd(paths: list[str]) -> None:
     # One call takes many paths, all short enough for a name.
     command = ["systemd-escape", "--path", "--suffix=mount", "--", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[0].split(" ") == [systemd.unit_name(path) for path in paths]
+    assert done.stdout.split("\n")[0].split(" ") == [unit_name(path) for path in paths]
 
 
 def test_unit_name_refuses_parents() -> None:
-    with pytest.raises(DialectError, match=r"“\.\.”"):
-        systemd.unit_name("/mnt/../etc")
+    with pytest.raises(UnitNameError, match=r"“\.\.”"):
+        unit_name("/mnt/../etc")
 
 
 def test_unit_name_refuses_long_names() -> None:
-    with pytest.raises(DialectError, match="too long"):
-        systemd.unit_name("/" + "é" * 200)
+    with pytest.raises(UnitNameError, match="too long"):
+        unit_name("/" + "é" * 200)
 
 
 @pytest.mark.parametrize("share", ["192.168.122.76:s_test", "nas01:", "[2001:db8::7]:a/b"])
