@@ -15,7 +15,6 @@ from app.agent.protocol import ApprovalArgs, LinkHomeArgs, UnmountArgs
 from app.agent.server import Context
 from app.agent.services import Services
 from app.errors import AppError, ErrorKind
-from app.helper import approved as gate
 from app.helper import mount_record, places, table
 from app.helper.approved import Approved, Subject
 from app.helper.errors import Refusal
@@ -114,9 +113,9 @@ class Forbidden:
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of this machine takes part in the gate's look at what is mounted and kept."""
     rows = [table.Row(1, 0, "0:1", POINT, ("rw",), "nfs4", SHARE, "rw")]
-    monkeypatch.setattr(gate.table, "read", lambda: rows)
-    monkeypatch.setattr(gate.places.read_fstab, "__defaults__", (str(tmp_path / "none"),))
-    monkeypatch.setattr(gate.places.read_roots, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(table, "read", lambda: rows)
+    monkeypatch.setattr(places.read_fstab, "__defaults__", (str(tmp_path / "none"),))
+    monkeypatch.setattr(places.read_roots, "__defaults__", (str(tmp_path / "none"),))
 
 
 @pytest.mark.parametrize("name", NAMES)

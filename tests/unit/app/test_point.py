@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from app.helper import table
+from app.helper import places, table
 from app.mounts import point
 from app.mounts.point import check_mount_point
 
@@ -17,8 +17,8 @@ def kind_of(path, *, create=True):
 @pytest.fixture(autouse=True)
 def few_system_directories(monkeypatch):
     # The tests' own folder lies in /tmp.
-    trees = tuple(tree for tree in point.places.FORBIDDEN if tree != "/tmp")
-    monkeypatch.setattr(point.places, "FORBIDDEN", trees)
+    trees = tuple(tree for tree in places.FORBIDDEN if tree != "/tmp")
+    monkeypatch.setattr(places, "FORBIDDEN", trees)
 
 
 def test_a_relative_path_and_an_odd_one():
