@@ -121,9 +121,8 @@ def main() -> None:
         ("window, resident when idle", idle, "MB"),
     ):
         middle = statistics.median(values)
-        print(
-            f"{what:38} median {middle:7.2f} {unit:2}  ({min(values):.2f} to {max(values):.2f}, {len(values)} runs)"
-        )
+        spread = f"({min(values):.2f} to {max(values):.2f}, {len(values)} runs)"
+        print(f"{what:38} median {middle:7.2f} {unit:2}  {spread}")
 
 
 if __name__ == "__main__":
