@@ -277,7 +277,7 @@ def _busy_client(seen: _Seen) -> Bottleneck | None:
 def _losses(seen: _Seen) -> Bottleneck | None:
     """Packets are lost: TCP sends as fast as CUBIC does at that loss; a receiver sees only the disorder."""
     # Imported here: each test's worker reads these structs at its start and has no use for the model.
-    from advisor.model import tcp_loss_rate
+    from advisor.throughput import tcp_loss_rate
 
     load = seen.load
     if seen.way == "read":

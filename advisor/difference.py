@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import exp, floor, log, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from advisor.analysis import CONFIDENCE, median
+from advisor.experiment.intervals import CONFIDENCE, median
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from advisor.experiment_values import key_of, lower_is_better
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from advisor.experiment_analysis import Ranking, Standing
+    from advisor.experiment.ranking import Ranking, Standing
     from advisor.experiment_effects import Effect
 
 #: An effect below this is not worth a word.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import interval, median
-from advisor.experiment_fit import fit, freedom_of, parts_of
-from advisor.experiment_noise import noise_of, of_several
+from advisor.experiment.effects import fit, freedom_of, parts_of
+from advisor.experiment.error_model import noise_of, of_several
+from advisor.experiment.intervals import interval, median
 from advisor.experiment_values import (
     counts,
     having,
@@ -30,10 +30,10 @@ from advisor.experiment_values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.experiment_fit import Logs
-    from advisor.experiment_noise import Noise
+    from advisor.experiment.effects import Logs
+    from advisor.experiment.error_model import Noise
+    from advisor.experiment.measurements import Outcome
     from advisor.experiment_values import Chance, Key
-    from advisor.trials import Outcome
 
 
 class LevelPlaces(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from advisor.trials import (
+from advisor.experiment.measurements import (
     QUANTITIES,
     READ,
     READ_BYTES,
@@ -27,7 +27,7 @@ from advisor.trials import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from advisor.trials import Outcome
+    from advisor.experiment.measurements import Outcome
 
 #: The levels of a set in the order of their factors' names.
 Key = tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ def value(outcome: Outcome, figure: str, *, counted: bool = False) -> float | No
 
     Args:
         outcome: of a trial.
-        figure: a name of advisor.trials, also of those that are made of others.
+        figure: a name of advisor.experiment.measurements, also of those that are made of others.
         counted: count the time to sync and to unmount in, where the figure is a speed of a transfer or its
             time. What was written in seconds may take a minute more until the mount can be let go: of seed
             002's 73.20 MB/s remain 3.6.

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from advisor.facts import payload_rate_bps
-from advisor.model import tcp_loss_rate
+from advisor.throughput import tcp_loss_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

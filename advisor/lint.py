@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor.lint_finders import FINDERS
+from advisor.lint_checks import FINDERS
 from advisor.lint_rules import SEVERITIES, BeforeMount, Fix, Rule, Severity, lint_rules
 from advisor.lint_situation import LintContext, Neighbor, Place, Situation
 from advisor.option_check import check_item

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from advisor.identify import identify_server
 from advisor.options import NO, MountOptions, catalogue, check, implied_values
-from advisor.servers import identify_server
 from advisor.share import Share, ShareError
 
 if TYPE_CHECKING:

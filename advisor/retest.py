@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.analysis import median
 from advisor.difference import ENOUGH_EACH, Verdict, difference
-from advisor.trials import READ, WRITE
+from advisor.experiment.intervals import median
+from advisor.experiment.measurements import READ, WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.trials import Outcome
+    from advisor.experiment.measurements import Outcome
 
 #: Rounds of a re-test, each with one trial of both; with fewer than FEWEST_ROUNDS no difference can be shown.
 ROUNDS, FEWEST_ROUNDS = 6, ENOUGH_EACH

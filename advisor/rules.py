@@ -15,8 +15,8 @@ import msgspec
 
 from advisor.cards import cards
 from advisor.facts import ClientFacts, LinkFacts, ServerFacts
+from advisor.identify import server_kinds
 from advisor.lint_rules import When
-from advisor.servers import server_kinds
 from advisor.speeds import format_rate
 from resources import read_toml
 from resources.decoding import converted

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from advisor.experiment_text import AS_WRITTEN, change_text, percent, set_text
+from advisor.experiment.measurements import READ, WRITE
 from advisor.retest import BOTH, FEWEST_ROUNDS
-from advisor.trials import READ, WRITE
+from advisor.text.experiment import AS_WRITTEN, change_text, percent, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.experiment_text import Format, Names
+    from advisor.experiment.search import Answer, Found
     from advisor.retest import Compared, Retest
-    from advisor.search import Answer, Found
+    from advisor.text.experiment import Format, Names
 
 #: What may be claimed of the winner: better in the re-test; no different; worse; it is the present setting;
 #: it was not run again, or too seldom to say.

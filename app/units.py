@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from advisor.experiment.measurements import QUANTITIES
 from advisor.speeds import SpeedUnit, format_speed
-from advisor.trials import QUANTITIES
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*")
 
@@ -53,7 +53,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_figure(figure: str, number: float, speed: SpeedUnit = SpeedUnit.BYTES) -> str:
-    """Return a figure of an experiment (a name of advisor.trials) with its unit, speeds in the one given."""
+    """Return a figure of an experiment (a name of advisor.experiment.measurements) with its unit, speeds in the one given."""
     unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
     if unit == "bytes/s":
         return format_speed(number, speed)

@@ -64,7 +64,7 @@ _NO_TESTS = 5  # pytest's exit status when it collected nothing
 #: something is; the two may share the machine with each other, as on slow links both wait most of the time.
 _SPEEDS = {
     "copies": ["tests/lab/test_copy.py"],
-    "speeds": ["tests/lab/test_speeds.py"],
+    "speeds": ["tests/lab/test_bottlenecks.py"],
 }
 #: Those of the lab's tests that boot guests of their own.
 _OWN_GUESTS = [

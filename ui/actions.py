@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from ui.theme import Appearance
+from ui.common.theme import Appearance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
-from app.agent.protocol import ApprovalArgs
 from app.errors import AppError
+from app.service.protocol import ApprovalArgs
 from ui.dialogs.confirm import confirm
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QWidget
 
-    from app.agent.protocol import ApprovalResult, UnmountArgs
-    from ui.bridge import BridgeCall
-    from ui.mount_request import Wish
-    from ui.mounting import Mounting
+    from app.service.protocol import ApprovalResult, UnmountArgs
+    from ui.common.bridge import BridgeCall
+    from ui.common.mount_request import Wish
+    from ui.mounts.actions import Mounting
 
 
 class ApprovalAsking(QObject):

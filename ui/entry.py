@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; without a command it opens the window."""
-    from app.cli.output import check_output
     from app.cli.parser import parse_args
+    from app.cli.standard_streams import check_output
     from app.errors import AppError
 
     args = parse_args(argv)
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(args)
     try:
         if args.lab is not None:
-            from app.lab.links import parse_link
+            from app.links import parse_link
 
             parse_link(args.lab)  # a wrong link is a wrong use: said before any window
         from ui.main import open_window
@@ -50,7 +50,7 @@ def start() -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as by nohup
         signal.signal(signal.SIGINT, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    from app.cli.output import run_program
+    from app.cli.standard_streams import run_program
 
     return run_program(main)
 

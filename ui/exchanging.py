@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
-from ui.dialogs.export_mounts import ExportMountsDialog
 from ui.dialogs.import_mounts import ImportMountsDialog
+from ui.mounts.import_export import ExportMountsDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QDialog, QWidget
 
     from app.mounts.model import MountTable
-    from ui.bridge import BridgeCall, RunInThread
+    from ui.common.bridge import BridgeCall, RunInThread
 
 
 class Exchanging(QObject):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bench.experiment import keeping
+from app.history import experiment_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.trials import Outcome
-    from app.bench.experiment.keeping import KeptExperiment
-    from app.bench.experiment.model import ExperimentPlan
+    from advisor.experiment.measurements import Outcome
     from app.errors import AppError
-    from app.history.running import Claim
-    from ui.bridge import BridgeCall, RunInThread
-    from ui.experiment_claim import ExperimentClaim
+    from app.experiment.model import ExperimentPlan
+    from app.history.experiment_lock import Claim
+    from app.history.experiment_store import KeptExperiment
+    from ui.common.bridge import BridgeCall, RunInThread
+    from ui.experiments.recorder import ExperimentClaim
 
 
 class ExperimentBeginning(QObject):
@@ -57,14 +57,14 @@ class ExperimentBeginning(QObject):
             outcomes: of it, to which those are added that come before it is kept.
         """
         if self._call is None:
-            call = self._run("history", lambda: keeping.begin(plan))
+            call = self._run("history", lambda: experiment_store.begin(plan))
             self._call = call
             call.succeeded.connect(partial(self._on_kept, call, outcomes))
             call.failed.connect(partial(self._on_failed, call, outcomes))
 
     def take_up(self, number: int) -> None:
         """Claim one of the history, and read what is in it by then."""
-        call = self._run("claim", partial(keeping.take_up, number))
+        call = self._run("claim", partial(experiment_store.take_up, number))
         self._call = call
         call.succeeded.connect(partial(self._on_taken_up, call))
         call.failed.connect(partial(self._on_failed, call, {}))

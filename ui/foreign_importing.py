@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.mounts.foreign import ForeignArgs
-from ui.dialogs.foreign_import import ask_foreign_import
+from app.mounts.foreign_entries import ForeignArgs
 from ui.latest_call import LatestCall
+from ui.mounts.unmanaged_import import ask_foreign_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtWidgets import QWidget
 
-    from app.mounts.foreign import ForeignEntry
-    from ui.bridge import BridgeCall
+    from app.mounts.foreign_entries import ForeignEntry
+    from ui.common.bridge import BridgeCall
 
 
 class ForeignImporting(QObject):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.mounts.change import ForgetArgs
+from app.mounts.change_model import ForgetArgs
 from ui.dialogs.forget import ForgetDialog
 from ui.latest_call import LatestCall
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from app.errors import AppError
     from app.mounts.model import FstabReport
-    from ui.bridge import BridgeCall
+    from ui.common.bridge import BridgeCall
 
 
 class Forgetting(QObject):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ui.session import LOCAL, OpenHost
+from ui.common.session import LOCAL, OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ class LabLink:
 
 def lab_links() -> list[LabLink]:
     """Return the lab's link profiles in their file's order."""
-    from app.lab.links import load_links
+    from app.links import load_links
 
     return [LabLink(link.name, link.title) for link in load_links().values()]
 
@@ -44,13 +44,13 @@ def open_host(key: str, token: CancelToken) -> OpenHost:
         AppError: if it cannot be opened.
     """
     if key == LOCAL:
-        from app.agent.hosts import LocalAgent
+        from app.service.hosts import LocalAgent
 
         agent = LocalAgent()
         return OpenHost(agent.client, agent.close)
     from app.lab.guest import Guest
     from app.lab.guest_monitor import GuestState
-    from app.lab.links import parse_link
+    from app.links import parse_link
 
     guest = Guest.boot(parse_link(key), token=token)
 

@@ -10,7 +10,7 @@ from app.errors import AppError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ui.bridge import BridgeCall
+    from ui.common.bridge import BridgeCall
 
 
 def ignore(_result: Any) -> None:

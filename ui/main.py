@@ -27,14 +27,14 @@ from PySide6.QtWidgets import QApplication
 from advisor.speeds import SpeedUnit
 from app.errors import internal_error
 from app.version import VERSION
-from ui import theme
+from ui.common import theme
+from ui.common.session import LOCAL
+from ui.common.speed_units import SPEED_UNITS
+from ui.common.theme import Appearance
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
 from ui.notifications import DESKTOP_NAME
 from ui.plots.preloading import preload
-from ui.session import LOCAL
-from ui.speed_units import SPEED_UNITS
-from ui.theme import Appearance
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -11,40 +11,40 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
-from app.lab.links import LAB_MOUNT_POINT
+from app.links import LAB_MOUNT_POINT
 from ui.actions import Command, make_actions, make_menu
-from ui.bridge import Bridge
-from ui.dialogs.copy_as import CopyAsDialog
-from ui.drafts import Drafts
+from ui.apply.interrupted_changes import InterruptedChanges
+from ui.common.banner import Banner
+from ui.common.bridge import Bridge
+from ui.common.labels import Line
+from ui.common.session import LOCAL, HostSession
+from ui.common.status_text import applied_text
+from ui.common.theme import Appearance
 from ui.exchanging import Exchanging
-from ui.facts_asking import FactsAsking
 from ui.foreign_importing import ForeignImporting
-from ui.interrupted import InterruptedChanges
+from ui.mounts.facts_loader import FactsAsking
+from ui.mounts.host_bar import HostBar
+from ui.mounts.page import DetailPanel
+from ui.mounts.placeholder_pages import EmptyPanel
 from ui.notifications import DesktopNotifications, ServerNotifications, icon_uri
-from ui.panels.detail import DetailPanel
-from ui.panels.empty import EmptyPanel
 from ui.panels.mounts import MountsPanel
 from ui.panels.starting import StartingPanel
 from ui.pasting import Pasting
-from ui.session import LOCAL, HostSession
-from ui.theme import Appearance
-from ui.widgets.banner import Banner
-from ui.widgets.host_bar import HostBar
-from ui.widgets.labels import Line
+from ui.settings.copy_as import CopyAsDialog
+from ui.settings.drafts import Drafts
 from ui.widgets.list_splitter import ListSplitter
-from ui.words import applied_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from advisor.dialects import Entry
     from advisor.facts import LinkFacts
-    from app.agent.protocol import HelloResult
-    from app.mounts.change import ApplyReport
-    from app.mounts.foreign import ForeignEntry
+    from app.mounts.change_model import ApplyReport
+    from app.mounts.foreign_entries import ForeignEntry
     from app.mounts.model import FstabReport, Mount, MountReport, MountTable
+    from app.service.protocol import HelloResult
+    from ui.common.session import Opener
     from ui.hosts import LabLink
-    from ui.session import Opener
 
 #: How long the program waits for the lab to power off when its window is closed.
 _CLOSE_WAIT_S = 5.0

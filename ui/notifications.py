@@ -21,8 +21,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCallWatcher
 
 from app import process
-from app.mounts.state_text import duration_words
 from app.tasks import run_in_thread
+from app.text.mounts import duration_words
 from ui.models.mounts_model import server_of
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bench.experiment import keeping
 from app.errors import AppError
+from app.history import experiment_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.trials import Outcome
-    from ui.bridge import BridgeCall, RunInThread
+    from advisor.experiment.measurements import Outcome
+    from ui.common.bridge import BridgeCall, RunInThread
 
 
 class OutcomeKeeping(QObject):
@@ -131,7 +131,7 @@ class _Kept(NamedTuple):
 def _keep(number: int, outcomes: Sequence[Outcome]) -> _Kept:
     for count, outcome in enumerate(outcomes):
         try:
-            keeping.keep(number, outcome)
+            experiment_store.keep(number, outcome)
         except AppError as error:
             return _Kept(count, error)
     return _Kept(len(outcomes))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QClipboard, QGuiApplication
 
-from ui.dialogs.paste import MAX_TEXT, PasteDialog, readings_of
+from ui.settings.paste import MAX_TEXT, PasteDialog, readings_of
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QLineEdit, QWidget

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.mounts.change import ReadaheadArgs
+from app.mounts.change_model import ReadaheadArgs
 from ui.dialogs.save_readahead import SaveReadaheadDialog
 from ui.latest_call import LatestCall
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from app.errors import AppError
     from app.mounts.model import ReadaheadReport
-    from ui.bridge import BridgeCall
+    from ui.common.bridge import BridgeCall
 
 
 class ReadaheadSaving(QObject):

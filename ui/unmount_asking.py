@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QWidget
 
-    from ui.bridge import BridgeCall
-    from ui.mounting import Mounting
+    from ui.common.bridge import BridgeCall
+    from ui.mounts.actions import Mounting
 
 
 class UnmountAsking(QObject):

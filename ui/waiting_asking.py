@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from app.errors import AppError
     from app.mounts.model import Mount
-    from ui.bridge import BridgeCall
+    from ui.common.bridge import BridgeCall
 
 _AGAIN_MS = 5000
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from advisor.dialects import (
     ansible,
     autofs,
-    bsd_reading,
+    bsd_read,
     freebsd,
     kubernetes,
-    linux_command,
+    linux,
     linux_fstab,
     macos,
     nextstep,
@@ -58,7 +58,7 @@ _CONTINUED = re.compile(r"\\\n")
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
-        Dialect("command", "Linux mount command", linux_command.write),
+        Dialect("command", "Linux mount command", linux.write),
         Dialect("fstab", "Linux fstab line", linux_fstab.write),
         Dialect("systemd-mount", "systemd mount unit", systemd.write_mount),
         Dialect("systemd-automount", "systemd automount unit", systemd.write_automount),
@@ -130,13 +130,13 @@ def read_every(text: str) -> list[Reading]:
 
 
 def _read_bsd_command(text: str) -> Reading:
-    return bsd_reading.read_command(parse_command(text))
+    return bsd_read.read_command(parse_command(text))
 
 
 def _read_command(text: str) -> Reading:
-    reading = linux_command.read(text)
-    if bsd_reading.is_bsd(reading.entry.options):
-        return bsd_reading.reread(reading, bsd_reading.FORM_MOUNT)
+    reading = linux.read(text)
+    if bsd_read.is_bsd(reading.entry.options):
+        return bsd_read.reread(reading, bsd_read.FORM_MOUNT)
     return reading
 
 
@@ -155,30 +155,30 @@ def _read_map(text: str) -> Reading:
 
 def _in_words_of_linux(reading: Reading) -> Reading:
     """Return the entry of a map that may be one of macOS or FreeBSD."""
-    if not bsd_reading.is_bsd(reading.entry.options):
+    if not bsd_read.is_bsd(reading.entry.options):
         return reading
     # What says "on demand" was added in reading; the rest is in the words of macOS or FreeBSD.
     own = [item for item in reading.entry.options if not item.startswith("x-systemd.")]
     added = [item for item in reading.entry.options if item.startswith("x-systemd.")]
     entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(own))
-    again = bsd_reading.reread(Reading(entry, reading.form, reading.untranslated), reading.form)
+    again = bsd_read.reread(Reading(entry, reading.form, reading.untranslated), reading.form)
     options = MountOptions([*again.entry.options, *added])
     return Reading(Entry(entry.share, entry.mount_point, options), again.form, again.untranslated)
 
 
 def _read_fstab(text: str) -> Reading:
     reading = linux_fstab.read(text)
-    if bsd_reading.is_next(reading.entry.options):
-        return bsd_reading.reread_next(reading)
-    if bsd_reading.is_bsd(reading.entry.options):
-        return bsd_reading.reread(reading, bsd_reading.FORM_FSTAB)
+    if bsd_read.is_next(reading.entry.options):
+        return bsd_read.reread_next(reading)
+    if bsd_read.is_bsd(reading.entry.options):
+        return bsd_read.reread(reading, bsd_read.FORM_FSTAB)
     return reading
 
 
 _READERS: tuple[tuple[str, Callable[[str], Reading]], ...] = (
     (systemd.FORM, systemd.read),
-    (bsd_reading.FORM_COMMAND, _read_bsd_command),
-    (linux_command.FORM, _read_command),
+    (bsd_read.FORM_COMMAND, _read_bsd_command),
+    (linux.FORM, _read_command),
     (autofs.FORM, _read_map),
     (linux_fstab.FORM, _read_fstab),
 )

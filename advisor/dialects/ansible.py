@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor.dialects.entry import Entry, Written, control_problem
-from advisor.dialects.yaml_text import scalar
+from advisor.dialects.orchestration import scalar
 
 
 def write(entry: Entry) -> Written:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from advisor.options import YES, MountOptions, catalogue, is_comment
 from advisor.share import Share, ShareError
-from advisor.systemd_time import time_span
+from advisor.systemd_syntax import time_span
 
 When = Literal["start-up", "on demand", "by hand"]
 

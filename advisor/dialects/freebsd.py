@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, mount_command, translate
+from advisor.dialects.bsd_write import GENERIC, System, Translation, fstab_fields, mount_command, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.dialects.linux_fstab import escape
 from advisor.options import NO, YES, implied_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from advisor.dialects.entry import Entry, Written, control_problem, split_items
-from advisor.dialects.yaml_text import scalar
+from advisor.dialects.orchestration import scalar
 from advisor.options import MountOptions, catalogue
 
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, mount_command, translate
+from advisor.dialects.bsd_write import GENERIC, System, Translation, mount_command, translate
 from advisor.dialects.entry import DialectError, Entry, Written
 from advisor.options import NO, YES, implied_values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.dialects.bsd_writing import System, fstab_fields, fstab_line, translate
+from advisor.dialects.bsd_write import System, fstab_fields, fstab_line, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 

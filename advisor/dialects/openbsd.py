@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from advisor.dialects.bsd_writing import GENERIC, System, Translation, fstab_fields, fstab_line, translate
+from advisor.dialects.bsd_write import GENERIC, System, Translation, fstab_fields, fstab_line, translate
 from advisor.dialects.entry import Entry, Written
 from advisor.options import NO, YES
 

@@ -21,7 +21,7 @@ from advisor.dialects.entry import (
     set_nfs4,
 )
 from advisor.options import YES, MountOptions, catalogue
-from advisor.systemd_time import UnitNameError, unit_name
+from advisor.systemd_syntax import UnitNameError, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

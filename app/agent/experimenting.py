@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import ClientFacts, Facts
-from app.bench.environment import environment_of
-from app.bench.experiment.best import find_best, go_on
-from app.bench.experiment.hands import Hands
-from app.bench.experiment.plan import plan_experiment
-from app.bench.experiment.run import run_experiment
-from app.bench.private_mount import PrivateMount
+from app.experiment.context import Hands
+from app.experiment.plan import plan_experiment
+from app.experiment.runner import run_experiment
+from app.experiment.search import find_best, go_on
 from app.facts.gather import gather_facts
 from app.mounts.table import read_table
+from app.speedtest.environment import environment_of
+from app.speedtest.private_mount import PrivateMount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
     from app.agent.alone import Alone
-    from app.agent.server import Context, Handler
-    from app.bench.experiment.model import (
+    from app.experiment.model import (
         BestArgs,
         BestResult,
         ExperimentArgs,
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
         ExperimentResult,
         ExperimentRunArgs,
     )
-    from app.bench.session import BenchSession
     from app.mounts.model import MountTable
+    from app.service.server import Context, Handler
+    from app.speedtest.mount_session import BenchSession
     from app.tasks import CancelToken
 
 

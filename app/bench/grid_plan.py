@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from advisor.bottleneck import Way
     from app.bench.grid_model import Grid
-    from app.bench.result import TestSpec
+    from app.speedtest.model import TestSpec
 
 #: Round trips of fio's opening and closing of the file.
 _FIO_TRIPS = 10

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor.analysis import spread_is_wide
 from advisor.bottleneck import KINDS, find_bottleneck
-from advisor.enough import enough_for
+from advisor.experiment.intervals import spread_is_wide
 from advisor.speeds import format_speed
+from advisor.text.use_cases import enough_for
 from app.units import format_size
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from app.discovery.rpc import NULL_PROCEDURE, Connection, Deadline
 from app.errors import AppError
 
 if TYPE_CHECKING:
-    from app.bench.where import Where
+    from app.kernel.mount_of_path import Where
 
 _NFS_PROGRAM = 100003
 _CALLS = 7

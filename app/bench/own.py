@@ -10,17 +10,17 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from app.bench.copy import other_file
-from app.bench.small import SmallFiles, file_name
-from app.bench.workload import StoppedError, close_quietly
 from app.errors import AppError, ErrorKind
+from app.speedtest.worker.many_files import SmallFiles, file_name
+from app.speedtest.worker.single_file import other_file
+from app.speedtest.worker.workload import StoppedError, close_quietly
 
 if TYPE_CHECKING:
     from app.bench.data import DataPool
-    from app.bench.files import TestDirectory
-    from app.bench.meter import Meter
-    from app.bench.result import CacheMethod, TestSpec, Transfer
-    from app.bench.source import Source
+    from app.speedtest.model import CacheMethod, TestSpec, Transfer
+    from app.speedtest.sampler import Meter
+    from app.speedtest.testdir import TestDirectory
+    from app.speedtest.worker.user_files import Source
 
 #: Fewer files than this give no rate worth its name.
 _FEW = 10

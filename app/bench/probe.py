@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.stats.mountstats import parse_one, read_text
-from app.stats.tcp_info import RetransCounter, SockDiag
+from app.kernel.mountstats import parse_one, read_text
+from app.kernel.tcp_info import RetransCounter, SockDiag
 from app.stats.totals import COMMIT_OPS, READ_OPS, WRITE_OPS, sum_ops, totals
 
 if TYPE_CHECKING:
-    from app.bench.where import Where
-    from app.stats.mountstats import MountStats
-    from app.stats.tcp_info import Connection
+    from app.kernel.mount_of_path import Where
+    from app.kernel.mountstats import MountStats
+    from app.kernel.tcp_info import Connection
 
 
 class Look(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import random
 
-from app.bench.copy import Copier, other_file, write_blocks
-from app.bench.workload import StoppedError
+from app.speedtest.worker.single_file import Copier, other_file, write_blocks
+from app.speedtest.worker.workload import StoppedError
 
 
 class RandomRecords(Copier):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
-from advisor.call_sizes import SMALL_READ
 from advisor.speeds import format_rate
-from app.bench.result import SMALL_READS, CacheReport
+from advisor.transfer_sizes import SMALL_READ
+from app.speedtest.model import SMALL_READS, CacheReport
 from app.units import format_size
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
-    from app.bench.result import CacheMethod, TestResult, Transfer
+    from app.speedtest.model import CacheMethod, TestResult, Transfer
 
 _METHODS: dict[CacheMethod, str] = {
     "fadvise": "The client's cache was told to drop the file before the read.",

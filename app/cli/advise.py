@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from advisor.cards import cards
 from advisor.fact_names import FACT_NAMES, unknown_facts
+from advisor.identify import server_kinds
 from advisor.options import MountOptions, catalogue
 from advisor.recommend import grouped, undo_of, written_value
 from advisor.rules import WORKLOADS
-from advisor.servers import server_kinds
 from advisor.speeds import format_speed
-from app.advice import AdviceArgs, headline, lacking_hint
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
+from app.service.advice import AdviceArgs, headline, lacking_hint
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from advisor.curve import Curve
     from advisor.recommend import Recommendation
-    from app.advice import AdviceResult, Expected
+    from advisor.throughput_curve import Curve
+    from app.service.advice import AdviceResult, Expected
 
 _WIDTH = 100
 #: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.

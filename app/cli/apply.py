@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from app.agent.protocol import ListArgs
 from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
 from app.cli.findings import finding_lines, print_findings
 from app.cli.persist import add_exact
@@ -17,17 +16,18 @@ from app.cli.table import table
 from app.cli.text import report_text
 from app.errors import AppError
 from app.mounts.approval import sentences
-from app.mounts.change import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
+from app.mounts.change_model import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import grave
 from app.mounts.interruption import interruption_text
+from app.service.protocol import ListArgs
 from app.units import format_size
 
 if TYPE_CHECKING:
     import argparse
 
-    from app.agent.client import Call, Host
-    from app.mounts.change import ApplyEvent, OptionChange
+    from app.mounts.change_model import ApplyEvent, OptionChange
+    from app.service.client import Call, Host
 
 _POLL_S = 0.2
 #: After Ctrl-C: going back is an unmount and a mount, at their slowest.

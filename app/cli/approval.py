@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from app.agent.protocol import ApprovalArgs, LinkHomeArgs, MountArgs, UnmountArgs
-from app.cli.consent import get_consent
+from app.cli.prompts import get_consent
 from app.errors import AppError, ErrorKind
 from app.mounts.approval import sentences
+from app.service.protocol import ApprovalArgs, LinkHomeArgs, MountArgs, UnmountArgs
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.agent.protocol import ApprovalResult
     from app.mounts.model import Approval
+    from app.service.protocol import ApprovalResult
 
     Ask = Callable[[str, Any], Any]
 

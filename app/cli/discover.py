@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import Empty
 from app.cli.table import table
 from app.discovery.model import NFS_PORT, ExportsArgs, ProbeArgs, ScanArgs, ServersArgs
 from app.errors import AppError, ErrorKind
+from app.service.protocol import Empty
 
 if TYPE_CHECKING:
     import argparse

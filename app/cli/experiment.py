@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.bench.experiment.cookbook import (
+from app.bench.experiment.recipe_toml import recipe_toml
+from app.bench.experiment.so_far import best_so_far
+from app.cli.experiment_own import add_own_arguments, add_vary, own_recipe
+from app.cli.experiment_text import analysis_text, best_text, recipe_text, recipes_text
+from app.errors import AppError, ErrorKind
+from app.experiment.analysis import find_of_search, reported
+from app.experiment.model import SEARCH
+from app.experiment.recipe_store import (
     delete_recipe,
     find_recipe,
     read_cookbook,
@@ -18,21 +25,14 @@ from app.bench.experiment.cookbook import (
     recipe_source,
     save_recipe,
 )
-from app.bench.experiment.findings import find_of_search, reported
-from app.bench.experiment.keeping import load
-from app.bench.experiment.model import SEARCH
-from app.bench.experiment.recipe_toml import recipe_toml
-from app.bench.experiment.so_far import best_so_far
-from app.cli.experiment_own import add_own_arguments, add_vary, own_recipe
-from app.cli.experiment_text import analysis_text, best_text, recipe_text, recipes_text
-from app.errors import AppError, ErrorKind
+from app.history.experiment_store import load
 from app.units import format_figure, parse_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.bench.experiment.recipe import Recipe
+    from app.experiment.recipes import Recipe
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}

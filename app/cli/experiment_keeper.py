@@ -6,15 +6,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from app.bench.experiment.keeping import begin, keep
 from app.errors import AppError
-from app.history.running import claim
+from app.history.experiment_lock import claim
+from app.history.experiment_store import begin, keep
 
 if TYPE_CHECKING:
-    from advisor.trials import Outcome
-    from app.bench.experiment.model import ExperimentPlan
+    from advisor.experiment.measurements import Outcome
     from app.cli.experiment_text import ProgressLine
-    from app.history.running import Claim
+    from app.experiment.model import ExperimentPlan
+    from app.history.experiment_lock import Claim
 
 
 class Keeper:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.options import MountOptions, check
-from app.bench.experiment.factors import normal
-from app.bench.experiment.model import Factor
-from app.bench.experiment.recipe import Extent, Recipe, RecipeFactor, RecipeWork
 from app.errors import AppError, ErrorKind
+from app.experiment.factors import normal
+from app.experiment.model import Factor
+from app.experiment.recipes import Extent, Recipe, RecipeFactor, RecipeWork
 from app.units import format_size, parse_size
 
 if TYPE_CHECKING:

@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
-from app.agent.protocol import ListArgs
-from app.bench.experiment.cookbook import find_recipe
-from app.bench.experiment.findings import Findings, SearchFindings, check_axes, find_of_search, reported
-from app.bench.experiment.keeping import load
-from app.bench.experiment.model import (
-    SEARCH,
-    UNLIMITED_S,
-    BestArgs,
-    BestResult,
-    ExperimentArgs,
-    ExperimentPlan,
-    ExperimentResult,
-    ExperimentRunArgs,
-)
-from app.bench.experiment.proposal import Proposal  # noqa: TC001 - likewise
+from advisor.experiment.measurements import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from app.cli.experiment_keeper import Keeper
 from app.cli.experiment_own import own_factors, own_recipe
 from app.cli.experiment_text import (
@@ -37,18 +22,33 @@ from app.cli.experiment_text import (
     proposal_of,
 )
 from app.errors import AppError, ErrorKind
-from app.history.running import claim, is_running
+from app.experiment.analysis import Findings, SearchFindings, check_axes, find_of_search, reported
+from app.experiment.model import (
+    SEARCH,
+    UNLIMITED_S,
+    BestArgs,
+    BestResult,
+    ExperimentArgs,
+    ExperimentPlan,
+    ExperimentResult,
+    ExperimentRunArgs,
+)
+from app.experiment.proposed_options import Proposal  # noqa: TC001 - likewise
+from app.experiment.recipe_store import find_recipe
+from app.history.experiment_lock import claim, is_running
+from app.history.experiment_store import load
 from app.history.store import HistoryStore
+from app.service.protocol import ListArgs
 from app.units import format_figure
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Sequence
 
-    from app.agent.protocol import HelloResult
-    from app.bench.experiment.keeping import KeptExperiment
-    from app.bench.experiment.model import Experiment, ExperimentEvent
+    from app.experiment.model import Experiment, ExperimentEvent
+    from app.history.experiment_store import KeptExperiment
     from app.mounts.model import MountTable
+    from app.service.protocol import HelloResult
 
     #: Asks the host (verb, arguments, what gets the events) and waits for the answer.
     Ask = Callable[[str, Any, Callable[[ExperimentEvent], None]], Any]

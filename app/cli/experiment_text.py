@@ -6,27 +6,27 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from advisor.experiment_text import noise_note
+from advisor.experiment.measurements import QUANTITIES
 from advisor.lint import LintContext
 from advisor.search_text import search_verdict
 from advisor.speeds import format_speed
-from advisor.trials import QUANTITIES
-from app.bench.experiment.factors import FILE_SIZE, label, level_label
-from app.bench.experiment.findings import find_of_search, level_rows, search_rows, set_of
-from app.bench.experiment.proposal import propose
+from advisor.text.experiment import noise_note
 from app.bench.experiment.sift import levels_text
 from app.cli.table import table
+from app.experiment.analysis import find_of_search, level_rows, search_rows, set_of
+from app.experiment.factors import FILE_SIZE, label, level_label
+from app.experiment.proposed_options import propose
 from app.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.experiment_tables import Matrix
-    from advisor.trials import Outcome
-    from app.bench.experiment.findings import Findings
-    from app.bench.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Work
-    from app.bench.experiment.proposal import Proposal
-    from app.bench.experiment.recipe import Recipe
+    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.tables import Matrix
+    from app.experiment.analysis import Findings
+    from app.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Work
+    from app.experiment.proposed_options import Proposal
+    from app.experiment.recipes import Recipe
 
 _STRATEGIES = {
     "full": "every combination",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import CheckArgs
 from app.cli.text import shown
+from app.service.protocol import CheckArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from advisor.lint import Finding
-    from app.agent.protocol import CheckResult, MountArgs
-    from app.mounts.change import ApplyArgs
+    from app.mounts.change_model import ApplyArgs
+    from app.service.protocol import CheckResult, MountArgs
 
 
 def print_missing_prerequisites(ask: Callable[[str, Any], Any], query: MountArgs | ApplyArgs) -> None:

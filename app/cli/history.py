@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.cli.consent import get_consent
-from app.cli.reading import read_input
+from app.cli.input_file import read_input
+from app.cli.prompts import get_consent
 from app.cli.table import table
 from app.cli.text import shown, test_text
 from app.errors import AppError, ErrorKind
-from app.history.comparing import compare_runs, environment_facts, speed_text
-from app.history.exchange import MAX_BYTES, from_json, take_in
-from app.history.export import FORMATS, experiment_file, readable, runs_file
+from app.files.safe_write import save_file
+from app.history.compare_runs import compare_runs, environment_facts, speed_text
+from app.history.import_export import MAX_BYTES, from_json, take_in
 from app.history.model import Filter, Run, option_string
-from app.history.remember import remember_test
+from app.history.record_test import remember_test
 from app.history.store import HistoryStore
-from app.save import save_file
+from app.report.export import FORMATS, experiment_file, readable, runs_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.bench.result import TestResult
-    from app.history.comparing import RunsCompared
-    from app.history.export import Format
+    from app.history.compare_runs import RunsCompared
     from app.history.model import ExperimentRow, Row
+    from app.report.export import Format
+    from app.speedtest.model import TestResult
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}

@@ -12,8 +12,8 @@ import msgspec
 from advisor.facts import Facts
 from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
+from app.cli.input_file import read_input
 from app.cli.lint_files import read_entries
-from app.cli.reading import read_input
 from app.cli.text import shown
 from app.errors import AppError, ErrorKind, printable
 from app.facts.client import client_facts

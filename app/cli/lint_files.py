@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from advisor import nfsmount_conf
 from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
 from advisor.dialects.commands import LINUX_PROGRAMS, parse_command
-from advisor.dialects.linux_command import read_flags
+from advisor.dialects.linux import read_flags
 from advisor.lint import LintContext, Neighbor
-from advisor.lint_entry import is_wrong_type, looks_like_share
+from advisor.lint_entry_checks import is_wrong_type, looks_like_share
 from advisor.options import MountOptions, catalogue
 from app.errors import printable
-from app.mounts import fstab
-from app.mounts.mountinfo import NFS_TYPES
+from app.kernel import fstab
+from app.kernel.mountinfo import NFS_TYPES
 from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)

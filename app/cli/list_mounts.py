@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.agent.protocol import ListArgs
 from app.cli.table import table
 from app.cli.text import mounts_text, shown
 from app.errors import AppError, ErrorKind
 from app.mounts.space import Space, SpaceArgs, space_text
 from app.mounts.table import plain_path
+from app.service.protocol import ListArgs
 from app.units import format_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.agent.client import Host
     from app.mounts.model import MountTable
+    from app.service.client import Host
 
     Ask = Callable[[str, Any], Any]
 

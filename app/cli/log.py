@@ -7,7 +7,7 @@ import re
 import sys
 from datetime import UTC, datetime
 
-from app.mounts.log import MAX_LINES, MAX_SINCE_S, Log, LogArgs, log_text
+from app.mounts.system_log import MAX_LINES, MAX_SINCE_S, Log, LogArgs, log_text
 from app.mounts.table import plain_path
 
 _AGO = re.compile(r"(\d{1,6})([mhd])")

@@ -10,25 +10,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from advisor.options import MountOptions, check
-from app.agent.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
-from app.bench import leftovers
-from app.bench.cleanup import ANSWER_S
 from app.cli.advise import advice_text, check_left_out
 from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
 from app.cli.approval import carry_out
 from app.cli.convert import run_convert
 from app.cli.discover import ask_for, exports_text, probe_text, servers_text
-from app.cli.exchange import run_export, run_import_mounts
 from app.cli.experiment import LIBRARY, run_library
 from app.cli.experiment_run import run_experiments
 from app.cli.findings import print_findings, print_missing_prerequisites
-from app.cli.foreign_import import foreign_import_text, run_foreign_import
 from app.cli.history import keep_test, run_history
+from app.cli.import_mount import foreign_import_text, run_foreign_import
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
 from app.cli.log import lines_text as log_lines
 from app.cli.log import query as log_query
+from app.cli.mounts_file import run_export, run_import_mounts
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
@@ -39,8 +36,11 @@ from app.cli.tunables import query as tunables_query
 from app.cli.tunables import tunables_text
 from app.cli.watch import WatchText, lab_at_work
 from app.errors import AppError, ErrorKind, remains_text
-from app.lab.links import LAB_MOUNT_POINT
+from app.links import LAB_MOUNT_POINT
 from app.mounts.findings import grave, judge
+from app.service.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
+from app.speedtest import leftover_files
+from app.speedtest.cleanup import ANSWER_S
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
 from app.units import format_size
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Sequence
 
-    from app.agent.client import Call, Host
-    from app.bench.result import TestEvent
+    from app.service.client import Call, Host
+    from app.speedtest.model import TestEvent
 
 #: After Ctrl-C a request has this long to undo what it began.
 _CLEANUP_WAIT_S = 15.0
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         if args.command == "experiment" and args.action in LIBRARY:
             return run_library(args)
         if args.command in _MEASURING and args.lab is None:
-            leftovers.watch()
+            leftover_files.watch()
         with open_host(args.lab) as host:
             code = 0
             if args.command == "shell":
@@ -108,8 +108,8 @@ def _interrupt(_signal: int, _frame: object) -> NoReturn:
 def open_host(lab: str | None) -> Generator[Host]:
     """Give the host to work on: this process, or the lab's guest, which is powered off afterwards."""
     if lab is None:
-        from app.agent.hosts import InProcess
-        from app.agent.services import Services
+        from app.service.hosts import InProcess
+        from app.service.verbs import Services
 
         host = InProcess(Services())
         try:
@@ -119,7 +119,7 @@ def open_host(lab: str | None) -> Generator[Host]:
         return
     from app.lab.guest import Guest
     from app.lab.guest_monitor import SLOW_S, GuestState
-    from app.lab.links import parse_link
+    from app.links import parse_link
 
     def say_state(state: GuestState) -> None:
         if state is GuestState.SLOW:

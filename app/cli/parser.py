@@ -5,27 +5,27 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from advisor.call_sizes import AS_COPY
+from advisor.transfer_sizes import AS_COPY
 from app.bench.grid_model import PATTERNS
-from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
 from app.cli.approval import add_yes
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
-from app.cli.exchange import add_export, add_import
 from app.cli.experiment import add_arguments as add_experiment
-from app.cli.foreign_import import add_foreign_import
 from app.cli.history import add_arguments as add_history
+from app.cli.import_mount import add_foreign_import
 from app.cli.lint import add_arguments as add_lint
 from app.cli.list_mounts import add_arguments as add_list
 from app.cli.log import add_arguments as add_log
+from app.cli.mounts_file import add_export, add_import
 from app.cli.persist import add_forget, add_persist
 from app.cli.shell import add_arguments as add_shell
 from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
+from app.speedtest.model import DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.units import format_size, parse_size
 from app.version import VERSION
 

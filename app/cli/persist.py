@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.cli.approval import agree_to, ask_nofail
-from app.cli.consent import get_consent
 from app.cli.findings import print_findings
+from app.cli.prompts import get_consent
 from app.mounts.approval import sentences
-from app.mounts.change import ForgetArgs, PersistArgs
+from app.mounts.change_model import ForgetArgs, PersistArgs
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import grave
 

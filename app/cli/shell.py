@@ -17,8 +17,8 @@ import tty
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from app.agent.protocol import ShellArgs, ShellControlArgs, ShellInputArgs
 from app.errors import AppError, ErrorKind
+from app.service.protocol import ShellArgs, ShellControlArgs, ShellInputArgs
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from types import FrameType
 
-    from app.agent.client import Call, Host
-    from app.agent.protocol import ShellEvent, ShellInputResult, ShellResult
+    from app.service.client import Call, Host
+    from app.service.protocol import ShellEvent, ShellInputResult, ShellResult
 
 _READ_BYTES = 64 * 1024
 #: A command has so long to end after a signal; then it is killed.

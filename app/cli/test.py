@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.bottleneck import KINDS
-from advisor.call_sizes import SMALL_READ
 from advisor.speeds import format_speed
+from advisor.transfer_sizes import SMALL_READ
 from app.bench.grid_model import Grid
 from app.bench.grid_verdict import held_text
-from app.bench.result import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, SMALL_READS, SPEEDS, TestPlanArgs, TestSpec
+from app.speedtest.model import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, SMALL_READS, SPEEDS, TestPlanArgs, TestSpec
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.bottleneck import Bottleneck
     from app.bench.grid_model import GridCell
-    from app.bench.result import Figure, TestPlan, TestResult, Workload
+    from app.speedtest.model import Figure, TestPlan, TestResult, Workload
 
 _SMALL_COUNT = 1000
 _TITLES = {

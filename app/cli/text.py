@@ -8,13 +8,13 @@ from advisor.speeds import format_rate, format_speed
 from app.bench.verdict import beyond_the_figures
 from app.cli.table import table
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
-from app.mounts.state_text import choices_text, state_words, trouble_text
+from app.text.mounts import choices_text, state_words, trouble_text
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
-    from app.bench.result import TestResult, Transfer
     from app.mounts.model import Mount, MountReport, MountTable
+    from app.speedtest.model import TestResult, Transfer
 
 #: What becomes of a mount at the next boot.
 _LASTING = {

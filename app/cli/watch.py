@@ -8,16 +8,16 @@ import threading
 from typing import TYPE_CHECKING
 
 from advisor.speeds import format_speed
-from app.agent.protocol import MountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError
+from app.service.protocol import MountArgs
+from app.speedtest.model import TestSpec
 from app.stats.watch import MIN_INTERVAL_S
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from app.agent.client import Host
+    from app.service.client import Host
     from app.stats.model import StatsSample
 
 #: The header is repeated after so many lines: that many fit on a small terminal.

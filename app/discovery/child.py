@@ -1,6 +1,6 @@
 """The process that asks: a question on its standard input, lines of answers on its standard output.
 
-It is started by :mod:`app.discovery.ask`, which kills it at its deadline: whatever a server does, and
+It is started by :mod:`app.discovery.client`, which kills it at its deadline: whatever a server does, and
 wherever a system call gets stuck, only this process waits.
 """
 
@@ -14,10 +14,10 @@ import msgspec
 from app.discovery.exports import find_exports
 from app.discovery.mdns import browse
 from app.discovery.model import Problem, Question, Reply, ServersEvent
-from app.discovery.probe import probe_versions
-from app.discovery.reach import reach
+from app.discovery.query_process import reach
 from app.discovery.rpc import Deadline
 from app.discovery.scan import scan
+from app.discovery.versions import probe_versions
 from app.errors import AppError, ErrorKind
 from resources.decoding import from_json
 

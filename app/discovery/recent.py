@@ -9,8 +9,8 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.discovery.model import KnownServer
-from app.state_files import read_state_file, remove_state_file, write_state_file
-from app.user_directories import state_directory
+from app.files.state_files import read_state_file, remove_state_file, write_state_file
+from app.files.user_directories import state_directory
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

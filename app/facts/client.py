@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from advisor.facts import ClientFacts
-from app.facts.kernel_config import udp_support
-from app.facts.nfsmount_conf import read_settings
+from app.kernel.build_config import udp_support
+from app.kernel.nfsmount_conf import read_settings
 from app.process import find_program, run
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from app.facts.offers import VersionQuestion
 from app.facts.prerequisites import prerequisite_facts
 from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
 from app.facts.server import MountsOfServer, identified, mounts_of
-from app.mounts.probe import resolve
+from app.mounts.reachability import resolve
 from app.tasks import run_in_thread
 from app.units import format_duration
 

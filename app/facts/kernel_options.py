@@ -66,7 +66,7 @@ def _known(questions: tuple[tuple[str, str], ...]) -> dict[str, bool]:
 
 def _ask(questions: tuple[tuple[str, str], ...]) -> dict[str, bool] | None:
     """Return what a child learns of the kernel, {} if it may not ask; None if it does not end in time."""
-    argv = [sys.executable, "-P", "-m", "app.facts.fsconfig"]
+    argv = [sys.executable, "-P", "-m", "app.kernel.fsconfig"]
     try:
         outcome = run(argv, timeout=_DEADLINE_S, input_data=msgspec.json.encode(questions))
         if outcome.timed_out:

@@ -13,8 +13,8 @@ from advisor.options import MountOptions, to_mount
 from advisor.share import is_share
 from app.facts.client import client_facts
 from app.facts.gather import gather_facts
-from app.facts.nfsmount_conf import added_to
 from app.facts.prerequisites import prerequisite_facts
+from app.kernel.nfsmount_conf import added_to
 
 if TYPE_CHECKING:
     from advisor.lint import Finding

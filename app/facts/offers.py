@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.discovery.ask import ask_versions
+from app.discovery.client import ask_versions
 from app.errors import AppError
 from app.tasks import CancelToken, run_in_thread
 

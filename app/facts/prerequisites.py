@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from advisor.facts import PrerequisiteFacts
 from app.facts.kernel_options import newer_options
-from app.facts.netlink import has_generic_family
-from app.mounts import mountinfo
+from app.kernel import mountinfo
+from app.kernel.netlink import has_generic_family
 from app.process import find_program, run
 
 if TYPE_CHECKING:

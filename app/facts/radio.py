@@ -10,7 +10,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
-from app.facts.netlink import (
+from app.kernel.netlink import (
     ANSWER_S,
     CONTROL,
     DONE,

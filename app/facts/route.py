@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from app.facts.netlink import kernel_way
-from app.mounts.probe import connect
+from app.kernel.netlink import kernel_way
+from app.mounts.reachability import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

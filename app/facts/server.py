@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.servers import identify_server
+from advisor.identify import identify_server
 from advisor.share import Share, ShareError
-from app.mounts import mountinfo
-from app.stats.mountstats import read_mountstats
+from app.kernel import mountinfo
+from app.kernel.mountstats import read_mountstats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

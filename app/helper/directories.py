@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.helper import table, targets, walk
+from app.helper import callers, mountinfo, safe_path
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
-    from app.helper.targets import Caller
+    from app.helper.callers import Caller
 
 
 @dataclass
@@ -46,7 +46,7 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
     """
     prepared = Prepared()
     try:
-        fd = walk.to(caller, path, partial(_make, prepared, caller) if create else None)
+        fd = safe_path.to(caller, path, partial(_make, prepared, caller) if create else None)
         try:
             if not hide:
                 _check_empty(fd, path)
@@ -60,7 +60,7 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
 
 def _make(prepared: Prepared, caller: Caller, fd: int, part: str, path: str) -> None:
     """Make a directory in one that is open; this program's own stay, others are noted."""
-    own = path == f"{targets.OWN_ROOT}/{caller.uid}"
+    own = path == f"{callers.OWN_ROOT}/{caller.uid}"
     previous = os.umask(0)
     try:
         os.mkdir(part, 0o750 if own else 0o755, dir_fd=fd)
@@ -74,7 +74,7 @@ def _make(prepared: Prepared, caller: Caller, fd: int, part: str, path: str) -> 
         ) from None
     finally:
         os.umask(previous)
-    if not table.is_within(targets.OWN_ROOT, path):
+    if not mountinfo.is_within(callers.OWN_ROOT, path):
         made = os.stat(part, dir_fd=fd, follow_symlinks=False)
         prepared.made.append((path, made.st_dev, made.st_ino))
 
@@ -93,7 +93,7 @@ def _check_empty(fd: int, path: str) -> None:
 def remove_directory(path: str, device: int, inode: int) -> bool:
     """Remove an empty directory if it is the very one of that device and inode; return whether it went."""
     try:
-        fd, name = walk.open_parent(path)
+        fd, name = safe_path.open_parent(path)
     except OSError:
         return False
     try:

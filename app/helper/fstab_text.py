@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from app.helper import boot_options, places, table, validate
+from app.helper import boot_options, mountinfo, policy, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS, split
 
@@ -92,7 +92,7 @@ def _entry(line: bytes, number: int) -> Entry | None:
         return None
     if not all(_NUMBER.fullmatch(field) for field in fields[4:6]):
         return None
-    words = [table.unescaped(field).partition("\0")[0] for field in fields[:4]]
+    words = [mountinfo.unescaped(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]] + [0, 0]
     options = words[3] if len(words) > 3 else ""
     return Entry(number, words[0], words[1], words[2], options, numbers[0], numbers[1])
@@ -154,7 +154,7 @@ def _appended(parts: list[bytes], written: bytes) -> list[bytes]:
 
 
 def _find(data: bytes, key: tuple[str, str]) -> Entry:
-    found = [e for e in entries(data) if (e.share, e.target) == key and e.fstype in table.NFS_TYPES]
+    found = [e for e in entries(data) if (e.share, e.target) == key and e.fstype in mountinfo.NFS_TYPES]
     if not found:
         raise Refusal("not-mounted", f"fstab has no NFS entry for “{key[1]}” with this share.")
     if len(found) > 1:
@@ -173,7 +173,7 @@ def _check_free(data: bytes, target: str, old: Entry | None) -> None:
 
 
 def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool) -> _Fields:
-    if new.fstype not in table.NFS_TYPES:
+    if new.fstype not in mountinfo.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
     same = old is not None and (old.share, old.target) == (new.share, new.target)
@@ -181,7 +181,7 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool)
     if not same:
         validate.share(new.share)
         validate.target(new.target)
-        places.permit_entry(new.target)
+        policy.permit_entry(new.target)
     words = [word for word in new.words if word]
     boot_options.check([word for word in words if word not in kept], words, catalogue, words if free else ())
     for word in ALWAYS:
@@ -236,7 +236,7 @@ def check_copy(now: bytes, copy: bytes) -> None:
     """
     ours, theirs = _rests(*([entry[1:] for entry in entries(data)] for data in (now, copy)))
     types = {entry[2] for entry in (*ours, *theirs)}
-    if max(len(ours), len(theirs)) > 1 or not types <= table.NFS_TYPES or not _is_one_line(now, copy):
+    if max(len(ours), len(theirs)) > 1 or not types <= mountinfo.NFS_TYPES or not _is_one_line(now, copy):
         raise Refusal("fstab-refused", "The copy of fstab differs from it in more than one NFS entry.")
 
 

@@ -6,17 +6,17 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from app.helper import declarations, fstab_text, fstab_writer, places, targets
-from app.helper.declaring import permit_new, permit_old
+from app.helper import callers, fstab_text, fstab_writer, policy, user_entries
+from app.helper.entry_permission import permit_new, permit_old
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from app.helper.callers import Caller
     from app.helper.children import Waiter
     from app.helper.session import Handler
-    from app.helper.targets import Caller
 
     Args = dict[str, object]
     Answer = dict[str, object]
@@ -64,7 +64,7 @@ class FstabVerbs:
         permit_new(self._caller, args)
         with self._noted(args):
             answer = self._fstab.change(args, waiter)
-        declarations.forget(*old)
+        user_entries.forget(*old)
         return answer
 
     def remove(self, args: Args, waiter: Waiter) -> Answer:
@@ -76,7 +76,7 @@ class FstabVerbs:
         share, path = str(args["share"]), str(args["target"])
         permit_old(self._caller, path)
         answer = self._fstab.remove(args, waiter)
-        declarations.forget(share, path)
+        user_entries.forget(share, path)
         return answer
 
     def restore(self, args: Args, waiter: Waiter) -> Answer:
@@ -89,7 +89,7 @@ class FstabVerbs:
         if not self._caller.administers:
             if os.path.dirname(backup) != fstab_writer.BACKUPS:  # noqa: PTH120
                 raise Refusal("fstab-refused", "There is no such copy of fstab.")
-            now, then = (_entries(path) for path in (places.FSTAB, backup))
+            now, then = (_entries(path) for path in (policy.FSTAB, backup))
             for entry in now ^ then:
                 permit_old(self._caller, entry.target)
         return self._fstab.restore(args, waiter)
@@ -98,19 +98,19 @@ class FstabVerbs:
     def _noted(self, args: Args) -> Generator[None]:
         """Note before an entry is written that root did not write it, or after it that root did."""
         share, path = str(args["share"]), str(args["target"])
-        fresh = self._caller.uid != 0 and not declarations.has(share, path)
-        if fresh and places.place_of(path) is places.Place.RESTRICTED:
-            declarations.note(share, path, self._caller.uid)
+        fresh = self._caller.uid != 0 and not user_entries.has(share, path)
+        if fresh and policy.place_of(path) is policy.Place.RESTRICTED:
+            user_entries.note(share, path, self._caller.uid)
         try:
             yield
         except BaseException:
             if fresh:
-                declarations.forget(share, path)
+                user_entries.forget(share, path)
             raise
         if self._caller.uid == 0:
-            declarations.forget(share, path)
+            user_entries.forget(share, path)
 
 
 def _entries(path: str) -> set[fstab_text.Entry]:
     """Return what a file that root wrote mounts, of any type, wherever its lines stand."""
-    return {entry._replace(number=0) for entry in fstab_text.entries(targets.read_small(path))}
+    return {entry._replace(number=0) for entry in fstab_text.entries(callers.read_small(path))}

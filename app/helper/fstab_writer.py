@@ -14,7 +14,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from app.helper import children, files, fstab_text, table
+from app.helper import children, files, fstab_text, mountinfo
 from app.helper.errors import Refusal
 from app.helper.files import READ, Files, Look, System, check, kept, locked, reload_systemd
 from app.helper.options import load
@@ -166,7 +166,7 @@ class FstabWriter:
 
     def _read(self, folder: int) -> _Read:
         path = f"{self._folder}/{NAME}"
-        if table.at(table.read(), path) is not None:
+        if mountinfo.at(mountinfo.read(), path) is not None:
             raise Refusal("fstab-refused", f"“{path}” is itself a mount, as in a container.")
         try:
             fd = self._sys.open(NAME, READ, dir_fd=folder)

@@ -24,12 +24,12 @@ import syslog
 from typing import TYPE_CHECKING, Any
 
 from app.helper import inheritance
+from app.helper.callers import Caller
 from app.helper.session import PROTOCOL, Session
-from app.helper.targets import Caller
 from app.helper.verbs import ACTIONS, SYSTEM_ACTIONS
 
 if TYPE_CHECKING:
-    from app.helper.approved import Subject
+    from app.helper.approval_gate import Subject
     from app.helper.session import Handler
 
 _MODULES = {
@@ -75,7 +75,7 @@ def _subject(argv: list[str]) -> Subject | None:
     """
     action = argv[1] if len(argv) > 1 else ""
     if action in SYSTEM_ACTIONS:
-        from app.helper.approved import read_subject
+        from app.helper.approval_gate import read_subject
 
         return read_subject(argv[2:])
     if action not in ACTIONS or len(argv) != 2:
@@ -193,7 +193,7 @@ def _serve(action: str, role: str, caller: Caller, subject: Subject | None, line
 def _handlers(action: str, role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
     if subject is None:
         return load_handlers(role, caller)
-    from app.helper.approved import Approved
+    from app.helper.approval_gate import Approved
 
     return Approved(action, subject).handlers(load_handlers(role, caller._replace(system=True)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from app.helper import children, table, targets, unmounting
+from app.helper import callers, children, mountinfo, unmounting
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -65,7 +65,7 @@ def make_own_root() -> None:
     """
     previous = os.umask(0o022)
     try:
-        os.makedirs(targets.OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
+        os.makedirs(callers.OWN_ROOT, 0o755, exist_ok=True)  # noqa: PTH103
     finally:
         os.umask(previous)
 
@@ -83,8 +83,8 @@ def command(share: str, path: str, options: Sequence[str]) -> list[str]:
 
 
 def run(
-    argv: Sequence[str], path: str, before: list[table.Row], deadline_s: float, waiter: Waiter
-) -> tuple[table.Row, str]:
+    argv: Sequence[str], path: str, before: list[mountinfo.Row], deadline_s: float, waiter: Waiter
+) -> tuple[mountinfo.Row, str]:
     """Run a command that mounts at the path; return the new row and what was printed.
 
     Args:
@@ -105,7 +105,7 @@ def run(
         raise
 
 
-def _verify(ended: children.Ended, before: list[table.Row], path: str) -> table.Row:
+def _verify(ended: children.Ended, before: list[mountinfo.Row], path: str) -> mountinfo.Row:
     """Return the new row of the table if it is the mount that was wanted.
 
     The source is not compared: a 4.1 server reached by another address shows the first one (trunking),
@@ -124,7 +124,7 @@ def _verify(ended: children.Ended, before: list[table.Row], path: str) -> table.
     row = _new_row(before, path)
     if row is None:
         raise _failed("mount.nfs ended without an error, but nothing is mounted.", ended)
-    if row.fstype not in table.NFS_TYPES or not {"nosuid", "nodev"} <= set(row.options):
+    if row.fstype not in mountinfo.NFS_TYPES or not {"nosuid", "nodev"} <= set(row.options):
         raise _failed("The mount came out without “nosuid,nodev” and was removed.", ended)
     return row
 
@@ -134,15 +134,15 @@ def _failed(message: str, ended: children.Ended, *, timed_out: bool = False) -> 
     return Refusal("mount-failed", message, detail=ended.text.strip(), data=data)
 
 
-def _new_row(before: list[table.Row], path: str) -> table.Row | None:
+def _new_row(before: list[mountinfo.Row], path: str) -> mountinfo.Row | None:
     known = {row.mount_id for row in before}
-    return table.at([row for row in table.read() if row.mount_id not in known], path)
+    return mountinfo.at([row for row in mountinfo.read() if row.mount_id not in known], path)
 
 
-def _withdraw(before: list[table.Row], path: str) -> None:
+def _withdraw(before: list[mountinfo.Row], path: str) -> None:
     """Take away what a failed or killed mount.nfs left at the path after all."""
     row = _new_row(before, path)
-    if row is not None and row.fstype in table.NFS_TYPES:
+    if row is not None and row.fstype in mountinfo.NFS_TYPES:
         try:
             unmounting.remove(row, unmounting.MNT_DETACH, unmounting.FAREWELL_S, unmounting.Deaf())
         except Refusal:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.helper import declarations, places, table
+from app.helper import mountinfo, policy, user_entries
 from app.helper.errors import Refusal
 from app.helper.options import split
 
 if TYPE_CHECKING:
-    from app.helper.targets import Caller
+    from app.helper.callers import Caller
 
 
 def permit_mount(caller: Caller, share: str, path: str) -> None:
@@ -19,17 +19,17 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
     any other.
 
     Raises:
-        Refusal: as :func:`app.helper.places.permit_place`.
+        Refusal: as :func:`app.helper.policy.permit_place`.
     """
-    places.permit_entry(path)
+    policy.permit_entry(path)
     if caller.administers:
-        places.permit_place(caller, path)
+        policy.permit_place(caller, path)
         return
     if root_s_options(share, path):
         return
-    places.permit_place(caller, path)
-    declared = sorted(entry[0] for entry in places.read_fstab() if entry[1] == path)
-    if declared and table.plain_share(share) not in map(table.plain_share, declared):
+    policy.permit_place(caller, path)
+    declared = sorted(entry[0] for entry in policy.read_fstab() if entry[1] == path)
+    if declared and mountinfo.plain_share(share) not in map(mountinfo.plain_share, declared):
         raise Refusal(
             "mount-point-restricted",
             f"fstab keeps “{path}” for “{declared[0]}”, so no other share is mounted there.",
@@ -41,10 +41,10 @@ def root_s_options(share: str, path: str = "") -> list[str]:
     """Return the options of each entry of fstab that root wrote for a share at a path, "" for any path."""
     return [
         options
-        for source, target, options in places.fstab_entries()
+        for source, target, options in policy.fstab_entries()
         if path in {"", target}
-        and table.plain_share(source) == table.plain_share(share)
-        and not declarations.has(source, target)
+        and mountinfo.plain_share(source) == mountinfo.plain_share(share)
+        and not user_entries.has(source, target)
     ]
 
 
@@ -63,7 +63,7 @@ def free_words(caller: Caller, words: list[str], share: str, path: str = "") -> 
     return [word for some in found for word in some]
 
 
-def check_table(rows: list[table.Row], path: str) -> None:
+def check_table(rows: list[mountinfo.Row], path: str) -> None:
     """Check with the table of mounts alone, before the path is touched, that it is free and safe to walk.
 
     Raises:
@@ -72,6 +72,6 @@ def check_table(rows: list[table.Row], path: str) -> None:
     for row in rows:
         if row.mount_point == path:
             raise Refusal("mount-point-busy", f"“{path}” is a mount point already.", detail=row.source)
-        if table.is_within(row.mount_point, path):
+        if mountinfo.is_within(row.mount_point, path):
             raise Refusal("mount-point-busy", f"Something is mounted below “{path}”.", detail=row.mount_point)
-    places.check_walk(rows, path)
+    policy.check_walk(rows, path)

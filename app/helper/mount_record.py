@@ -14,17 +14,17 @@ import os
 import pwd
 from typing import TYPE_CHECKING, Any, cast
 
-from app.helper import directories, mount_nfs, mount_permission, table, targets, utab
+from app.helper import callers, directories, mount_nfs, mount_permission, mountinfo, utab
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FOLDER = f"{targets.OWN_ROOT}/mounts"
+FOLDER = f"{callers.OWN_ROOT}/mounts"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
+def note(row: mountinfo.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
     """Remember whose a mount is and what was made for it. Failing to is no reason to fail the mount.
 
     Args:
@@ -53,21 +53,21 @@ def note(row: table.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None
             os.umask(previous)
 
 
-def follow(before: table.Row, after: table.Row | None) -> None:
+def follow(before: mountinfo.Row, after: mountinfo.Row | None) -> None:
     """Let the mount stay its owner's: this program gave it other flags."""
     record = _read(before.mount_point)
     if after is not None and after.mount_id == before.mount_id and _names(record, before):
         note(after, record["uid"], [])
 
 
-def owner(row: table.Row) -> int:
+def owner(row: mountinfo.Row) -> int:
     """Return whose a mount is: the uid of the record if it names this very mount, else root's."""
     record = _read(row.mount_point)
     uid = record.get("uid")
     return uid if type(uid) is int and _names(record, row) else 0
 
 
-def permit_change(caller: targets.Caller, row: table.Row, *, to_unmount: bool) -> None:
+def permit_change(caller: callers.Caller, row: mountinfo.Row, *, to_unmount: bool) -> None:
     """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
 
     Raises:
@@ -82,7 +82,7 @@ def permit_change(caller: targets.Caller, row: table.Row, *, to_unmount: bool) -
     )
 
 
-def _is_for_users(caller: targets.Caller, row: table.Row) -> bool:
+def _is_for_users(caller: callers.Caller, row: mountinfo.Row) -> bool:
     """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
     for options in mount_permission.root_s_options(row.source, row.mount_point):
         words = options.split(",")
@@ -99,7 +99,7 @@ def _user(uid: int) -> str:
         return str(uid)
 
 
-def forget(path: str, now: table.Row | None) -> None:
+def forget(path: str, now: mountinfo.Row | None) -> None:
     """Forget whose the mount at this path was, unless the record names the one that is there now."""
     if now is None or not _names(_read(path), now):
         with contextlib.suppress(OSError):
@@ -118,11 +118,11 @@ def remove_made(path: str) -> bool:
     return path in gone
 
 
-def _names(record: dict[str, Any], row: table.Row) -> bool:
+def _names(record: dict[str, Any], row: mountinfo.Row) -> bool:
     return record.items() >= _identity(row).items()
 
 
-def _identity(row: table.Row) -> dict[str, Any]:
+def _identity(row: mountinfo.Row) -> dict[str, Any]:
     """Return what tells a mount from others: the kernel gives a mount id and a device again."""
     return {
         "mount_point": row.mount_point, "mount_id": row.mount_id, "boot_id": _boot_id(),
@@ -136,7 +136,7 @@ def _name(path: str) -> str:
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        found: object = json.loads(targets.read_small(_name(path)))
+        found: object = json.loads(callers.read_small(_name(path)))
     except ValueError:
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

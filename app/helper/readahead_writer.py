@@ -11,12 +11,12 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, cast
 
-from app.helper import children, files, places, readahead_rule, table, validate
+from app.helper import children, files, mountinfo, policy, readahead_rule, validate
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
+    from app.helper.callers import Caller
     from app.helper.children import Waiter
-    from app.helper.targets import Caller
 
 #: The lock is there.
 STATE = "/var/lib/mountwright"
@@ -58,11 +58,11 @@ class ReadaheadWriter:
             Refusal: the rule is as it was then.
         """
         target = validate.target(str(args["target"]))
-        row = table.at(table.read(), target)
-        if row is None or row.fstype not in table.NFS_TYPES:
+        row = mountinfo.at(mountinfo.read(), target)
+        if row is None or row.fstype not in mountinfo.NFS_TYPES:
             # What is mounted there can be tuned by whoever has the role. For what is not there yet, the
             # place has to be one where the caller may declare a mount.
-            places.permit_place(self._caller, target)
+            policy.permit_place(self._caller, target)
         if not os.access(self._program, os.X_OK):
             raise Refusal("helper-missing", f"“{self._program}”, which the rule runs, is not installed.")
         new = readahead_rule.text(target, cast("int", args["read_ahead_kb"]))

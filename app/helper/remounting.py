@@ -16,8 +16,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.helper import table, unmounting, walk
-from app.helper.disposable import Disposable
+from app.helper import mountinfo, safe_path, unmounting
+from app.helper.abandonable_child import Disposable
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -73,14 +73,14 @@ class Wanted(NamedTuple):
         return Wanted(frozenset(shown), frozenset(absent), sync)
 
 
-def is_of_superblock(row: table.Row, wanted: Wanted) -> bool:
+def is_of_superblock(row: mountinfo.Row, wanted: Wanted) -> bool:
     """Whether the change is one of the superblock, and so of every mount that shares it."""
     words = set(row.super_options.split(","))
     syncs = wanted.sync is not None and wanted.sync != ("sync" in words)
     return syncs or ("ro" in words and "ro" in wanted.absent)
 
 
-def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) -> dict[str, object]:
+def change(row: mountinfo.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) -> dict[str, object]:
     """Change the mount of a row, and check with the table of mounts that it is changed.
 
     Raises:
@@ -102,7 +102,7 @@ def change(row: table.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) ->
         raise unmounting.in_use(row.mount_point, f"Files on “{row.mount_point}” are open for writing.")
     if status == unmounting.ELSEWHERE:
         raise unmounting.moved(row.mount_point)
-    now = next((r for r in table.read() if (r.mount_id, r.device) == (row.mount_id, row.device)), None)
+    now = next((r for r in mountinfo.read() if (r.mount_id, r.device) == (row.mount_id, row.device)), None)
     if status or now is None or not _is_done(now, wanted):
         raise Refusal(
             "option-rejected", f"The mount at “{row.mount_point}” was not changed as asked.",
@@ -127,7 +127,7 @@ def _wait(child: Disposable, end: float, waiter: Waiter) -> int:
     return status
 
 
-def _is_done(row: table.Row, wanted: Wanted) -> bool:
+def _is_done(row: mountinfo.Row, wanted: Wanted) -> bool:
     super_words = set(row.super_options.split(","))
     shown = set(row.options)
     good = wanted.shown <= shown and not wanted.absent & shown
@@ -136,10 +136,10 @@ def _is_done(row: table.Row, wanted: Wanted) -> bool:
     return good and (wanted.sync is None or wanted.sync == ("sync" in super_words))
 
 
-def _remount(row: table.Row, calls: list[int]) -> int:
+def _remount(row: mountinfo.Row, calls: list[int]) -> int:
     """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
     try:
-        fd = unmounting.open_mount(row, *walk.open_parent(row.mount_point))
+        fd = unmounting.open_mount(row, *safe_path.open_parent(row.mount_point))
     except (OSError, ValueError):
         return unmounting.ELSEWHERE
     path = f"/proc/self/fd/{fd}".encode()

@@ -15,7 +15,7 @@ import re
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
-from app.helper import audit, channel
+from app.helper import audit, peer_socket
 from app.helper.errors import Refusal, body
 from app.helper.verbs import check_args
 
@@ -97,7 +97,7 @@ class Session:
         wakeup: a descriptor that becomes readable when the process is told to end, or -1.
         limits: of the session; by default those of the action.
         now: gives the time in seconds. It stands still while the computer sleeps, and so does what it limits.
-        poll: as :func:`app.helper.channel.poll`.
+        poll: as :func:`app.helper.peer_socket.poll`.
         log: gets one line a request, which :mod:`app.helper.audit` makes.
 
     Attributes:
@@ -107,14 +107,14 @@ class Session:
     def __init__(
         self, line: socket.socket, role: str, handlers: Mapping[str, Handler], *,
         action: str = "", wakeup: int = -1, limits: Limits | None = None,
-        now: Callable[[], float] = time.monotonic, poll: Poll = channel.poll,
+        now: Callable[[], float] = time.monotonic, poll: Poll = peer_socket.poll,
         log: Callable[[str], None] = lambda _line: None,
     ) -> None:  # fmt: skip
         self._line, self._wakeup = line, wakeup
         self._action, self._role, self._handlers = action or role, role, dict(handlers)
         self._limits = limits or LIMITS.get(self._action, Limits())
         self._now, self._wait_for, self._log = now, poll, log
-        self._channel = channel.Channel(line, now)
+        self._channel = peer_socket.Channel(line, now)
         self._buffer, self._skipping, self._line_began = b"", False, 0.0
         self._running, self._cancelled = "", False
         self._ended, self._status = False, 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.helper.readahead import MAX_READ_AHEAD_KB, check, tune
 from app.helper.readahead_writer import ReadaheadWriter
-from app.helper.tuning import MAX_READ_AHEAD_KB, check, tune
 
 if TYPE_CHECKING:
+    from app.helper.callers import Caller
     from app.helper.children import Waiter
     from app.helper.session import Handler
-    from app.helper.targets import Caller
 
 
 def handlers(caller: Caller, writer: ReadaheadWriter | None = None) -> dict[str, Handler]:

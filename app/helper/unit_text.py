@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.helper import boot_options, validate
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS, split
-from app.helper.places import permit_entry
+from app.helper.policy import permit_entry
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.helper import validate
-from app.helper.declaring import permit_new, permit_old
+from app.helper.entry_permission import permit_new, permit_old
 from app.helper.unit_writer import UnitWriter
 
 if TYPE_CHECKING:
+    from app.helper.callers import Caller
     from app.helper.children import Waiter
     from app.helper.session import Handler
-    from app.helper.targets import Caller
 
     Args = dict[str, object]
     Answer = dict[str, object]

@@ -12,7 +12,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, cast
 
-from app.helper import files, places, targets, unit_text, validate
+from app.helper import callers, files, policy, unit_text, validate
 from app.helper.errors import Refusal
 from app.helper.options import load
 
@@ -77,7 +77,7 @@ class UnitWriter:
             new[link] = f"{self._folder}/{os.path.basename(link)}"  # noqa: PTH119
         with files.locked(self._state):
             done = self._carry_out(target, new, str(args["sha256"]), waiter)
-        if any(point == target for _share, point in places.read_fstab()):
+        if any(point == target for _share, point in policy.read_fstab()):
             warning = f"fstab has an entry for “{target}” too; systemd goes by the unit, mount by the entry."
             cast("list[str]", done["warnings"]).append(warning)
         return {**done, "mount": units.mount, "automount": units.automount}
@@ -97,7 +97,7 @@ class UnitWriter:
     def _look(self, target: str) -> None:
         """Note which words the unit of a mount point has now."""
         path = f"{self._folder}/{unit_text.name(target)}"
-        share, words = unit_text.read(os.fsdecode(targets.read_small(path)))
+        share, words = unit_text.read(os.fsdecode(callers.read_small(path)))
         self._found.setdefault((share, target), set()).update(words)
 
     def _carry_out(self, target: str, new: State, sha256: str, waiter: Waiter) -> dict[str, object]:

@@ -14,8 +14,8 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from app.helper import children, holders, table, walk
-from app.helper.disposable import Disposable
+from app.helper import children, mount_users, mountinfo, safe_path
+from app.helper.abandonable_child import Disposable
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Deaf:
         return set(select.select([*fds], [], [], timeout_s)[0])
 
 
-def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> bool:
+def remove(row: mountinfo.Row, flags: int, deadline_s: float, waiter: Waiter) -> bool:
     """Unmount the row's mount in a disposable child and wait until the table says that it is gone.
 
     Args:
@@ -78,12 +78,12 @@ def remove(row: table.Row, flags: int, deadline_s: float, waiter: Waiter) -> boo
         child.dispose()
 
 
-def is_there(row: table.Row) -> bool:
+def is_there(row: mountinfo.Row) -> bool:
     """Whether the table still has the mount."""
-    return any(now.mount_id == row.mount_id and now.device == row.device for now in table.read())
+    return any(now.mount_id == row.mount_id and now.device == row.device for now in mountinfo.read())
 
 
-def _not_removed(row: table.Row, status: int) -> Refusal:
+def _not_removed(row: mountinfo.Row, status: int) -> Refusal:
     path = row.mount_point
     if status == errno.EBUSY:
         return in_use(path, f"The mount at “{path}” is in use.")
@@ -103,17 +103,17 @@ def moved(path: str) -> Refusal:
 
 def in_use(path: str, message: str) -> Refusal:
     """Return the refusal that names who holds the mount at the path, and what is mounted below."""
-    found = holders.find(path)
-    below = [row.mount_point for row in table.read() if row.mount_point.startswith(path + "/")]
+    found = mount_users.find(path)
+    below = [row.mount_point for row in mountinfo.read() if row.mount_point.startswith(path + "/")]
     detail = [f"{h['command']} (process {h['pid']}): {h['use']}" for h in found]
     detail += [f"mounted below: {name}" for name in below]
     return Refusal("busy", message, detail="\n".join(detail), data={"holders": found})
 
 
-def _unmount(row: table.Row, flags: int) -> int:
+def _unmount(row: mountinfo.Row, flags: int) -> int:
     """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
     try:
-        parent, name = walk.open_parent(row.mount_point)
+        parent, name = safe_path.open_parent(row.mount_point)
         os.close(open_mount(row, parent, name))
         os.fchdir(parent)
     except (OSError, ValueError):
@@ -121,7 +121,7 @@ def _unmount(row: table.Row, flags: int) -> int:
     return umount2(os.fsencode(name), flags)
 
 
-def open_mount(row: table.Row, parent: int, name: str) -> int:
+def open_mount(row: mountinfo.Row, parent: int, name: str) -> int:
     """Open the root of the row's mount, of which this is the directory and the name there.
 
     O_PATH asks no server: what it takes is in the kernel's memory while the mount lasts.
@@ -130,7 +130,7 @@ def open_mount(row: table.Row, parent: int, name: str) -> int:
         OSError: if there is nothing of that name.
         ValueError: if it is another mount.
     """
-    fd = os.open(name, walk.DIRECTORY, dir_fd=parent)
+    fd = os.open(name, safe_path.DIRECTORY, dir_fd=parent)
     if _mount_id(fd) != row.mount_id:
         os.close(fd)
         raise ValueError("another mount")

@@ -14,10 +14,10 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from app.helper import table, targets
+from app.helper import callers, mountinfo
 
 if TYPE_CHECKING:
-    from app.helper.table import Row
+    from app.helper.mountinfo import Row
 
 FOLDER = "/run/mount"
 _LOCK_S = 1.0
@@ -30,11 +30,13 @@ def mounted_by(row: Row, folder: str = FOLDER) -> str:
     It notes ``user=NAME`` for an entry of fstab that lets one user mount (libmount/src/context_mount.c).
     """
     name = ""
-    for line in targets.read_small(f"{folder}/utab").split(b"\n"):
+    for line in callers.read_small(f"{folder}/utab").split(b"\n"):
         pairs = (field.partition(b"=") for field in line.split(b" "))
         fields = {key: value for key, _equals, value in pairs}
-        path, share, words = (table.unescaped(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS"))
-        same = path == row.mount_point and table.plain_share(share) == table.plain_share(row.source)
+        path, share, words = (
+            mountinfo.unescaped(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS")
+        )
+        same = path == row.mount_point and mountinfo.plain_share(share) == mountinfo.plain_share(row.source)
         if same and fields.get(b"ID", b"%d" % row.mount_id) == b"%d" % row.mount_id:
             users = [word.removeprefix("user=") for word in words.split(",") if word.startswith("user=")]
             name = users[0] if users else ""

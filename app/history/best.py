@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from advisor.analysis import ENOUGH
-from app.history.comparing import are_alike
+from advisor.experiment.intervals import ENOUGH
+from app.history.compare_runs import are_alike
 from app.history.model import Filter
 from app.history.store import HistoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.bench.result import TestSpec
     from app.history.model import Row
+    from app.speedtest.model import TestSpec
 
 log = logging.getLogger("history")
 

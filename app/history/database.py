@@ -18,10 +18,10 @@ import time
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
-from app.history.salvage import renew
+from app.files.user_directories import data_directory
+from app.history.recovery import renew
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
-from app.mounts import mountinfo
-from app.user_directories import data_directory
+from app.kernel import mountinfo
 
 if TYPE_CHECKING:
     from collections.abc import Generator

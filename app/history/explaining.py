@@ -6,14 +6,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from advisor.speeds import format_speed
-from app.bench.result import SPEEDS
+from app.speedtest.model import SPEEDS
 from app.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.bench.compare import Comparison
-    from app.bench.result import TestResult, Transfer
+    from app.speedtest.model import TestResult, Transfer
+    from app.speedtest.result_comparison import Comparison
 
 #: Speeds that are further apart than this, as a fraction, need an explanation.
 _APART = 0.2

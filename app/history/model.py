@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from advisor.experiment.measurements import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.options import catalogue
-from advisor.trials import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
-from app.bench.result import Environment, TestResult  # noqa: TC001 - likewise
+from app.speedtest.model import Environment, TestResult  # noqa: TC001 - likewise
 
 #: Of a clock that was never set, too.
 _YEARS = range(1900, 3000)

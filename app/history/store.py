@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.history.columns import clean_tag, clear_baselines_like, columns_of, insert_run, joined, search_text
-from app.history.comparing import unlike
+from app.history.compare_runs import unlike
 from app.history.database import Database, default_path
-from app.history.experiments import Experiments
-from app.history.learned import Learned
+from app.history.experiment_table import Experiments
 from app.history.model import Filter, Row, Run, Values, link_name, subject
-from app.history.packing import pack, unpack, unpack_bare
+from app.history.option_findings import Learned
+from app.history.result_codec import pack, unpack, unpack_bare
+from app.history.run_columns import (
+    clean_tag,
+    clear_baselines_like,
+    columns_of,
+    insert_run,
+    joined,
+    search_text,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from app.bench.result import Environment, TestResult
+    from app.speedtest.model import Environment, TestResult
 
 T = TypeVar("T")
 

@@ -8,22 +8,22 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import EchoArgs, Empty, FaultArgs, HelperArgs, LinkArgs
-from app.agent.server import AgentServer
-from app.agent.services import LabInfo, Services
+from app.helper_client.client import HelperClient
 from app.lab import network
 from app.lab.faults import apply_fault
-from app.lab.links import Link, parse_link
 from app.lab.serial_line import READY
 from app.lab.server import SHARE
 from app.lab.shell import Shells
-from app.privileged import HelperClient
+from app.links import Link, parse_link
+from app.service.protocol import EchoArgs, Empty, FaultArgs, HelperArgs, LinkArgs
+from app.service.server import AgentServer
+from app.service.verbs import LabInfo, Services
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
-    from app.agent.server import Context, Handler
-    from app.lab.hosts import ServerHost
     from app.lab.serial_line import SerialLine
+    from app.lab.server_host import ServerHost
+    from app.service.server import Context, Handler
 
 #: How long the last answer may take to arrive before the guest is powered off.
 _LAST_ANSWER_S = 5.0

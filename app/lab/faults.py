@@ -10,7 +10,7 @@ from app.lab import network, server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.lab.hosts import ServerHost
+    from app.lab.server_host import ServerHost
 
 
 def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
@@ -18,7 +18,7 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
 
     Args:
         host: the server.
-        fault: as :class:`app.agent.protocol.FaultArgs` lists them.
+        fault: as :class:`app.service.protocol.FaultArgs` lists them.
         free_bytes: for ``fill``: what the export has left afterwards.
 
     Raises:

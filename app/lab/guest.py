@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Self, cast
 
-from app.agent.client import AgentClient
 from app.errors import AppError, ErrorKind
 from app.lab import xstate
 from app.lab.guest_monitor import GuestMonitor, GuestState
@@ -20,14 +19,15 @@ from app.lab.guest_report import console_text
 from app.lab.serial_line import READY, SerialLine
 from app.lab.server_programs import find_server_program
 from app.process import kill_group, start, wait
+from app.service.client import AgentClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen  # noqa: TID251 - for annotations
     from types import TracebackType
 
-    from app.agent.protocol import HelloResult
-    from app.lab.links import Link
+    from app.links import Link
+    from app.service.protocol import HelloResult
     from app.tasks import CancelToken
 
 _SERVER_PACKAGE = "nfs-kernel-server"

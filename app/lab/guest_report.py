@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError
-from app.state_files import remove_old_state_files, write_state_file
-from app.user_directories import state_directory
+from app.files.state_files import remove_old_state_files, write_state_file
+from app.files.user_directories import state_directory
 from app.version import VERSION
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from app.lab import network, server, syscalls, udev
-from app.lab.hosts import ServerHost
-from app.lab.links import Link, parse_link
 from app.lab.programs import run_program
 from app.lab.serial_line import SerialLine
+from app.lab.server_host import ServerHost
 from app.lab.shell import HOME
+from app.links import Link, parse_link
 from app.process import SYSTEM_PATH
 
 #: Where Debian's user-mode-linux keeps its modules; modprobe wants them under lib/modules.

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
-from app.lab.links import Link
 from app.lab.programs import run_program
+from app.links import Link
 
 if TYPE_CHECKING:
-    from app.lab.hosts import ServerHost
+    from app.lab.server_host import ServerHost
     from app.tasks import CancelToken
 
 INTERFACE = "eth0"

@@ -61,7 +61,7 @@ class LineWatch(Protocol):
 
 
 class SerialLine:
-    """One end of the line; see :class:`app.agent.transport.Transport`.
+    """One end of the line; see :class:`app.service.transport.Transport`.
 
     Args:
         reading: descriptor to read from; the line owns it.

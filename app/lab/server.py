@@ -13,7 +13,7 @@ from app.lab.network import SERVER_ADDRESS
 from app.lab.programs import run_program
 
 if TYPE_CHECKING:
-    from app.lab.hosts import ServerHost
+    from app.lab.server_host import ServerHost
 
 #: nfs.conf(5) [exports] rootdir: mountd sees this directory as "/". The overlay that is the guest's root
 #: cannot be exported, and version 4 wants to walk from "/" to the export.

@@ -19,7 +19,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.agent.protocol import (
+from app.errors import AppError, ErrorKind
+from app.process import PIPE, find_program, kill_group, start
+from app.service.protocol import (
     SHELL_WINDOW_BYTES,
     Empty,
     ShellArgs,
@@ -29,14 +31,12 @@ from app.agent.protocol import (
     ShellInputResult,
     ShellResult,
 )
-from app.errors import AppError, ErrorKind
-from app.process import PIPE, find_program, kill_group, start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import Popen  # noqa: TID251 - for annotations
 
-    from app.agent.server import Context, Handler
+    from app.service.server import Context, Handler
 
 #: Home directory of root in the guest: that of the computer cannot be read by an ordinary user's guest.
 HOME = Path("/run/root")

@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.dialects.linux_command import mount_command
+from advisor.dialects.linux import mount_command
 from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind, internal_error
 from app.helper.errors import Refusal
 from app.helper.mount_permission import free_words
 from app.helper.options import load
+from app.mounts.actions import let_client_go
 from app.mounts.approval import refuse_unapproved
-from app.mounts.busy import stop_own
-from app.mounts.change import ApplyEvent, ApplyReport, Step
-from app.mounts.effective import compare, differences
-from app.mounts.farewell import let_client_go
+from app.mounts.change_model import ApplyEvent, ApplyReport, Step
 from app.mounts.findings import refusal
 from app.mounts.model import Active, Configured, Mount, MountReport, ReadaheadReport
+from app.mounts.mount_point import this_caller
+from app.mounts.mount_users import stop_own
 from app.mounts.option_changes import remount_words
+from app.mounts.option_comparison import compare, differences
 from app.mounts.plan import UNMOUNT_S, describe, look, now_words
-from app.mounts.point import this_caller
 from app.mounts.requested_options import live_options
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change import ApplyArgs, Plan, StepState
+    from app.mounts.change_model import ApplyArgs, Plan, StepState
+    from app.mounts.config_store import Kept
     from app.mounts.hands import Hands
-    from app.mounts.interrupted import ChangeRecords
-    from app.mounts.kept import Kept
+    from app.mounts.interrupted_changes import ChangeRecords
     from app.mounts.model import Holder
     from app.mounts.plan import Situation, Surroundings
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Literal
 from advisor.options import MountOptions, to_mount
 from app import process
 from app.errors import AppError, ErrorKind, printable
-from app.helper import boot_options, mount_permission, mount_record, places, table, targets, validate
+from app.helper import boot_options, callers, mount_permission, mount_record, mountinfo, policy, validate
 from app.helper.errors import Refusal
 from app.helper.options import load
-from app.mounts import point as points
-from app.mounts.busy import find_holders
+from app.helper_client.client import explain_refusal
+from app.mounts import mount_point as points
 from app.mounts.model import Approval
-from app.privileged import explain_refusal
+from app.mounts.mount_users import find_holders
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change import ApplyArgs, Way
-    from app.mounts.kept import Keeping
+    from app.mounts.change_model import ApplyArgs, Way
+    from app.mounts.config_store import Keeping
 
 #: What is done to the mount that is there: nothing, new flags, or it is unmounted.
 Change = Literal["none", "remount", "unmount"]
@@ -72,15 +72,15 @@ def approval(
         return None
     reasons: list[str] = []
     mount_role = False
-    row = table.at(table.read(), point) if change != "none" else None
-    if row is not None and row.fstype in table.NFS_TYPES:
+    row = mountinfo.at(mountinfo.read(), point) if change != "none" else None
+    if row is not None and row.fstype in mountinfo.NFS_TYPES:
         unmounts = change == "unmount"
         refused = _refusal(lambda: mount_record.permit_change(caller, row, to_unmount=unmounts))
         if refused is not None:
             reasons.append(refused.message)
             mount_role = True
     refused = _refusal(lambda: mount_permission.permit_mount(caller, share, point)) if mounts else None
-    kept = _refusal(lambda: places.permit_place(caller, point)) if keeps else None
+    kept = _refusal(lambda: policy.permit_place(caller, point)) if keeps else None
     given = _reserved(share, point, options) if mounts and options is not None else []
     for reason in (*(found.message for found in (refused, kept) if found is not None), *given, written):
         if reason and not any(reason in other for other in reasons):
@@ -88,7 +88,7 @@ def approval(
     if not reasons:
         return None
     # An entry that stands in a home already may be changed and removed.
-    new = None if not share or (share, point) in places.read_fstab() else kept
+    new = None if not share or (share, point) in policy.read_fstab() else kept
     _check_home(caller, point, refused or new)
     if not f"{share}{point}".isprintable() or set(" <>&") & set(f"{share}{point}"):
         raise AppError(
@@ -145,11 +145,11 @@ def home_offer(share: str, point: str) -> tuple[str, str] | None:
         point: where the person wants to see it.
     """
     caller = points.this_caller()
-    if caller.uid == 0 or _is_unfit(point) or not places.home_of(caller, point):
+    if caller.uid == 0 or _is_unfit(point) or not policy.home_of(caller, point):
         return None
     name = posixpath.basename(point)
     for number in range(1, 100):
-        place = f"{places.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
+        place = f"{policy.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
         if points.check_mount_point(share, place, create=True) is None:
             return place, point
     return None
@@ -230,21 +230,21 @@ def _reserved(share: str, point: str, options: MountOptions) -> list[str]:
         raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
 
-def _check_home(caller: targets.Caller, point: str, refused: Refusal | None) -> None:
+def _check_home(caller: callers.Caller, point: str, refused: Refusal | None) -> None:
     """Refuse what no approval allows: in a home directory its owner can change the way.
 
     Raises:
         AppError: with what to do instead.
     """
-    home = places.home_of(caller, point)
+    home = policy.home_of(caller, point)
     if not home or refused is None:
         return
     name = posixpath.basename(point)
     raise AppError(
         ErrorKind.MOUNT_POINT_RESTRICTED,
         refused.message,
-        hint=f"Mount it at {places.ROOTS[0]}/{name}, and make a link to that: "
-        f"ln -s {places.ROOTS[0]}/{name} {point}",
+        hint=f"Mount it at {policy.ROOTS[0]}/{name}, and make a link to that: "
+        f"ln -s {policy.ROOTS[0]}/{name} {point}",
     )
 
 

@@ -17,9 +17,9 @@ import msgspec
 
 from advisor.dialects import autofs_maps
 from advisor.dialects.autofs_maps import WILDCARD, MapName
+from app.kernel.mountinfo import NFS_TYPES
+from app.kernel.utab import plain_share
 from app.mounts.model import Configured
-from app.mounts.mountinfo import NFS_TYPES
-from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

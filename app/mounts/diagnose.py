@@ -1,6 +1,6 @@
 """What mount.nfs said, in words for a person: what happened, the likely cause, what to do.
 
-Almost every failure of mount.nfs has exit code 32, so the text decides; app/mounts/causes.py has the texts.
+Almost every failure of mount.nfs has exit code 32, so the text decides; app/helper_client/mount_errors.py has the texts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from advisor.option_check import check_item
 from advisor.options import catalogue
 from app.errors import AppError
-from app.mounts.causes import (
+from app.helper_client.mount_errors import (
     DENIED_SECURITY,
     KERBEROS,
     LOW_PORT,

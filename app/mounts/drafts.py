@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.state_files import read_state_file, remove_state_file, write_state_file
-from app.user_directories import state_directory
+from app.files.state_files import read_state_file, remove_state_file, write_state_file
+from app.files.user_directories import state_directory
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from advisor.options import YES, MountOptions
 from app.helper.options import ALWAYS
-from app.helper.places import Place, place_of
+from app.helper.policy import Place, place_of
 
 #: Without them a server that is away keeps the computer from booting.
 BOOT_WORDS = ("_netdev", "nofail")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.helper.places import Place, place_of
-from app.mounts.busy import as_holders
+from app.helper.policy import Place, place_of
+from app.mounts.mount_users import as_holders
 from app.mounts.option_changes import remount_words
 from app.mounts.plan import now_words
 from app.mounts.saved_readahead import request
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from advisor.options import MountOptions
-    from app.mounts.change import ApplyArgs
-    from app.mounts.kept import Keeping, Kept
+    from app.helper_client.client import HelperClient
+    from app.mounts.change_model import ApplyArgs
+    from app.mounts.config_store import Keeping, Kept
     from app.mounts.model import Holder, ReadaheadReport
     from app.mounts.plan import Situation
     from app.mounts.saved_readahead import SavedReadaheads
-    from app.privileged import HelperClient
     from app.tasks import CancelToken
 
     #: Verb and arguments.

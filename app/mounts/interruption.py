@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.mounts.change import Interruption
+    from app.mounts.change_model import Interruption
 
 
 def interruption_text(found: Interruption) -> str:

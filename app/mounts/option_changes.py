@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.options import NO, MountOptions, Option, catalogue
-from app.mounts.change import OptionChange, Takes
-from app.mounts.effective import effective_values
+from app.mounts.change_model import OptionChange, Takes
+from app.mounts.option_comparison import effective_values
 from app.mounts.requested_options import is_known
 from app.mounts.saved_readahead import same_kb
 

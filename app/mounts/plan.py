@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.dialects.linux_command import mount_command
+from advisor.dialects.linux import mount_command
 from advisor.options import YES, MountOptions, catalogue, to_mount
 from app.errors import AppError, ErrorKind
 from app.helper.options import ALWAYS
-from app.helper.places import Place, place_of
-from app.helper.tuning import MAX_READ_AHEAD_KB
+from app.helper.policy import Place, place_of
+from app.helper.readahead import MAX_READ_AHEAD_KB
+from app.kernel.utab import plain_share
 from app.mounts.approval import refuse_move
-from app.mounts.asked import parse_options, parse_share, share_to_mount
-from app.mounts.change import MAX_KEEP_S, Interruption, Plan, Step
-from app.mounts.effective import effective_values
+from app.mounts.change_model import MAX_KEEP_S, Interruption, Plan, Step
 from app.mounts.entry_options import EntryOptions, entry_options
 from app.mounts.findings import judge, merged
-from app.mounts.foreign import refuse
+from app.mounts.foreign_entries import refuse
 from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
+from app.mounts.option_comparison import effective_values
+from app.mounts.parsing import parse_options, parse_share, share_to_mount
 from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB, Rule, changed, read_rule, same_kb
-from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.lint import Finding
     from advisor.nfsmount_conf import Added
-    from app.mounts.change import ApplyArgs, OptionChange, Way
-    from app.mounts.kept import Keeping, KeptChange
+    from app.mounts.change_model import ApplyArgs, OptionChange, Way
+    from app.mounts.config_store import Keeping, KeptChange
     from app.mounts.model import Approval, Holder, Mount, MountTable
 
 #: How long an unmount may take before the way back begins, seconds.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.facts.nfsmount_conf import read_settings
+from app.kernel.nfsmount_conf import read_settings
+from app.kernel.utab import plain_share
 from app.mounts.requested_options import complete
 from app.mounts.table import read_table
-from app.mounts.utab import plain_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,10 +18,10 @@ import msgspec
 from advisor.dialects.entry import split_items, when_of
 from advisor.nfsmount_conf import added
 from advisor.options import NO, YES, MountOptions, catalogue, implied_values, to_mount
-from app.facts.nfsmount_conf import host_of
 from app.helper.options import ALWAYS
-from app.mounts.effective import fits
+from app.kernel.nfsmount_conf import host_of
 from app.mounts.model import AddedOption, Mount
+from app.mounts.option_comparison import fits
 
 if TYPE_CHECKING:
     from advisor.nfsmount_conf import Added, Setting

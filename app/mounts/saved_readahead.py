@@ -24,8 +24,8 @@ from app.tasks import CancelToken
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from app.helper_client.client import HelperClient
     from app.mounts.model import Mount, ReadAheadState
-    from app.privileged import HelperClient
 
     Request = tuple[str, dict[str, Any]]
 

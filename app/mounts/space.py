@@ -18,16 +18,16 @@ import msgspec
 
 from app import process
 from app.errors import printable
-from app.mounts import mountinfo
+from app.kernel import mountinfo
+from app.kernel.mountstats import parse_one, read_text
 from app.mounts.probe_exclusion import ProbeExclusion
-from app.stats.mountstats import parse_one, read_text
 from app.units import format_size
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.mounts.mountinfo import MountRow
+    from app.kernel.mountinfo import MountRow
     from app.tasks import CancelToken
 
 #: How long an answer is taken for true, seconds: nobody asks a server more often.

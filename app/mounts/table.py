@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from advisor.share import Share, ShareError
 from app.errors import printable
-from app.facts.nfsmount_conf import read_settings
-from app.mounts import autofs, fstab, mountinfo, saved_readahead, units, utab
-from app.mounts.effective import differences
+from app.kernel import fstab, mountinfo, utab
+from app.kernel.mountstats import read_mountstats
+from app.kernel.nfsmount_conf import read_settings
+from app.mounts import autofs, saved_readahead, systemd_units
 from app.mounts.model import Active, Configured, Mount, MountTable, State
+from app.mounts.option_comparison import differences
 from app.mounts.requested_options import complete
-from app.stats.mountstats import read_mountstats
 
 if TYPE_CHECKING:
-    from app.mounts.mountinfo import MountInfo, MountRow
+    from app.kernel.mountinfo import MountInfo, MountRow
 
 _DEVICE = re.compile(r"[0-9]+:[0-9]+")
 _FSTAB = "/etc/fstab"
@@ -55,7 +56,7 @@ def _configured_mounts(
     """Return mount point and entry; of two entries for one place the one that is mounted comes first."""
     found = _fstab_mounts(root, warnings)
     taken = {point for point, _ in found}
-    kept = units.read(root)
+    kept = systemd_units.read(root)
     warnings += [printable(warning) for warning in kept.warnings]
     for point, configured in kept.mounts:
         if point in taken:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.mounts.busy import find_holders, holder_of
 from app.mounts.model import Holder  # noqa: TC001 - msgspec reads it
+from app.mounts.mount_users import find_holders, holder_of
 
 #: Between two looks: who waits for a disk does not do so twice.
 _BETWEEN_S = 0.4

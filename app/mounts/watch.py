@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.helper import readahead_rule
-from app.mounts import autofs, units
+from app.mounts import autofs, systemd_units
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 #: Files that the kernel does not report. They are on the local disk: looking at them cannot hang.
-_LOOKED_AT = ("etc/fstab", "run/mount/utab", readahead_rule.FOLDER.lstrip("/"), *units.FOLDERS)
+_LOOKED_AT = ("etc/fstab", "run/mount/utab", readahead_rule.FOLDER.lstrip("/"), *systemd_units.FOLDERS)
 #: Mounts often come in bursts, and mount.nfs writes utab just after the mount: one look for all of it.
 _SETTLE_S = 0.05
 

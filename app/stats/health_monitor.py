@@ -15,25 +15,25 @@ import msgspec
 
 from advisor.options import MountOptions
 from app.errors import printable
-from app.mounts import mountinfo
+from app.kernel import mountinfo
+from app.kernel.kmsg import silent_servers
+from app.kernel.mountstats import parse_xprts, read_text
+from app.kernel.tcp_info import NFS_PORT, SockDiag
 from app.mounts.model import Trouble
 from app.mounts.probe_exclusion import ProbeExclusion
 from app.stats.health import SILENT_S, Counters, ServerHealth
-from app.stats.kernel_log import silent_servers
-from app.stats.mountstats import parse_xprts, read_text
 from app.stats.null_call import null_call
 from app.stats.stale_check import StaleCheck
-from app.stats.tcp_info import NFS_PORT, SockDiag
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
     from concurrent.futures import Future
 
+    from app.kernel.mountinfo import MountInfo, MountRow
+    from app.kernel.tcp_info import Connection
     from app.mounts.model import Mount, Reason
-    from app.mounts.mountinfo import MountInfo, MountRow
     from app.stats.stale_check import Answer
-    from app.stats.tcp_info import Connection
 
 _TICK_S = 0.5
 #: Of one processor: with thousands of mounts, looks are taken less often.

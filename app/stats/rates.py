@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.kernel.mountstats import OpCounters
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
-from app.stats.mountstats import OpCounters
 from app.stats.totals import restarted, totals
 
 if TYPE_CHECKING:
-    from app.stats.mountstats import MountStats, Xprt
+    from app.kernel.mountstats import MountStats, Xprt
     from app.stats.totals import Totals
 
 #: The first version of the format whose lines count errors (fs/nfs/super.c).

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.stats.mountstats import MountStats, OpCounters
+    from app.kernel.mountstats import MountStats, OpCounters
 
 #: A 4.2 client of Linux 6.12 and later reads with READ_PLUS where an older one reads with READ.
 READ_OPS = ("READ", "READ_PLUS")

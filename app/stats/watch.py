@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from app.bench.where import Where
 from app.errors import AppError, ErrorKind
-from app.mounts import mountinfo
+from app.kernel import mountinfo
+from app.kernel.mount_of_path import Where
+from app.kernel.mountstats import parse_one, read_text
+from app.kernel.tcp_info import RetransCounter, SockDiag
 from app.mounts.table import read_ahead_kb
-from app.stats.mountstats import parse_one, read_text
 from app.stats.rates import RateMeter
-from app.stats.tcp_info import RetransCounter, SockDiag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.mountinfo import MountRow
+    from app.kernel.mountinfo import MountRow
+    from app.kernel.mountstats import MountStats
     from app.stats.model import StatsSample
-    from app.stats.mountstats import MountStats
     from app.tasks import CancelToken
 
 MIN_INTERVAL_S = 0.05

@@ -573,7 +573,7 @@ def _install(stage: Path, *, nfs: bool) -> None:
     )
     stage.chmod(0o755)
     if nfs:
-        with (stage / "usr/libexec/mountwright/app/helper/table.py").open("a") as file:
+        with (stage / "usr/libexec/mountwright/app/helper/mountinfo.py").open("a") as file:
             file.write(NFS_TABLE)
 
 

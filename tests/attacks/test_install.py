@@ -52,7 +52,7 @@ def published(prefix):
 
 
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link", "link for a directory"])
-@pytest.mark.parametrize("part", ["app/helper/extra.py", "app/helper/table.py", "resources/options.toml"])
+@pytest.mark.parametrize("part", ["app/helper/extra.py", "app/helper/mountinfo.py", "resources/options.toml"])
 def test_no_file_of_root_s_is_published_through_a_link(checkout, tmp_path, kind, part):
     path, secret = checkout / part, tmp_path / "shadow"
     if kind == "link for a directory":
@@ -70,19 +70,19 @@ def test_no_file_of_root_s_is_published_through_a_link(checkout, tmp_path, kind,
 
 
 def test_what_everybody_can_change_is_not_installed(checkout, tmp_path):
-    (checkout / "app/helper/table.py").chmod(0o666)
+    (checkout / "app/helper/mountinfo.py").chmod(0o666)
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     install(checkout, prefix)
-    assert not (prefix / "usr/libexec/mountwright/app/helper/table.py").exists()
+    assert not (prefix / "usr/libexec/mountwright/app/helper/mountinfo.py").exists()
 
 
 def test_what_a_third_user_owns_is_not_installed(checkout, tmp_path):
-    shutil.chown(checkout / "app/helper/table.py", 60011, 60011)
+    shutil.chown(checkout / "app/helper/mountinfo.py", 60011, 60011)
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     install(checkout, prefix)
-    assert not (prefix / "usr/libexec/mountwright/app/helper/table.py").exists()
+    assert not (prefix / "usr/libexec/mountwright/app/helper/mountinfo.py").exists()
 
 
 def test_there_is_a_whole_helper_at_every_moment(checkout, tmp_path):
@@ -124,15 +124,15 @@ def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tm
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
     old = whole()
-    table = checkout / "app/helper/table.py"
+    table = checkout / "app/helper/mountinfo.py"
     new_text = table.read_bytes() + b"\n# newer\n"
-    new = {**old, "app/helper/table.py": new_text}
+    new = {**old, "app/helper/mountinfo.py": new_text}
     table.write_bytes(new_text)
     command = ["/usr/bin/python3", str(checkout / "packaging/install_helper.py"), "--prefix", str(prefix)]
     began = time.monotonic()
     assert install(checkout, prefix).returncode == 0
     spent_s = time.monotonic() - began
-    table.write_bytes(old["app/helper/table.py"])
+    table.write_bytes(old["app/helper/mountinfo.py"])
     assert install(checkout, prefix).returncode == 0
     table.write_bytes(new_text)
     for number in range(16):

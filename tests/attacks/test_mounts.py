@@ -1,7 +1,7 @@
 """Attacks on mounts of others: taken away, replaced, changed, and reached through a path that turns round."""
 
 import pytest
-from crossroads import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race, renewed_sessions
+from path_races import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race, renewed_sessions
 from rig import ANN, NOBODY
 
 

@@ -21,7 +21,7 @@ ROLES = ["mount", "persist", "bench", "tune"]
 CLIENT = """
 import ctypes, os, sys
 from app.errors import AppError
-from app.privileged import HelperClient
+from app.helper_client.client import HelperClient
 from app.tasks import CancelToken
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
@@ -39,8 +39,8 @@ client.close()
 #: A window with its agent, likewise.
 WINDOW = """
 import ctypes, os, sys
-from app.agent.hosts import LocalAgent
-from app.mounts.change import PersistArgs
+from app.service.hosts import LocalAgent
+from app.mounts.change_model import PersistArgs
 from app.errors import AppError
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)

@@ -8,7 +8,7 @@ import hashlib
 import json
 
 import pytest
-from crossroads import BASES, EVIL, SWAPS, crossroads, race
+from path_races import BASES, EVIL, SWAPS, crossroads, race
 from rig import EVERYTHING, NOBODY
 
 #: Each session serves sixteen requests at most.

@@ -41,19 +41,19 @@ sys.path.insert(1, str(Path(__file__).parents[2]))
 import lab_guest
 from advice_work import WorkArgs, Worked
 
-from advisor.call_sizes import AS_COPY, SMALL_READ, call_size
 from advisor.facts import ClientFacts, Facts, payload_rate_bps
-from advisor.model import Direction, Work, predict
 from advisor.options import MountOptions
 from advisor.speeds import format_speed
-from app.advice import AdviceArgs
-from app.agent.protocol import LinkArgs
-from app.lab.links import parse_link
+from advisor.throughput import Direction, Work, predict
+from advisor.transfer_sizes import AS_COPY, SMALL_READ, call_size
+from app.links import parse_link
+from app.service.advice import AdviceArgs
+from app.service.protocol import LinkArgs
 
 if TYPE_CHECKING:
-    from advisor.model import Prediction
-    from app.advice import AdviceResult
+    from advisor.throughput import Prediction
     from app.lab.guest import Guest
+    from app.service.advice import AdviceResult
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "tests/data/advice/model_cells.json"

@@ -9,7 +9,7 @@ are looked at.
 2. The quickest of these by three runs then runs beside the advised settings and the defaults, in rounds of
    random order, so that whatever else the computer does meets all three alike. Only these rounds count: what
    was chosen for its luck in the sweep has no luck in them. The figures are medians of the ratios within a
-   round, with the interval of the sign test (advisor/analysis.py). There are at least six rounds, and no more
+   round, with the interval of the sign test (advisor/experiment/intervals.py). There are at least six rounds, and no more
    once both ratios are decided.
 
 The sweep varies what changes speed alone: connections, readahead, sizes and the version. Options that change
@@ -45,18 +45,18 @@ import lab_guest
 from advice_table import Cell, Setting, read_cells, recorded, table, write_cells
 from advice_work import SMALL_BYTES, WorkArgs, Worked
 
-from advisor.analysis import ENOUGH
-from advisor.call_sizes import AS_COPY, SMALL_READ, call_size
+from advisor.experiment.intervals import ENOUGH
 from advisor.facts import payload_rate_bps
-from advisor.model import DEFAULT_READ_AHEAD
 from advisor.options import MountOptions
-from app.advice import AdviceArgs
-from app.agent.protocol import LinkArgs
-from app.lab.links import load_links, parse_link
+from advisor.throughput import DEFAULT_READ_AHEAD
+from advisor.transfer_sizes import AS_COPY, SMALL_READ, call_size
+from app.links import load_links, parse_link
+from app.service.advice import AdviceArgs
+from app.service.protocol import LinkArgs
 
 if TYPE_CHECKING:
-    from app.advice import AdviceResult
     from app.lab.guest import Guest
+    from app.service.advice import AdviceResult
 
 #: Files are multiples of this, the largest call of cp.
 GRAIN = 2**20

@@ -22,7 +22,7 @@ from advisor.options import MountOptions
 from advisor.recommend import recommend
 from app.facts.gather import gather_facts
 from app.facts.interface import interface_facts
-from app.lab.links import load_links
+from app.links import load_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from advisor.analysis import ENOUGH, interval, median
-from advisor.call_sizes import call_size
+from advisor.experiment.intervals import ENOUGH, interval, median
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
-from advisor.model import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
 from advisor.options import MountOptions
 from advisor.speeds import format_speed
+from advisor.throughput import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
+from advisor.transfer_sizes import call_size
 
 #: The advice may stay behind the best by so much.
 GOAL = 0.95

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from app.bench.copy import read_blocks, write_blocks
 from app.bench.data import DataPool
-from app.bench.meter import Progress
 from app.lab.programs import run_program
 from app.lab.syscalls import unmount
+from app.speedtest.sampler import Progress
+from app.speedtest.worker.single_file import read_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from app.lab.hosts import ServerHost
+    from app.lab.server_host import ServerHost
 
 #: The server's own path of the export.
 EXPORT = Path("/srv/lab/export")

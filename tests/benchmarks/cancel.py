@@ -15,14 +15,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import MountArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError
 from app.lab.guest import Guest
-from app.lab.links import parse_link
+from app.links import parse_link
+from app.service.protocol import MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
-    from app.bench.result import TestEvent
+    from app.speedtest.model import TestEvent
 
 _POINT = "/mnt/cancel"
 _PHASES = ("write", "fsync", "read")

@@ -63,8 +63,8 @@ def in_lab(link: str, options: str, jobs: list[PairArgs]) -> list[Comparison]:
     """Compare on a mount inside the guest."""
     import lab_guest
 
-    from app.agent.protocol import MountArgs, UnmountArgs
-    from app.lab.links import parse_link
+    from app.links import parse_link
+    from app.service.protocol import MountArgs, UnmountArgs
 
     with lab_guest.boot(parse_link(link), "2G") as guest:
         mount = MountArgs(share=guest.share, mount_point=POINT, options=options)

@@ -31,11 +31,11 @@ from PySide6.QtWidgets import QApplication, QTabWidget
 from screenshots import Photographer
 
 from advisor.speeds import format_speed
-from app.agent.protocol import FaultArgs
-from app.bench.result import TestSpec
-from app.lab.links import load_links
+from app.links import load_links
+from app.service.protocol import FaultArgs
+from app.speedtest.model import TestSpec
 from app.units import format_size, parse_size
-from ui import theme
+from ui.common import theme
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
 

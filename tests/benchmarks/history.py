@@ -26,15 +26,15 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit/app"))
 
-from history_world import figure, result, transfer
+from sample_results import figure, result, transfer
 
 from advisor.facts import LinkFacts
-from app.bench.result import Environment, Sample, TestResult
-from app.history import desk
+from app.history import queries
 from app.history.database import default_path
 from app.history.model import Filter, Run
-from app.history.packing import pack
+from app.history.result_codec import pack
 from app.history.store import HistoryStore
+from app.speedtest.model import Environment, Sample, TestResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,7 +164,7 @@ def one_run(path: Path) -> int:
 
 def shown(text: str, share: str) -> int:
     """Ask as the window does."""
-    return desk.look(text, share).total
+    return queries.look(text, share).total
 
 
 def program(words: list[str]) -> int:

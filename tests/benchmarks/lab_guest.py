@@ -15,8 +15,8 @@ from unittest import mock
 from advice_work import WorkArgs, Worked, clear, work
 from pairs import Comparison, PairArgs, compare
 
-from app.agent.protocol import VERBS, Verb
 from app.lab import guest
+from app.service.protocol import VERBS, Verb
 
 HERE = Path(__file__).resolve()
 VERBS["bench.pairs"] = Verb(PairArgs, Comparison)

@@ -24,11 +24,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from app.agent.protocol import EchoArgs, MountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError
 from app.lab.guest import Guest
-from app.lab.links import parse_link
+from app.links import parse_link
+from app.service.protocol import EchoArgs, MountArgs
+from app.speedtest.model import TestSpec
 from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ def main() -> None:
     from PySide6.QtCore import QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
-    from app.bench.result import Sample, TestEvent
-    from ui.models.timeline import Timeline
+    from app.speedtest.model import Sample, TestEvent
     from ui.plots.live_plot import LivePlot
+    from ui.plots.timeline import Timeline
 
     app = QApplication([])
     plot, timeline = LivePlot(), Timeline()

@@ -19,9 +19,9 @@ from typing import Literal
 
 import msgspec
 
-from app.bench.result import TestSpec, Transfer
-from app.bench.run import run_test
 from app.process import find_program, run
+from app.speedtest.model import TestSpec, Transfer
+from app.speedtest.runner import run_test
 from app.tasks import CancelToken
 
 Direction = Literal["write", "read"]

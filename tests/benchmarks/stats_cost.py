@@ -26,9 +26,9 @@ sys.path[:0] = [str(HERE), str(HERE / "tests/unit/app")]
 
 import nfs_utils  # noqa: E402
 
-from app.stats.mountstats import parse_one  # noqa: E402
-from app.stats.overview import glances, speeds  # noqa: E402
+from app.kernel.mountstats import parse_one  # noqa: E402
 from app.stats.rates import RateMeter  # noqa: E402
+from app.stats.speeds import glances, speeds  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,30 +34,30 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor import trials
+from advisor.experiment import measurements
+from advisor.experiment.measurements import Outcome
 from advisor.facts import ClientFacts, Facts
-from advisor.trials import Outcome
-from app.bench.experiment.hands import Hands
-from app.bench.experiment.model import PlannedSet, Work
 from app.bench.experiment.trial import Surroundings, run_trial
-from app.bench.private_mount import PrivateMount
-from app.bench.session import BenchSession
+from app.experiment.context import Hands
+from app.experiment.model import PlannedSet, Work
 from app.lab import init, supervisor, syscalls, xstate
-from app.lab.links import parse_link
 from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
+from app.links import parse_link
 from app.process import SYSTEM_PATH
+from app.speedtest.mount_session import BenchSession
+from app.speedtest.private_mount import PrivateMount
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
-    from app.bench.result import TestEvent
+    from app.speedtest.model import TestEvent
 
 HERE = Path(__file__).resolve()
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 PARTS = ("mount", "checks", "workload", "sync", "unmount", "rest", "beyond")
 #: Round trips of a trial at most, and what it takes beside them on a busy machine: for the time limit alone.
 TRIPS, BUSY_S, BOOT_S = 80, 3.0, 60.0
-COPYING = (trials.WRITE_S, trials.WRITE_SYNC_S, trials.READ_S)
+COPYING = (measurements.WRITE_S, measurements.WRITE_SYNC_S, measurements.READ_S)
 
 
 def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
@@ -78,11 +78,11 @@ def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
         raise SystemExit(outcome.note)
     figures = outcome.figures
     seconds = {
-        "mount": figures[trials.MOUNT_S],
-        "checks": begun[0] - start - figures[trials.MOUNT_S],
+        "mount": figures[measurements.MOUNT_S],
+        "checks": begun[0] - start - figures[measurements.MOUNT_S],
         "workload": sum(figures[name] for name in COPYING),
-        "sync": figures[trials.SYNC_S],
-        "unmount": figures[trials.UNMOUNT_S],
+        "sync": figures[measurements.SYNC_S],
+        "unmount": figures[measurements.UNMOUNT_S],
     }
     seconds |= {
         "rest": whole - sum(seconds.values()), "beyond": whole - seconds["workload"], "first": whole,

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from private_mounts import HELPER, PATIENCE_S, kill, left, processes
 
-from app import privileged
-from app.agent.hosts import InProcess
-from app.agent.protocol import ListArgs
-from app.agent.services import Services
 from app.errors import AppError
+from app.files.user_directories import state_directory
+from app.helper_client import client
+from app.kernel import mountinfo
 from app.lab.server import SHARE
 from app.lab.syscalls import mount, unmount
-from app.mounts import mountinfo
-from app.mounts.change import ApplyArgs, DismissArgs
-from app.mounts.interrupted import TEMPORARIES
+from app.mounts.change_model import ApplyArgs, DismissArgs
+from app.mounts.interrupted_changes import TEMPORARIES
 from app.process import find_program, run
-from app.user_directories import state_directory
+from app.service.hosts import InProcess
+from app.service.protocol import ListArgs
+from app.service.verbs import Services
 
 if TYPE_CHECKING:
     from app.mounts.model import MountTable
@@ -75,7 +75,7 @@ class Requests:
         self._inside = False
 
     def __enter__(self) -> "Requests":
-        self._call, self._send = privileged.HelperClient.call, privileged._Line.send
+        self._call, self._send = client.HelperClient.call, client._Line.send
         requests = self
 
         def call(helper: Any, verb: str, *args: Any, **named: Any) -> Any:
@@ -96,13 +96,13 @@ class Requests:
             if verb not in {"plan", "cancel"}:
                 requests._reached("during")
 
-        privileged.HelperClient.call = call  # type: ignore[method-assign,assignment]
-        privileged._Line.send = send  # type: ignore[method-assign,assignment]
+        client.HelperClient.call = call  # type: ignore[method-assign,assignment]
+        client._Line.send = send  # type: ignore[method-assign,assignment]
         return self
 
     def __exit__(self, *_error: object) -> None:
-        privileged.HelperClient.call = self._call  # type: ignore[method-assign]
-        privileged._Line.send = self._send  # type: ignore[method-assign]
+        client.HelperClient.call = self._call  # type: ignore[method-assign]
+        client._Line.send = self._send  # type: ignore[method-assign]
 
     def _reached(self, moment: str) -> None:
         if (len(self.seen) - 1, moment) == (self._at, self._moment):

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from copying import POINT
+from copy_tests import POINT
 from lab_guest import TEST_TIMEOUT_S, LabGuest, NoAnswerError, SharedGuest
 
 from advisor.facts import LinkFacts
-from app.agent.protocol import MountArgs
 from app.errors import AppError, ErrorKind
 from app.lab import supervisor, xstate
 from app.lab.guest import check_installed
 from app.process import kill_group
+from app.service.protocol import MountArgs
 
 HERE = Path(__file__).parent
 _SHARED = pytest.StashKey[SharedGuest]()

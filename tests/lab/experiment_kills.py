@@ -8,9 +8,9 @@ from typing import Any
 
 from private_mounts import HELPER, kill, left, open_mount, processes, told
 
-from advisor.trials import Outcome
-from app.agent.hosts import LocalAgent
-from app.bench.experiment.model import (
+from advisor.experiment.measurements import Outcome
+from app.errors import AppError
+from app.experiment.model import (
     Experiment,
     ExperimentArgs,
     ExperimentEvent,
@@ -19,8 +19,8 @@ from app.bench.experiment.model import (
     Factor,
     Work,
 )
-from app.errors import AppError
 from app.lab.server import SHARE
+from app.service.hosts import LocalAgent
 
 #: The window is the agent's other end: killing it closes the agent's input.
 TARGETS = ("agent", "helper", "worker", "standing", "window")
@@ -95,14 +95,16 @@ def _kill(agent: LocalAgent, target: str) -> None:
         with contextlib.suppress(OSError):
             agent._child.stdin.close()
         return
-    names = {"agent": "app.agent", "helper": str(HELPER)}
+    names = {"agent": "app.service", "helper": str(HELPER)}
     # Without a test the youngest is the standing worker itself.
-    kill(names.get(target, "app.bench.standing"), youngest=target == "worker")
+    kill(names.get(target, "app.speedtest.worker.prefork_server"), youngest=target == "worker")
 
 
 def _not_gone(target: str) -> list[str]:
     """Return what is still running some time after agent or window have gone."""
     end = time.monotonic() + 40
-    while (pids := processes("app.agent", "app.bench", str(HELPER), "mount.nfs")) and time.monotonic() < end:
+    while (
+        pids := processes("app.service", "app.bench", str(HELPER), "mount.nfs")
+    ) and time.monotonic() < end:
         time.sleep(0.1)
     return [f"{target}: {pid}" for pid in pids]

@@ -16,18 +16,18 @@ from collections import deque
 from concurrent.futures import wait as wait_for_futures
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from app.agent.protocol import FaultArgs, LinkArgs, UnmountArgs
 from app.errors import AppError, ErrorKind
 from app.lab.guest import Guest
-from app.lab.links import parse_link
+from app.links import parse_link
+from app.service.protocol import FaultArgs, LinkArgs, UnmountArgs
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
-    from app.agent.client import Call
-    from app.agent.protocol import HelloResult
+    from app.service.client import Call
+    from app.service.protocol import HelloResult
 
 T = TypeVar("T")
 

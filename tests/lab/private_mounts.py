@@ -14,25 +14,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.bench import leftovers
-from app.bench.files import PREFIX, new_run_id
-from app.bench.private_mount import PrivateMount
-from app.bench.result import TestEvent, TestSpec
-from app.bench.run import wait_for_cleanups
-from app.bench.session import BenchSession
 from app.errors import AppError
-from app.helper import keeper
-from app.helper.bench import MAX_ALIVE, Bench
+from app.helper import namespace_init
+from app.helper.bench_verbs import MAX_ALIVE, Bench
+from app.helper.callers import Caller
 from app.helper.errors import Refusal
-from app.helper.targets import Caller
 from app.helper.unmounting import Deaf
+from app.helper_client.client import HelperClient
+from app.kernel import mountinfo
 from app.lab.faults import apply_fault
-from app.lab.hosts import ServerHost
 from app.lab.server import SHARE
+from app.lab.server_host import ServerHost
 from app.lab.syscalls import unmount
-from app.mounts import mountinfo
-from app.privileged import HelperClient
 from app.process import run
+from app.speedtest import leftover_files
+from app.speedtest.model import TestEvent, TestSpec
+from app.speedtest.mount_session import BenchSession
+from app.speedtest.private_mount import PrivateMount
+from app.speedtest.runner import wait_for_cleanups
+from app.speedtest.testdir import PREFIX, new_run_id
 from app.tasks import CancelToken
 
 MIB = 2**20
@@ -182,12 +182,12 @@ def cancelled(_host: ServerHost) -> dict[str, Any]:
 def killed_worker(_host: ServerHost) -> dict[str, Any]:
     """Kill the process of a test, then the one that it is a copy of; test in the same mount each time."""
     with open_mount("vers=4.2") as mount:
-        kinds = [kill_in_test(mount, "app.bench.standing", youngest=True)]
+        kinds = [kill_in_test(mount, "app.speedtest.worker.prefork_server", youngest=True)]
         wait_for_cleanups(PATIENCE_S)  # what clears up is a copy of the standing worker, too
-        standing = sorted(processes("app.bench.standing"))
+        standing = sorted(processes("app.speedtest.worker.prefork_server"))
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
-        kept = sorted(processes("app.bench.standing"))
-        kinds.append(kill_in_test(mount, "app.bench.standing"))
+        kept = sorted(processes("app.speedtest.worker.prefork_server"))
+        kinds.append(kill_in_test(mount, "app.speedtest.worker.prefork_server"))
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
     return {"kinds": kinds, "standing": standing, "kept": kept}
 
@@ -199,7 +199,7 @@ def several(_host: ServerHost) -> dict[str, Any]:
     for options, stays in (("vers=4.2", False), ("vers=3", True), ("vers=4.1", False), ("vers=4.1", False)):
         with open_mount(options, session=session) as mount:
             mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
-            standing.append(sorted(processes("app.bench.standing")))
+            standing.append(sorted(processes("app.speedtest.worker.prefork_server")))
             if stays:
                 holding = mount.session.launch(["/usr/bin/env", "-C", mount.path, "/bin/sleep", "300"])
             closings.append(list(mount.close())[2])
@@ -215,7 +215,7 @@ def limits(_host: ServerHost) -> dict[str, Any]:
 
 
 def _limits() -> dict[str, Any]:
-    keeper.MAX_AGE_S, keeper.MAX_WORKERS = 10.0, 2
+    namespace_init.MAX_AGE_S, namespace_init.MAX_WORKERS = 10.0, 2
     bench, session = Bench(Caller(0, 0)), Quiet()
     wish = {"share": SHARE, "options": ["vers=4.2"], "read_ahead_kb": -1, "timeout_ms": 20000}
     fresh = [bench.open(wish, session)["fresh"]]  # type: ignore[arg-type]
@@ -290,10 +290,10 @@ def killed_helper(_host: ServerHost) -> dict[str, Any]:
     kind = kill_in_test(mount, str(HELPER))
     closing = list(mount.close())
     settled = wait_for_cleanups(PATIENCE_S)
-    recorded = leftovers.remain()
+    recorded = leftover_files.remain()
     # It was killed with all of its own: the files are removed when the share is mounted again.
     with open_mount("vers=4.2") as mount:
-        removed = wait_for_cleanups(PATIENCE_S) and not leftovers.remain()
+        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.remain()
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
     return {
         "kind": kind,
@@ -340,10 +340,10 @@ def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
     closing = mount.close(10.0)  # half of it for the cleaner, in vain
     apply_fault(host, "link-up", 0)
     settled = wait_for_cleanups(PATIENCE_S)
-    recorded = leftovers.remain()
+    recorded = leftover_files.remain()
     with open_mount("vers=4.2") as mount:
         # What is recorded of the share is removed as soon as it is mounted again.
-        removed = wait_for_cleanups(PATIENCE_S) and not leftovers.remain()
+        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.remain()
         # As of a test that was cut off before its marker was there.
         told(mount, "/bin/mkdir", f"{mount.path}/{PREFIX}{new_run_id()}")
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes

@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 
 from job_answer import answer_and_power_off
 
-from app.mounts.change import ApplyArgs, PersistArgs
-from app.mounts.persist import Persistence
-from app.mounts.unit_files import UnitFiles
-from app.privileged import HelperClient
+from app.helper_client.client import HelperClient
+from app.mounts.change_model import ApplyArgs, PersistArgs
+from app.mounts.fstab_store import Persistence
+from app.mounts.unit_store import UnitFiles
 from app.process import find_program, run
 from app.tasks import CancelToken
 

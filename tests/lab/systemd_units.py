@@ -14,13 +14,13 @@ from typing import Any
 from job_answer import answer_and_power_off
 from systemd_boot import UNITS, become, clear_units, show
 
-from app.lab.hosts import ServerHost
+from app.helper_client.client import HelperClient
 from app.lab.server import SHARE
-from app.mounts.change import ApplyArgs, ForgetArgs
-from app.mounts.kept import Keeping
-from app.mounts.persist import Persistence
-from app.mounts.unit_files import UnitFiles
-from app.privileged import HelperClient
+from app.lab.server_host import ServerHost
+from app.mounts.change_model import ApplyArgs, ForgetArgs
+from app.mounts.config_store import Keeping
+from app.mounts.fstab_store import Persistence
+from app.mounts.unit_store import UnitFiles
 from app.process import run
 from app.tasks import CancelToken
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import FactsArgs, ListArgs, MountArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Mount, MountReport, MountTable
+from app.service.protocol import FactsArgs, ListArgs, MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copying import Written
+from copy_tests import Written
 
-from app.agent.protocol import ListArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
-from app.mounts.change import MAX_KEEP_S, ApplyArgs, ApplyEvent, ForgetArgs, KeepArgs, PersistArgs
+from app.mounts.change_model import MAX_KEEP_S, ApplyArgs, ApplyEvent, ForgetArgs, KeepArgs, PersistArgs
+from app.service.protocol import ListArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest, Pending

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copying import MIB, POINT, copy, held_back_by
+from copy_tests import MIB, POINT, copy, held_back_by
 
-from advisor.call_sizes import COPY_BUFFER, SMALL_READ
-from advisor.model import DEFAULT_READ_AHEAD
-from app.agent.protocol import MountArgs
-from app.bench.experiment.cookbook import find_recipe
-from app.bench.experiment.factors import mounting, spec_of
-from app.bench.result import SMALL_READS, TestResult, TestSpec
+from advisor.throughput import DEFAULT_READ_AHEAD
+from advisor.transfer_sizes import COPY_BUFFER, SMALL_READ
+from app.experiment.factors import mounting, spec_of
+from app.experiment.recipe_store import find_recipe
+from app.service.protocol import MountArgs
+from app.speedtest.model import SMALL_READS, TestResult, TestSpec
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

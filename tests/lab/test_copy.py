@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from copying import MIB, POINT, SMALL, check_the_line_is_filled, copy, fault, refused
+from copy_tests import MIB, POINT, SMALL, check_the_line_is_filled, copy, fault, refused
 
 from advisor.facts import payload_rate_bps
-from app.agent.protocol import MountArgs, UnmountArgs
-from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.errors import ErrorKind
+from app.service.protocol import MountArgs, UnmountArgs
+from app.speedtest.model import TestPlan, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.stats.model import StatsSample, WatchArgs
 
 if TYPE_CHECKING:

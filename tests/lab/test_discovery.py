@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from lab_guest import LabGuest
 
-from app.agent.protocol import Empty, HelperArgs, ListArgs, MountArgs, UnmountArgs
 from app.discovery.model import (
     ExportsArgs,
     ExportsResult,
@@ -18,6 +17,7 @@ from app.discovery.model import (
     ServersResult,
 )
 from app.errors import AppError, ErrorKind
+from app.service.protocol import Empty, HelperArgs, ListArgs, MountArgs, UnmountArgs
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from lab_guest import DEADLINE_S
 
-from advisor.trials import READ, WRITE, Outcome
-from app.agent.protocol import FactsArgs, MountArgs, UnmountArgs
-from app.bench.experiment.cookbook import recipes
-from app.bench.experiment.findings import find_of_search
-from app.bench.experiment.model import (
+from advisor.experiment.measurements import READ, WRITE, Outcome
+from app.bench.experiment.so_far import best_so_far
+from app.errors import AppError, ErrorKind
+from app.experiment.analysis import find_of_search
+from app.experiment.model import (
     BestArgs,
     BestResult,
     Experiment,
@@ -24,10 +24,10 @@ from app.bench.experiment.model import (
     Factor,
     Work,
 )
-from app.bench.experiment.so_far import best_so_far
-from app.bench.result import TestSpec
-from app.errors import AppError, ErrorKind
-from app.mounts.change import ApplyArgs
+from app.experiment.recipe_store import recipes
+from app.mounts.change_model import ApplyArgs
+from app.service.protocol import FactsArgs, MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 from app.tasks import run_in_thread
 from app.units import format_figure
 

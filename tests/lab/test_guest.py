@@ -15,12 +15,12 @@ import pytest
 from lab_guest import DEADLINE_S, LabGuest
 
 from advisor.facts import LinkFacts
-from app.agent.protocol import MountArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
 from app.lab import supervisor
 from app.lab.guest import Guest
-from app.lab.links import load_links, parse_link
+from app.links import load_links, parse_link
+from app.service.protocol import MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 from app.tasks import CancelledError, CancelToken
 
 POINT = "/mnt/guest"
@@ -30,7 +30,7 @@ Fault = Callable[..., None]
 PARENT = """
 import sys, time
 from app.lab.guest import Guest
-from app.lab.links import parse_link
+from app.links import parse_link
 guest = Guest.boot(parse_link("gigabit"), timeout_s=240)
 print(guest.pid, flush=True)
 time.sleep(600)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from lab_guest import DEADLINE_S
 
-from app.agent.protocol import EchoArgs
 from app.errors import AppError, ErrorKind
 from app.lab import guest_monitor
 from app.lab.guest import Guest
 from app.lab.guest_monitor import GuestState
 from app.lab.guest_report import guest_processes
-from app.lab.links import parse_link
+from app.links import parse_link
+from app.service.protocol import EchoArgs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copying import MIB, POINT
+from copy_tests import MIB, POINT
 
-from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError
-from app.mounts.change import ApplyArgs
+from app.mounts.change_model import ApplyArgs
+from app.service.protocol import ListArgs, MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

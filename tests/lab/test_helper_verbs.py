@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copying import Written
+from copy_tests import Written
 
-from app.agent.protocol import HelperArgs, ListArgs, MountArgs, UnmountArgs
-from app.bench.result import TestSpec
 from app.errors import AppError, ErrorKind
+from app.service.protocol import HelperArgs, ListArgs, MountArgs, UnmountArgs
+from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.agent.protocol import ListArgs, MountArgs, UnmountArgs
-from app.mounts.change import ForgetArgs, PersistArgs
+from app.mounts.change_model import ForgetArgs, PersistArgs
+from app.service.protocol import ListArgs, MountArgs, UnmountArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

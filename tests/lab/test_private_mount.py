@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.agent.protocol import ListArgs
-from app.bench.result import TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.errors import AppError, ErrorKind
-from app.helper.bench import MAX_ALIVE
+from app.helper.bench_verbs import MAX_ALIVE
+from app.service.protocol import ListArgs
+from app.speedtest.model import TestPlan, TestPlanArgs, TestResult, TestSpec
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import EchoArgs
 from app.errors import AppError, ErrorKind
+from app.service.protocol import EchoArgs
 from app.stats.model import SpeedsArgs, SpeedsSample
 
 if TYPE_CHECKING:

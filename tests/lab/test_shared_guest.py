@@ -12,8 +12,8 @@ import lab_guest
 import pytest
 from lab_guest import DEADLINE_S, LINK, LabGuest, NoAnswerError, SharedGuest
 
-from app.agent.client import Call
 from app.errors import AppError, ErrorKind
+from app.service.client import Call
 
 HERE = Path(__file__).parent
 

@@ -4,8 +4,8 @@ import pytest
 from lab_guest import LabGuest
 
 from advisor.share import Share
-from app.agent.protocol import ListArgs, ShellArgs
 from app.lab.server import SERVER_ADDRESS
+from app.service.protocol import ListArgs, ShellArgs
 
 pytestmark = pytest.mark.lab
 POINT = "/mnt/slashless"

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import SHELL_WINDOW_BYTES, ShellArgs, ShellControlArgs, ShellEvent, ShellInputArgs
 from app.errors import AppError
+from app.service.protocol import SHELL_WINDOW_BYTES, ShellArgs, ShellControlArgs, ShellEvent, ShellInputArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from copying import POINT
+from copy_tests import POINT
 
-from app.agent.protocol import UnmountArgs
 from app.errors import AppError
 from app.mounts.space import Space, SpaceArgs, space_text
+from app.service.protocol import UnmountArgs
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest

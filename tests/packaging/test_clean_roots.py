@@ -69,7 +69,7 @@ grep -h mountwright /tmp/polkitd.log || true
 #: Asked through pkexec: the role's process answers that nothing is mounted there.
 ASK = """\
 from app.errors import AppError
-from app.privileged import HelperClient
+from app.helper_client.client import HelperClient
 from app.tasks import CancelToken
 client = HelperClient("mount")
 try:

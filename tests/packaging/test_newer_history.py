@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from history_world import result
+from sample_results import result
 
 from app.history.model import Run
 from app.history.schema import MIGRATIONS

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Signal
 
 
 class FakeCall(QObject):
-    """What ui.bridge.BridgeCall is to its user."""
+    """What ui.common.bridge.BridgeCall is to its user."""
 
     progressed = Signal(object)
     succeeded = Signal(object)

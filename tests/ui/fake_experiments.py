@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from advisor.experiment.measurements import Outcome
+from advisor.experiment.search import Answer, Found
 from advisor.retest import retest_of
-from advisor.search import Answer, Found
-from advisor.trials import Outcome
-from app.bench.experiment.model import (
+from app.experiment.model import (
     BestResult,
     Experiment,
     ExperimentEvent,
@@ -20,11 +20,11 @@ from app.bench.experiment.model import (
     Struck,
     Work,
 )
-from app.bench.result import Environment, Sample, TestEvent
+from app.speedtest.model import Environment, Sample, TestEvent
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
-    from app.agent.server import Context
+    from app.service.server import Context
 
 Place = dict[str, Any]
 SETS = [

@@ -11,13 +11,6 @@ from fake_experiments import FakeExperiments
 from waiting import DEADLINE_S
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
-from app.advice import AdviceResult, advise
-from app.agent.client import AgentClient
-from app.agent.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
-from app.agent.server import AgentServer, Context
-from app.agent.transport import PipeTransport
-from app.bench.plan import plan_test
-from app.bench.result import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
 from app.discovery.model import (
     Export,
     ExportsResult,
@@ -33,7 +26,7 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.mounts.approval import sentences
-from app.mounts.change import (
+from app.mounts.change_model import (
     ApplyEvent,
     ApplyReport,
     Holder,
@@ -43,7 +36,7 @@ from app.mounts.change import (
     Step,
     StepState,
 )
-from app.mounts.foreign import foreign_entry
+from app.mounts.foreign_entries import foreign_entry
 from app.mounts.model import (
     Active,
     Approval,
@@ -55,9 +48,16 @@ from app.mounts.model import (
     OptionValue,
     ReadaheadReport,
 )
+from app.service.advice import AdviceResult, advise
+from app.service.client import AgentClient
+from app.service.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
+from app.service.server import AgentServer, Context
+from app.service.transport import PipeTransport
+from app.speedtest.model import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
+from app.speedtest.planning import plan_test
 from app.stats.model import MountSpeed, SpeedsSample, StatsSample
 from app.tasks import CancelledError, CancelToken
-from ui.session import OpenHost
+from ui.common.session import OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable

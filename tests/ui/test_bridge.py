@@ -11,16 +11,16 @@ from fake_host import FakeHost, mounted
 from PySide6.QtCore import QCoreApplication
 from waiting import DEADLINE_MS, wait_for
 
-from app.agent.protocol import ListArgs, MountArgs
 from app.errors import AppError, ErrorKind
-from ui.bridge import Bridge
+from app.service.protocol import ListArgs, MountArgs
+from ui.common.bridge import Bridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytestqt.qtbot import QtBot
 
-    from ui.session import OpenHost
+    from ui.common.session import OpenHost
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.errors import AppError, ErrorKind
-from ui import theme
+from ui.common import theme
 from ui.main_window import MainWindow
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from experiment_hand import planned
+from experiment_steps import planned
 from fake_host import mounted
 from PySide6.QtWidgets import QPushButton
 
-import ui.bridge
+import ui.common.bridge
 from app.errors import AppError, ErrorKind
-from ui.session import OpenHost
+from ui.common.session import OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
-    from app.agent.server import Context
+    from app.service.server import Context
 
 REPORT = "/home/me/.local/state/mountwright/lab-reports/lab-1.txt"
 
@@ -126,7 +126,7 @@ def test_a_dead_lab_says_where_its_report_is_and_can_be_started_again(
 def test_a_test_that_does_not_stop_can_be_abandoned(
     driver: Driver, fake: FakeHost, over: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.bridge, "OVERDUE_MS", 50)
+    monkeypatch.setattr(ui.common.bridge, "OVERDUE_MS", 50)
     hold(fake, over)
     driver.open()
     driver.tab("Quick test")
@@ -146,7 +146,7 @@ def test_a_test_that_does_not_stop_can_be_abandoned(
 def test_an_experiment_that_does_not_stop_can_be_abandoned(
     driver: Driver, fake: FakeHost, over: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.bridge, "OVERDUE_MS", 50)
+    monkeypatch.setattr(ui.common.bridge, "OVERDUE_MS", 50)
     planned(driver)
     hold(fake, over)
     driver.click("experiment-start")

@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
-from ui import theme
-from ui.dialogs.buttons import show_outline
+from ui.common import theme
+from ui.common.dialogs import show_outline
+from ui.common.theme import Appearance, Colours
 from ui.models.overlay import SERIES
-from ui.theme import Appearance, Colours
 
 
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from person import Person
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
+from window_user import Person
 
 from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow

@@ -196,7 +196,7 @@ def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
     from PySide6.QtGui import QFont
     from PySide6.QtWidgets import QApplication
 
-    from ui import theme
+    from ui.common import theme
     from ui.hosts import lab_links, open_host
     from ui.main_window import MainWindow
 

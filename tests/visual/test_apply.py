@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from person import Person
+    from window_user import Person
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 

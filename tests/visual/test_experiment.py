@@ -19,17 +19,17 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.options import MountOptions
-from app.history import desk
+from app.history import queries
 from ui.dialogs.apply import ApplyDialog
 from ui.dialogs.keep import KeepDialog
-from ui.dialogs.recipe import RecipeDialog
+from ui.experiments.recipe_dialog import RecipeDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from person import Person
+    from window_user import Person
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
@@ -108,7 +108,7 @@ def test_an_experiment_of_one_s_own(person: Person, request: pytest.FixtureReque
     person.gone(ApplyDialog)
     person.wait(lambda: _read_size(person) == "65536")
     person.look(person.window, "applied")
-    (finding,) = desk.learned(person.mount().share, "gigabit")
+    (finding,) = queries.learned(person.mount().share, "gigabit")
     assert (finding.option, finding.value) == ("rsize", "65536")
     # A busy machine may leave it undecided. On a quiet one it is not.
     proven = finding.status == "confirmed"

@@ -11,7 +11,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("screenshots.py")
 
 
-# The other tests here use the same pages; tests/ui/test_window_quick_test.py draws the plot in both lights.
+# The other tests here use the same pages; tests/ui/test/test_page.py draws the plot in both lights.
 @pytest.mark.long
 @pytest.mark.lab
 @pytest.mark.timeout(1200)
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("screenshots.py")
 def test_pictures(tmp_path: Path, dark: bool) -> None:
     from PySide6.QtGui import QImage
 
-    from ui import theme
+    from ui.common import theme
 
     command = [sys.executable, "-P", str(SCRIPT), "--into", str(tmp_path), *(["--dark"] if dark else [])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False)

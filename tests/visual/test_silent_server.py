@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.agent.protocol import FaultArgs
+from app.service.protocol import FaultArgs
 from ui.models.mounts_model import StateRole
 from ui.panels.detail_header import DetailHeader
 from ui.widgets.trouble_card import TroubleCard
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from person import Person
+    from window_user import Person
 
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]

@@ -17,14 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.mounts.interruption import interruption_text
-from ui.dialogs.apply_choices import ApplyChoices
-from ui.dialogs.buttons import add_buttons
+from ui.apply.dialog import ApplyChoices
+from ui.common.dialogs import add_buttons
+from ui.common.labels import ElidedLabel, breakable, enlarge, plain_label
 from ui.dialogs.plan_view import PlanView
-from ui.widgets.labels import ElidedLabel, breakable, enlarge, plain_label
 
 if TYPE_CHECKING:
     from app.errors import AppError
-    from app.mounts.change import ApplyArgs, ApplyEvent, Keeper, Plan
+    from app.mounts.change_model import ApplyArgs, ApplyEvent, Keeper, Plan
 
 
 class ApplyDialog(QDialog):

@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
 
 from app.mounts.approval import sentences
-from ui.dialogs.buttons import add_buttons, fit
-from ui.widgets.labels import heading, plain_label
-from ui.widgets.sentences import Sentences
-from ui.widgets.text_view import TextView
+from ui.common.dialogs import add_buttons, fit
+from ui.common.labels import heading, plain_label
+from ui.common.message_list import Sentences
+from ui.common.text_view import TextView
 
 if TYPE_CHECKING:
     from app.mounts.model import FstabReport

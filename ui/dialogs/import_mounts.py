@@ -24,9 +24,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.files.safe_write import default_folder, read_file
 from app.mounts.approval import sentences
-from app.mounts.exchange import MAX_BYTES, from_toml
-from app.mounts.importing import (
+from app.mounts.file_import import (
     Choice,
     ImportArgs,
     ImportItem,
@@ -36,22 +36,22 @@ from app.mounts.importing import (
     report_lines,
     status_text,
 )
-from app.save import default_folder, read_file
-from ui import theme
-from ui.dialogs.buttons import add_buttons, show_outline
+from app.mounts.mounts_file import MAX_BYTES, from_toml
+from ui.common import theme
+from ui.common.dialogs import add_buttons, show_outline
+from ui.common.labels import plain_label
+from ui.common.message_list import Sentences
+from ui.common.text_view import TextView
 from ui.latest_call import LatestCall
-from ui.widgets.labels import plain_label
 from ui.widgets.problem_label import ProblemLabel
-from ui.widgets.sentences import Sentences
-from ui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.errors import AppError
-    from app.mounts.exchange import MountEntry
-    from app.mounts.importing import ImportProgress, ImportReport
-    from ui.bridge import BridgeCall, RunInThread
+    from app.mounts.file_import import ImportProgress, ImportReport
+    from app.mounts.mounts_file import MountEntry
+    from ui.common.bridge import BridgeCall, RunInThread
 
 _CHECK, _POINT, _SHARE, _STATUS = range(4)
 

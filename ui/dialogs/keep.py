@@ -7,8 +7,8 @@ import math
 from PySide6.QtCore import QDeadlineTimer, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from ui.dialogs.buttons import add_buttons, fit
-from ui.widgets.labels import enlarge, heading, plain_label
+from ui.common.dialogs import add_buttons, fit
+from ui.common.labels import enlarge, heading, plain_label
 
 #: How often the seconds are looked at, milliseconds.
 _TICK_MS = 100

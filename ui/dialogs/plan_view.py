@@ -10,15 +10,15 @@ from advisor.options import catalogue
 from app.mounts.approval import sentences
 from app.mounts.entry_options import added_sentences
 from app.mounts.findings import finding_text, grave
-from ui.widgets.labels import enlarge, plain_label
-from ui.widgets.sentences import Sentences
-from ui.widgets.step_list import StepList
-from ui.widgets.text_view import TextView
-from ui.words import diff_files, value_of
+from ui.apply.plan_view import StepList
+from ui.common.labels import enlarge, plain_label
+from ui.common.message_list import Sentences
+from ui.common.status_text import diff_files, value_of
+from ui.common.text_view import TextView
 
 if TYPE_CHECKING:
     from app.errors import AppError
-    from app.mounts.change import OptionChange, Plan
+    from app.mounts.change_model import OptionChange, Plan
     from app.mounts.model import Holder
 
 

@@ -13,16 +13,16 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImageWriter
 from PySide6.QtWidgets import QComboBox, QDialog, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout
 
-from app.save import default_folder, save_file
-from ui.dialogs.buttons import add_buttons
-from ui.widgets.labels import plain_label
+from app.files.safe_write import default_folder, save_file
+from ui.common.dialogs import add_buttons
+from ui.common.labels import plain_label
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
     from PySide6.QtWidgets import QWidget
 
     from app.errors import AppError
-    from ui.bridge import RunInThread
+    from ui.common.bridge import RunInThread
 
 
 class SavePlotDialog(QDialog):

@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
 
 from app.units import format_size
-from ui.dialogs.buttons import add_buttons, fit
-from ui.widgets.labels import heading, plain_label
-from ui.widgets.text_view import TextView
+from ui.common.dialogs import add_buttons, fit
+from ui.common.labels import heading, plain_label
+from ui.common.text_view import TextView
 
 if TYPE_CHECKING:
     from app.mounts.model import ReadaheadReport

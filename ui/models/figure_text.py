@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ui.models.figure_words import bare
-from ui.speed_units import speed_text
-from ui.translation import tr
+from ui.common.figure_text import bare
+from ui.common.speed_units import speed_text
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.bottleneck import Bottleneck
-    from app.bench.result import Figure, TestResult
+    from app.speedtest.model import Figure, TestResult
 
 _CONFIDENCE = 0.95
 

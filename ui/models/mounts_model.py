@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
 
-from app.mounts.state_text import state_words
-from ui.models.speeds import Speeds
-from ui.widgets.labels import plain_tip
-from ui.words import boot_text
+from app.text.mounts import state_words
+from ui.common.labels import plain_tip
+from ui.common.status_text import boot_text
+from ui.mounts.list_model import Speeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from app.mounts.model import Mount, MountTable
     from app.stats.model import SpeedsSample
-    from ui.models.speeds import Trend
+    from ui.mounts.list_model import Trend
 
     AnyIndex = QModelIndex | QPersistentModelIndex
 

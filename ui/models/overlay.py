@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.bench.result import TestEvent
 from app.history.model import option_string
-from ui.models.timeline import Timeline
+from app.speedtest.model import TestEvent
+from ui.plots.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.bench.result import TestResult
-    from ui.models.timeline import Way
-    from ui.theme import Meaning
+    from app.speedtest.model import TestResult
+    from ui.common.theme import Meaning
+    from ui.plots.timeline import Way
 
-#: Fields of ui.theme.Colours by place: as many tests can be told apart.
+#: Fields of ui.common.theme.Colours by place: as many tests can be told apart.
 SERIES: tuple[Meaning, ...] = ("write", "read", "trip", "ok", "text")
 _WAYS: tuple[Way, ...] = ("write", "read")
 

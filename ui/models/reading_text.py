@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.units import format_duration
-from ui.speed_units import speed_text
-from ui.translation import tr
+from ui.common.speed_units import speed_text
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from ui.models.timeline import Curve, Reading, Timeline
+    from ui.plots.timeline import Curve, Reading, Timeline
 
 
 def readings_text(timeline: Timeline, time_s: float) -> str:

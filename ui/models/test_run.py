@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.units import format_size
-from ui.translation import tr
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from app.bench.result import TestEvent, TestResult, TestSpec
-    from app.history.remember import Remembered
-    from ui.bridge import BridgeCall
-    from ui.models.timeline import Timeline, Way
+    from app.history.record_test import Remembered
+    from app.speedtest.model import TestEvent, TestResult, TestSpec
+    from ui.common.bridge import BridgeCall
+    from ui.plots.timeline import Timeline, Way
 
 
 @dataclass(slots=True)

@@ -9,14 +9,14 @@ import msgspec
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
-from app.history import desk
+from app.history import queries
+from ui.common.layout import PageScroll
+from ui.common.speed_units import SPEED_UNITS
 from ui.latest_call import LatestCall
+from ui.overview.panel import TrialBox
+from ui.overview.question import AdviceQuestion
 from ui.panels.advice_answer import AdviceAnswer
-from ui.panels.advice_question import AdviceQuestion
-from ui.speed_units import SPEED_UNITS
 from ui.widgets.facts_card import FactsCard
-from ui.widgets.page_scroll import PageScroll
-from ui.widgets.trial_box import TrialBox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from advisor.recommend import Measured
-    from app.advice import AdviceArgs, AdviceResult
     from app.errors import AppError
     from app.mounts.model import Mount
-    from ui.bridge import BridgeCall, RunInThread
-    from ui.mount_request import Wish
+    from app.service.advice import AdviceArgs, AdviceResult
+    from ui.common.bridge import BridgeCall, RunInThread
+    from ui.common.mount_request import Wish
 
 #: A share, and the name of the lab's link or "".
 _Place = tuple[str, str]
@@ -137,7 +137,7 @@ class AdvicePanel(QWidget):
         if not findings:
             return
         self._take((share, link), findings)
-        kept = self._run("history", lambda: desk.learn(share, link, findings))
+        kept = self._run("history", lambda: queries.learn(share, link, findings))
         kept.failed.connect(self.failed)
 
     def _recall(self, result: AdviceResult) -> None:
@@ -147,7 +147,7 @@ class AdvicePanel(QWidget):
         place = (self._wish.share if self._wish is not None else "", self._link)
         if place[0] and place not in self._measured:
             self._measured[place] = {}
-            call = self._run("history", lambda: desk.learned(*place))
+            call = self._run("history", lambda: queries.learned(*place))
             call.succeeded.connect(partial(self._take, place))
             call.failed.connect(partial(self._on_not_recalled, place))
 

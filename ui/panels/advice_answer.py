@@ -8,21 +8,21 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from advisor.recommend import grouped
-from app.advice import headline, lacking_hint
-from ui.advice_text import curve_text, expected_text, option_label, other_text, replaced_text
-from ui.facts_text import unknown_reasons
-from ui.widgets.advice_card import AdviceCard, AttentionBox
-from ui.widgets.labels import MutedLabel, heading, plain_label
-from ui.widgets.reason_list import ReasonList
+from app.service.advice import headline, lacking_hint
+from ui.common.labels import MutedLabel, heading, plain_label
+from ui.overview.advice_text import curve_text, expected_text, option_label, other_text, replaced_text
+from ui.overview.answer import ReasonList
+from ui.overview.cards import AdviceCard, AttentionBox
+from ui.overview.facts_card import unknown_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from PySide6.QtGui import QShowEvent
 
-    from advisor.curve import Curve
-    from app.advice import AdviceResult
+    from advisor.throughput_curve import Curve
     from app.errors import AppError
+    from app.service.advice import AdviceResult
 
 
 class AdviceAnswer(QWidget):

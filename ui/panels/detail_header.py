@@ -11,16 +11,16 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QV
 
 from advisor.dialects.linux_fstab import FILE as FSTAB
 from advisor.options import MountOptions
-from app.mounts.state_text import state_words
-from ui import theme
-from ui.widgets.labels import ElidedLabel, StateLabel, enlarge, plain_label
+from app.text.mounts import state_words
+from ui.common import theme
+from ui.common.labels import ElidedLabel, StateLabel, enlarge, plain_label
+from ui.common.status_text import boot_text
+from ui.mounts.header import SpaceLabel
 from ui.widgets.mount_delegate import STATE_MEANING
-from ui.widgets.space_label import SpaceLabel
 from ui.widgets.trouble_card import TroubleCard
-from ui.words import boot_text
 
 if TYPE_CHECKING:
-    from app.mounts.change import Keeper
+    from app.mounts.change_model import Keeper
     from app.mounts.model import Configured, Mount
     from app.mounts.space import Space
     from app.mounts.waiting import Waiting

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.experiment_values import can_count_in, key_of, of_workload
-from app.bench.experiment.factors import SPOKEN
-from app.bench.experiment.findings import (
+from app.bench.experiment.so_far import best_so_far
+from app.experiment.analysis import (
     figure_label,
     figures_in,
     find,
@@ -29,36 +29,36 @@ from app.bench.experiment.findings import (
     set_of,
     shown_text,
 )
-from app.bench.experiment.model import Struck
-from app.bench.experiment.so_far import best_so_far
-from ui.dialogs.buttons import show_outline
-from ui.dialogs.use_set import WantedSet
-from ui.models.experiment_words import setting_text
-from ui.models.figure_words import written
-from ui.speed_units import SPEED_UNITS
+from app.experiment.factors import SPOKEN
+from app.experiment.model import Struck
+from ui.common.dialogs import show_outline
+from ui.common.figure_text import written
+from ui.common.labels import MutedLabel, breakable, heading
+from ui.common.message_list import Sentences
+from ui.common.speed_units import SPEED_UNITS
+from ui.experiments.plan_view import setting_text
+from ui.experiments.results import Headline
+from ui.experiments.study_view import StudyView
+from ui.experiments.use_settings import WantedSet
 from ui.widgets.axis_choice import AxisChoice
 from ui.widgets.effects_table import EffectsTable
 from ui.widgets.experiment_pictures import ExperimentPictures
 from ui.widgets.fold import Fold
-from ui.widgets.headline import Headline
-from ui.widgets.labels import MutedLabel, breakable, heading
 from ui.widgets.ranking_table import RankingTable
 from ui.widgets.search_answer import SearchAnswer
-from ui.widgets.sentences import Sentences
 from ui.widgets.struck_list import StruckList
-from ui.widgets.study_view import StudyView
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
 
-    from advisor.trials import Outcome
-    from app.bench.experiment.findings import Findings, Part
-    from app.bench.experiment.model import BestResult, ExperimentPlan, PlannedSet
-    from app.bench.experiment.recipe import Study
+    from advisor.experiment.measurements import Outcome
     from app.errors import AppError
-    from app.history.export import Format
-    from ui.bridge import BridgeCall, RunInThread
-    from ui.experimenting import Experimenting
+    from app.experiment.analysis import Findings, Part
+    from app.experiment.model import BestResult, ExperimentPlan, PlannedSet
+    from app.experiment.recipes import Study
+    from app.report.export import Format
+    from ui.common.bridge import BridgeCall, RunInThread
+    from ui.experiments.controller import Experimenting
 
 #: Sentences that stand beside the headline; the others are statistics.
 _SUMMARY = 2

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollA
 from app.errors import AppError, ErrorKind
 from app.stats.model import WatchArgs
 from app.units import format_duration, format_size
+from ui.common.labels import MutedLabel, enlarge, heading, plain_label
+from ui.common.speed_units import SPEED_UNITS, speed_text
 from ui.latest_call import LatestCall, ignore
-from ui.models.live_window import SPAN_S, LiveWindow
-from ui.speed_units import SPEED_UNITS, speed_text
-from ui.widgets.labels import MutedLabel, enlarge, heading, plain_label
+from ui.live.panel import OperationsTable
+from ui.live.sample_window import SPAN_S, LiveWindow
 from ui.widgets.legend import Legend
-from ui.widgets.operations_table import OperationsTable
 from ui.widgets.unit_choice import UnitChoice
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from app.mounts.model import Mount
     from app.stats.model import StatsSample
-    from ui.bridge import BridgeCall
-    from ui.models.live_window import Trouble
+    from ui.common.bridge import BridgeCall
+    from ui.live.sample_window import Trouble
 
 
 #: When a mount is looked at again that was not there for a moment, milliseconds.

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
 
+from app.kernel.utab import plain_share
 from app.mounts.model import MountTable
-from app.mounts.utab import plain_share
+from ui.common.labels import MutedLabel
 from ui.models.mounts_model import MountRole, MountsModel
-from ui.widgets.draft_row import DraftRow
-from ui.widgets.labels import MutedLabel
+from ui.mounts.list_panel import DraftRow
 from ui.widgets.mount_delegate import MountDelegate
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ui.latest_call import LatestCall
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.bench.result import TestPlan, TestPlanArgs
-    from ui.bridge import BridgeCall
+    from app.speedtest.model import TestPlan, TestPlanArgs
+    from ui.common.bridge import BridgeCall
 
 _PAUSE_MS = 250
 

@@ -8,11 +8,11 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
 from advisor.facts import payload_rate_bps
+from ui.common.labels import ElidedLabel, MutedLabel
+from ui.common.speed_units import SPEED_UNITS
 from ui.dialogs.save_plot import SavePlotDialog
-from ui.models.expectation import best_text, expectation_text, expectations, limit_text
-from ui.models.timeline_csv import timeline_csv
-from ui.speed_units import SPEED_UNITS
-from ui.widgets.labels import ElidedLabel, MutedLabel
+from ui.test.plot_panel import best_text, expectation_text, expectations, limit_text
+from ui.test.save_plot import timeline_csv
 from ui.widgets.legend import Legend
 from ui.widgets.plot_tools import PlotTools
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts, LinkFacts
     from app.mounts.model import Mount
-    from ui.bridge import RunInThread
+    from ui.common.bridge import RunInThread
     from ui.models.test_run import TestRun
-    from ui.models.timeline import Way
+    from ui.plots.timeline import Way
 
 _FRAME_MS = 40
 #: Letters of the progress that have to be seen.

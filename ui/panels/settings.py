@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
-from advisor.dialects.linux_command import mount_command
+from advisor.dialects.linux import mount_command
 from advisor.lint import apply_fix
 from advisor.options import MountOptions, to_mount
 from advisor.share import is_share
 from app.errors import AppError, ErrorKind
-from app.mounts.effective import compare, not_taken
 from app.mounts.findings import judge
-from ui.models.option_form import DEFAULT_OPTIONS, FormState, with_value, with_when
-from ui.models.option_search import find_options
-from ui.mount_request import Wish
-from ui.panels.server_probe import ServerProbe
-from ui.panels.settings_bar import SettingsBar
+from app.mounts.option_comparison import compare, not_taken
+from ui.common.labels import MutedLabel
+from ui.common.mount_request import Wish
+from ui.common.option_search import find_options
 from ui.panels.settings_foot import SettingsFoot
-from ui.panels.settings_history import History
-from ui.widgets.labels import MutedLabel
+from ui.settings.form_state import DEFAULT_OPTIONS, FormState, with_value, with_when
+from ui.settings.panel import ReadAheadWish
+from ui.settings.server_probe import ServerProbe
+from ui.settings.share_field import ShareField
+from ui.settings.toolbar import SettingsBar
+from ui.settings.undo import History
 from ui.widgets.option_grid import OptionGrid
-from ui.widgets.read_ahead_wish import ReadAheadWish
-from ui.widgets.share_field import ShareField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint import Finding
     from app.mounts.model import Mount
-    from ui.bridge import BridgeCall
+    from ui.common.bridge import BridgeCall
     from ui.widgets.option_row import Advised
 
 #: Half a word is no mistake: findings wait until typing in the option string pauses, milliseconds.

@@ -8,11 +8,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from ui.widgets.command_view import CommandView
+from ui.common.labels import MutedLabel, plain_tip
+from ui.common.status_text import added_lines
+from ui.settings.findings import FindingsPanel
+from ui.settings.footer import CommandView
 from ui.widgets.copy_as_button import CopyAsButton
-from ui.widgets.findings import FindingsPanel
-from ui.widgets.labels import MutedLabel, plain_tip
-from ui.words import added_lines
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from ui.widgets.labels import MutedLabel, heading
+from ui.common.labels import MutedLabel, heading
 
 
 class StartingPanel(QWidget):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from PySide6.QtGui import QFont
 
-    from ui.theme import Colours
+    from ui.common.theme import Colours
 
 
 def colour_axes(plot: Any, pg: Any, colours: Colours, font: QFont) -> None:

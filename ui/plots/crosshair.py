@@ -12,12 +12,12 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from ui.widgets.labels import plain_label
+from ui.common.labels import plain_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ui.theme import Colours
+    from ui.common.theme import Colours
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPen
 
-from ui import theme
+from ui.common import theme
+from ui.plots.layers import EVERYTHING, level
 from ui.plots.lines import Line
-from ui.plots.sheet import EVERYTHING, level
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPainter
 
-    from ui.models.timeline import Curve, Timeline, Way
-    from ui.plots.sheet import Stretch, View
-    from ui.theme import Colours
+    from ui.common.theme import Colours
+    from ui.plots.layers import Stretch, View
+    from ui.plots.timeline import Curve, Timeline, Way
 
 WAYS: tuple[Way, ...] = ("write", "read")
 #: Part of a colour that is left in the warm-up and in an average.

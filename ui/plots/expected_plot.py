@@ -15,12 +15,12 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from advisor.speeds import speed_scale
 from app.units import format_size
-from ui import theme
+from ui.common import theme
+from ui.common.speed_units import SPEED_UNITS
 from ui.plots.axes import colour_axes
-from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
-    from advisor.curve import Curve
+    from advisor.throughput_curve import Curve
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QPainter
 
-    from ui.plots.sheet import View
+    from ui.plots.layers import View
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph

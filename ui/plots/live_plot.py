@@ -17,21 +17,21 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from advisor.speeds import speed_scale
-from ui import theme
+from ui.common import theme
+from ui.common.speed_units import SPEED_UNITS
 from ui.models.reading_text import readings_text
-from ui.models.timeline import Timeline
 from ui.plots.axes import colour_axes
 from ui.plots.crosshair import Crosshair
 from ui.plots.curves import Curves, round_up
+from ui.plots.layers import EVERYTHING, Sheet
 from ui.plots.marks import Losses, Phases, Rounds
 from ui.plots.references import References
-from ui.plots.sheet import EVERYTHING, Sheet
-from ui.speed_units import SPEED_UNITS
+from ui.plots.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ui.models.timeline import Way
+    from ui.plots.timeline import Way
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph

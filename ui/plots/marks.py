@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
-from ui import theme
-from ui.plots.sheet import EVERYTHING
+from ui.common import theme
+from ui.plots.layers import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ui.models.timeline import Span, Timeline, Trouble
-    from ui.plots.sheet import Stretch, View
-    from ui.theme import Colours
+    from ui.common.theme import Colours
+    from ui.plots.layers import Stretch, View
+    from ui.plots.timeline import Span, Timeline, Trouble
 
 #: Part of a colour that is left in the area of a phase.
 _SHADE = 0.13

@@ -13,10 +13,10 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from advisor.speeds import speed_scale
-from ui import theme
+from ui.common import theme
+from ui.common.speed_units import SPEED_UNITS
 from ui.models.overlay import SERIES
 from ui.plots.axes import colour_axes
-from ui.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _MODULES = (
-    "ui.plots.curve_plot",
+    "ui.plots.factor_plot",
     "ui.plots.expected_plot",
     "ui.plots.live_plot",
     "ui.plots.overlay_plot",

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPen
 
-from ui import theme
+from ui.common import theme
 from ui.plots.curves import WAYS
-from ui.plots.sheet import level
+from ui.plots.layers import level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from PySide6.QtGui import QPainter
 
-    from ui.models.timeline import Way
-    from ui.plots.sheet import View
-    from ui.theme import Colours
+    from ui.common.theme import Colours
+    from ui.plots.layers import View
+    from ui.plots.timeline import Way
 
 #: Part of a curve's colour in the band of what is expected.
 _BAND = 0.13

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
 
-from app.bench.experiment.factors import label
+from app.experiment.factors import label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.bench.experiment.findings import Findings
+    from app.experiment.analysis import Findings
 
 #: Letters of a setting that have room in a narrow window, too.
 _LETTERS = 14

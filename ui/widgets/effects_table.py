@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHeaderView, QTableWidgetItem
 
-from app.bench.experiment.factors import label, level_label
-from app.bench.experiment.findings import figure_label, level_rows
-from ui.widgets.plain_table import in_lines
+from app.experiment.analysis import figure_label, level_rows
+from app.experiment.factors import label, level_label
+from ui.common.tables import in_lines
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:
-    from app.bench.experiment.findings import Findings, LevelRow
+    from app.experiment.analysis import Findings, LevelRow
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

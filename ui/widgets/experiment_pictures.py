@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from advisor.experiment_text import noise_note
-from app.bench.experiment.factors import label
-from ui.models.experiment_words import levels_words
-from ui.widgets.heat_map import HeatMap
-from ui.widgets.labels import MutedLabel, heading
+from advisor.text.experiment import noise_note
+from app.experiment.factors import label
+from ui.common.labels import MutedLabel, heading
+from ui.experiments.charts import HeatMap
+from ui.experiments.plan_view import levels_words
 from ui.widgets.surface_view import SurfaceView
 
 if TYPE_CHECKING:
-    from app.bench.experiment.findings import Findings
+    from app.experiment.analysis import Findings
 
 
 class ExperimentPictures(QWidget):
@@ -55,7 +55,7 @@ class ExperimentPictures(QWidget):
                 self._add(surface)
         if found.curves:
             # A second to import: only once there is something to draw.
-            from ui.plots.curve_plot import CurvePlot
+            from ui.plots.factor_plot import CurvePlot
 
             for curve in found.curves:
                 plot: Any = CurvePlot()

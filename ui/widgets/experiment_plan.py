@@ -8,15 +8,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from advisor.experiment_values import in_order
-from app.bench.experiment.factors import label, level_label
-from ui.models.experiment_words import size_sentence
+from app.experiment.factors import label, level_label
+from ui.common.labels import heading, plain_label
+from ui.common.message_list import Sentences
+from ui.experiments.plan_view import size_sentence
 from ui.widgets.fold import Fold
-from ui.widgets.labels import heading, plain_label
-from ui.widgets.sentences import Sentences
 from ui.widgets.struck_list import StruckList
 
 if TYPE_CHECKING:
-    from app.bench.experiment.model import ExperimentPlan
+    from app.experiment.model import ExperimentPlan
 
 
 class ExperimentPlanView(QWidget):

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui import theme
-from ui.models.factor_choices import factor_choices, find_factors
-from ui.widgets.labels import MutedLabel
+from ui.common import theme
+from ui.common.labels import MutedLabel
+from ui.experiments.factor_picker import factor_choices, find_factors
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from ui.facts_text import fact_rows
-from ui.widgets.labels import MutedLabel, heading, plain_label, plain_tip
+from ui.common.labels import MutedLabel, heading, plain_label, plain_tip
+from ui.overview.facts_card import fact_rows
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
     from advisor.facts import Facts
-    from ui.facts_text import FactText
+    from ui.overview.facts_card import FactText
 
 #: Facts stand in so many columns, one less if the card is not so many letters wide.
 _COLUMNS, _WIDE = 3, 84

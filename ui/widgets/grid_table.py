@@ -11,10 +11,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.units import format_duration, format_size
+from ui.common.speed_units import speed_text
+from ui.common.tables import in_lines
+from ui.common.translation import tr
 from ui.models.figure_text import kind_text
-from ui.speed_units import speed_text
-from ui.translation import tr
-from ui.widgets.plain_table import in_lines
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from ui.models.history_model import READ, REMARKS, SHARE, WHAT, WHEN, WRITE
-from ui.widgets.plain_table import show_as_list
+from ui.common.tables import show_as_list
+from ui.history.table import READ, REMARKS, SHARE, WHAT, WHEN, WRITE
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
-    from ui.models.history_model import HistoryModel
+    from ui.history.table import HistoryModel
 
 #: Letters of each column.
 _LETTERS = {WHEN: 18, SHARE: 26, WHAT: 20, WRITE: 15, READ: 19, REMARKS: 10}

@@ -8,15 +8,15 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.units import format_duration
-from ui.speed_units import speed_text
-from ui.widgets.labels import MutedLabel, plain_label
-from ui.widgets.swatch import Swatch
+from ui.common.labels import MutedLabel, plain_label
+from ui.common.speed_units import speed_text
+from ui.plots.legend import Swatch
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
-    from app.bench.result import TestResult
-    from ui.models.timeline import Timeline, Way
+    from app.speedtest.model import TestResult
+    from ui.plots.timeline import Timeline, Way
 
 #: Pixels between two that stand side by side.
 _APART = 26

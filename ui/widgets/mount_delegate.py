@@ -8,17 +8,17 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QS
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from ui import theme
+from ui.common import theme
+from ui.common.labels import draw_dot
+from ui.common.speed_units import speed_text
 from ui.models.mounts_model import BootRole, MountRole, StateRole, TrendRole, export_of
-from ui.speed_units import speed_text
-from ui.widgets.labels import draw_dot
-from ui.widgets.sparkline import draw_sparkline
+from ui.mounts.delegate import draw_sparkline
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
-    from ui.models.speeds import Trend
+    from ui.mounts.list_model import Trend
 
-#: State to a field of :class:`ui.theme.Colours`.
+#: State to a field of :class:`ui.common.theme.Colours`.
 STATE_MEANING = {
     "mounted": "ok", "not-mounted": "muted", "not-responding": "error", "stale": "error", "differs": "warn",
 }  # fmt: skip

@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
-from ui import theme
-from ui.widgets.labels import ElidedLabel, plain_label, plain_tip
-from ui.widgets.option_title import OptionTitle
+from ui.common import theme
+from ui.common.labels import ElidedLabel, plain_label, plain_tip
+from ui.settings.option_rows import OptionTitle
 
 if TYPE_CHECKING:
     from advisor.lint import Severity

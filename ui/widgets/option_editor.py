@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLineEdit,
 
 from advisor.catalogue import NO, YES
 from app.units import parse_size
-from ui.option_text import is_count, size_item, value_text
+from ui.common.option_text import is_count, size_item, value_text
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QWheelEvent

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from advisor.catalogue import NO, YES, catalogue
 from advisor.dialects.entry import when_of
-from ui.option_text import help_line
-from ui.widgets.labels import MutedLabel
+from ui.common.labels import MutedLabel
+from ui.common.option_text import help_line
+from ui.settings.option_grid import OptionSection
 from ui.widgets.option_cells import (
     COLUMN_ADVISED,
     COLUMN_ASKED,
@@ -20,7 +21,6 @@ from ui.widgets.option_cells import (
     GRID_ROWS,
 )
 from ui.widgets.option_row import OptionRow
-from ui.widgets.option_section import OptionSection
 from ui.widgets.option_when import WHEN_OPTIONS, OptionWhen
 
 if TYPE_CHECKING:

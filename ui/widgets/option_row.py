@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Signal
 
 from app.units import format_size
-from ui.option_text import default_text, help_text, is_count, spelling, value_text
+from ui.common.option_text import default_text, help_text, is_count, spelling, value_text
 from ui.widgets.option_cells import OptionCells, RowTexts
 from ui.widgets.option_editor import make_editor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QLabel
 
-from ui import theme
+from ui.common import theme
 
 
 class ProblemLabel(QLabel):

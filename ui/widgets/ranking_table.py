@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QTableView
 
-from ui.models.ranking_model import INTERVAL, NUMBERS, TIMEOUTS, RankingModel
-from ui.widgets.plain_table import show_as_list
+from ui.common.tables import show_as_list
+from ui.experiments.ranking import INTERVAL, NUMBERS, TIMEOUTS, RankingModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from PySide6.QtCore import QLocale, QPoint
 
-    from advisor.experiment_analysis import Ranking
+    from advisor.experiment.ranking import Ranking
 
 #: Lines that are seen without scrolling.
 _LINES = 10

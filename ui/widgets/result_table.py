@@ -16,12 +16,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui import theme
-from ui.models.result_model import ResultModel, WarnRole
-from ui.widgets.plain_table import make_calm
+from ui.common import theme
+from ui.common.result_tables import ResultModel, WarnRole
+from ui.common.tables import make_calm
 
 if TYPE_CHECKING:
-    from app.bench.result import TestResult
+    from app.speedtest.model import TestResult
 
 
 class _WarnDelegate(QStyledItemDelegate):

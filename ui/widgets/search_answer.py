@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidgetItem
 
-from advisor.trials import WRITE
-from app.bench.experiment.findings import search_rows, set_of
-from ui.models.experiment_words import setting_text
-from ui.models.figure_words import between, written
-from ui.speed_units import SPEED_UNITS
+from advisor.experiment.measurements import WRITE
+from app.experiment.analysis import search_rows, set_of
+from ui.common.figure_text import between, written
+from ui.common.speed_units import SPEED_UNITS
+from ui.experiments.plan_view import setting_text
 from ui.widgets.whole_table import WholeTable
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
 
-    from app.bench.experiment.findings import SearchRow
-    from app.bench.experiment.model import BestResult
+    from app.experiment.analysis import SearchRow
+    from app.experiment.model import BestResult
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from ui.speed_units import SPEED_UNITS, in_chosen_unit
+from ui.common.speed_units import SPEED_UNITS, in_chosen_unit
 
 
 class SpokenLabel(QLabel):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from app.bench.experiment.factors import label, level_label
-from ui.models.experiment_words import levels_words
-from ui.widgets.labels import MutedLabel, plain_label
+from app.experiment.factors import label, level_label
+from ui.common.labels import MutedLabel, plain_label
+from ui.experiments.plan_view import levels_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.bench.experiment.model import Struck
+    from app.experiment.model import Struck
 
 
 class StruckList(QWidget):

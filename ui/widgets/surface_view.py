@@ -9,12 +9,12 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.bench.experiment.factors import level_label
-from ui import theme
-from ui.models.figure_words import written
+from app.experiment.factors import level_label
+from ui.common import theme
+from ui.common.figure_text import written
 
 if TYPE_CHECKING:
-    from advisor.experiment_tables import Matrix
+    from advisor.experiment.tables import Matrix
 
 _HEIGHT_LINES = 17
 #: Height of the highest point, in the widths of the floor.

@@ -8,14 +8,14 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.mounts.state_text import trouble_text
-from ui import theme
-from ui.widgets.labels import MutedLabel, plain_label
+from app.text.mounts import trouble_text
+from ui.common import theme
+from ui.common.labels import MutedLabel, plain_label
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
-    from app.mounts.state_text import Choice
     from app.mounts.waiting import Waiting
+    from app.text.mounts import Choice
 
 _BAR_WIDTH = 4
 
@@ -65,7 +65,7 @@ class TroubleCard(QFrame):
         self.hide()
 
     def show_trouble(self, mount: Mount | None, now: float, waiting: Waiting | None) -> None:
-        """Show what is wrong with a mount; arguments as of :func:`app.mounts.state_text.trouble_text`."""
+        """Show what is wrong with a mount; arguments as of :func:`app.text.mounts.trouble_text`."""
         text = trouble_text(mount, now, waiting) if mount is not None else None
         if text is None:
             self.hide()

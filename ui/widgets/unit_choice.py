@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QComboBox
 
 from advisor.speeds import SpeedUnit
-from ui.speed_units import SPEED_UNITS
+from ui.common.speed_units import SPEED_UNITS
 
 
 class UnitChoice(QComboBox):

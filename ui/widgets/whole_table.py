@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QSizePolicy
 
-from ui.widgets.plain_table import PlainTable
+from ui.common.tables import PlainTable
 
 
 class WholeTable(PlainTable):

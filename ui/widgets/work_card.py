@@ -14,14 +14,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.recipe import CP, RecipeWork
+from app.experiment.recipes import CP, RecipeWork
 from app.units import format_size, parse_size
-from ui.widgets.calm_spin_box import CalmSpinBox
+from ui.common.inputs import CalmSpinBox
 from ui.widgets.option_editor import CalmComboBox
 from ui.widgets.problem_label import ProblemLabel
 
 if TYPE_CHECKING:
-    from app.bench.result import Direction, Workload
+    from app.speedtest.model import Direction, Workload
 
 _MOST_FILES = 100_000
 _SEVERAL = frozenset({"files", "streams"})

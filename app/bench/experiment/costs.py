@@ -11,22 +11,22 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.call_sizes import call_size
+from advisor.experiment.measurements import CREATE
 from advisor.facts import payload_rate_bps
-from advisor.model import Costs
 from advisor.options import MountOptions, implied_values
-from advisor.trials import CREATE
-from app.bench.experiment.estimate import GUESS_BPS, way_seconds
-from app.bench.experiment.factors import spec_of
-from app.bench.experiment.model import PlannedSet
-from app.bench.result import TestSpec
+from advisor.throughput import Costs
+from advisor.transfer_sizes import call_size
+from app.experiment.estimate import GUESS_BPS, way_seconds
+from app.experiment.factors import spec_of
+from app.experiment.model import PlannedSet
+from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.facts import Facts
-    from app.bench.experiment.model import Experiment
-    from app.bench.result import TestResult, Transfer
+    from app.experiment.model import Experiment
+    from app.speedtest.model import TestResult, Transfer
 
 #: Bytes that are copied to see whether a test works; where each call or file is waited for, in several ones.
 SAMPLE_SIZE = 65536

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.bench.experiment.estimate import space_needed, total_bytes, total_seconds, trial_seconds
-from app.bench.experiment.model import ExperimentPlan, PlannedSet
-from app.bench.experiment.plan import option_sets
-from app.bench.experiment.probe import mount_of
-from app.bench.experiment.sets import schedule
+from app.experiment.design import schedule
+from app.experiment.estimate import space_needed, total_bytes, total_seconds, trial_seconds
+from app.experiment.feasibility import mount_of
+from app.experiment.model import ExperimentPlan, PlannedSet
+from app.experiment.plan import option_sets
 
 if TYPE_CHECKING:
     from advisor.facts import Facts
-    from app.bench.experiment.model import Experiment
+    from app.experiment.model import Experiment
 
 #: Beside the copying: what the programs take, and the round trips of mounting, checking and unmounting, about
 #: (tests/benchmarks/trial_overhead.py: 0.3 to 0.5 s in the lab over 0.2 ms, 4.0 to 4.7 s over 80 ms).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.bench.result import TestEvent
+    from app.speedtest.model import TestEvent
 
 
 def of_all(speeds: Sequence[float]) -> float:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.options import MountOptions, check
-from app.bench.experiment.factors import normal
-from app.bench.experiment.recipe import CP, Recipe, RecipeFactor, RecipeWork
 from app.bench.limits import block_problem, count_problem
 from app.errors import AppError, ErrorKind
+from app.experiment.factors import normal
+from app.experiment.recipes import CP, Recipe, RecipeFactor, RecipeWork
 from app.units import parse_size
 from resources.decoding import converted
 

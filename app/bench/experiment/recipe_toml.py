@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.bench.experiment.recipe import Recipe
+    from app.experiment.recipes import Recipe
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 #: What the file does not say, and what has a table of its own there.

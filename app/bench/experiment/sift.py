@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor.call_sizes import AS_COPY
-from app.bench.experiment.factors import ELSEWHERE, GONE, OF_THE_TEST, impossible, label, spec_of
-from app.bench.experiment.model import Struck
+from advisor.transfer_sizes import AS_COPY
 from app.bench.limits import block_problem, count_problem
+from app.experiment.factors import ELSEWHERE, GONE, OF_THE_TEST, impossible, label, spec_of
+from app.experiment.model import Struck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.facts import Facts
-    from app.bench.experiment.model import Experiment, Factor, Work
+    from app.experiment.model import Experiment, Factor, Work
 
 Levels = dict[str, str]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.bench.experiment.best import retested
-from app.bench.experiment.model import BestResult, counted
-from app.bench.experiment.race import raced
+from app.experiment.model import BestResult, counted
+from app.experiment.search import retested
+from app.experiment.search_state import raced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.trials import Outcome
-    from app.bench.experiment.model import ExperimentPlan
+    from advisor.experiment.measurements import Outcome
+    from app.experiment.model import ExperimentPlan
 
 
 def best_so_far(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> BestResult | None:

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor import trials
-from app.bench.cleanup import unless_cancelled
-from app.bench.experiment.factors import spec_of
-from app.bench.experiment.probe import VOLATILE
+from advisor.experiment import measurements
 from app.errors import AppError
+from app.experiment.factors import spec_of
+from app.experiment.feasibility import VOLATILE
+from app.speedtest.cleanup import unless_cancelled
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.trials import Outcome
-    from app.bench.experiment.hands import Hands, OpenMount
-    from app.bench.experiment.model import PlannedSet, Work
-    from app.bench.private_mount import Closing
-    from app.bench.result import TestEvent, TestResult
+    from advisor.experiment.measurements import Outcome
+    from app.experiment.context import Hands, OpenMount
+    from app.experiment.model import PlannedSet, Work
+    from app.speedtest.model import TestEvent, TestResult
+    from app.speedtest.private_mount import Closing
 
 
 def never(_event: TestEvent) -> bool:
@@ -64,7 +64,7 @@ def run_trial(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings)
     begun = msgspec.structs.replace(begun, started_at=datetime.now(UTC).isoformat(timespec="seconds"))
     outcome = _run(one, work, begun, around)
     took_s = around.hands.now() - began
-    return msgspec.structs.replace(outcome, figures=outcome.figures | {trials.TRIAL_S: took_s})
+    return msgspec.structs.replace(outcome, figures=outcome.figures | {measurements.TRIAL_S: took_s})
 
 
 def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> Outcome:
@@ -79,7 +79,7 @@ def _run(one: PlannedSet, work: Work, begun: Outcome, around: Surroundings) -> O
     outcome = msgspec.structs.replace(
         begun,
         effective=mount.effective,
-        figures={trials.MOUNT_S: mount.mount_s},
+        figures={measurements.MOUNT_S: mount.mount_s},
         state="mismatch" if other else "ok",
         note=other,
     )
@@ -144,30 +144,30 @@ def _finished(outcome: Outcome, result: TestResult, closing: Closing | None) -> 
     write, read = result.write, result.read
     if write is not None:
         figures |= {
-            trials.WRITE: write.bytes_per_s,
-            trials.WRITE_BYTES: write.bytes,
-            trials.WRITE_S: write.transfer_s,
-            trials.WRITE_SYNC_S: write.fsync_s + write.close_s,
-            trials.WRITE_TIMEOUTS: write.timeouts,
-            **_known({trials.WRITE_RTT_S: write.mean_rtt_s}),
+            measurements.WRITE: write.bytes_per_s,
+            measurements.WRITE_BYTES: write.bytes,
+            measurements.WRITE_S: write.transfer_s,
+            measurements.WRITE_SYNC_S: write.fsync_s + write.close_s,
+            measurements.WRITE_TIMEOUTS: write.timeouts,
+            **_known({measurements.WRITE_RTT_S: write.mean_rtt_s}),
         }
     if read is not None and read.cached:
         notes.append(result.cache.note if result.cache is not None else "The read came from the cache.")
     elif read is not None:
         figures |= {
-            trials.READ: read.bytes_per_s,
-            trials.READ_BYTES: read.bytes,
-            trials.READ_S: read.transfer_s + read.close_s,
-            trials.READ_TIMEOUTS: read.timeouts,
-            **_known({trials.READ_RTT_S: read.mean_rtt_s}),
+            measurements.READ: read.bytes_per_s,
+            measurements.READ_BYTES: read.bytes,
+            measurements.READ_S: read.transfer_s + read.close_s,
+            measurements.READ_TIMEOUTS: read.timeouts,
+            **_known({measurements.READ_RTT_S: read.mean_rtt_s}),
         }
-    for name in (trials.CREATE, trials.STAT, trials.DELETE):
+    for name in (measurements.CREATE, measurements.STAT, measurements.DELETE):
         if name in result.figures:
             figures[name] = result.figures[name].median
     if closing is None or closing.unmount_s is None:
         notes.append("How long unmounting took is not known: the server or the helper did not answer.")
     if closing is not None:
-        figures |= _known({trials.SYNC_S: closing.sync_s, trials.UNMOUNT_S: closing.unmount_s})
+        figures |= _known({measurements.SYNC_S: closing.sync_s, measurements.UNMOUNT_S: closing.unmount_s})
     transfers = [transfer for transfer in (write, read) if transfer is not None]
     return msgspec.structs.replace(
         outcome,

@@ -1,4 +1,4 @@
-"""The model of a search (advisor/search_model.py), with its arithmetic done by numpy: the same, but sooner.
+"""The model of a search (advisor/experiment/gaussian_process.py), with its arithmetic done by numpy: the same, but sooner.
 
 A hundred runs on each surface take minutes so instead of hours. find_best.py looks first whether a race is
 the same both ways.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor import search, search_model
+from advisor.experiment import gaussian_process, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def use() -> None:
     search.Surface = FastSurface  # type: ignore[misc]
 
 
-class FastSurface(search_model.Surface):
+class FastSurface(gaussian_process.Surface):
     """As its base class, but for the linear algebra."""
 
     def __init__(self, candidates: Sequence[Mapping[str, str]]) -> None:
@@ -31,12 +31,12 @@ class FastSurface(search_model.Surface):
 
     def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
         """See the base class; nothing is kept from one trial to the next."""
-        self._trials.append(search_model._Trial(candidate, logarithm, when, doubt))
+        self._trials.append(gaussian_process._Trial(candidate, logarithm, when, doubt))
         if self._is_due():
             self._learn()
         scale, middle, away, triangle = self._solve_for(self._weights)
-        if len(self._trials) < search_model._FEWEST:
-            scale = max(scale, search_model._UNKNOWN)
+        if len(self._trials) < gaussian_process._FEWEST:
+            scale = max(scale, gaussian_process._UNKNOWN)
         everywhere = np.arange(len(self.means))
         parts = np.linalg.solve(triangle, self._common(self._weights, self._tried(), everywhere))
         self.means = (middle + away @ parts).tolist()
@@ -58,7 +58,9 @@ class FastSurface(search_model.Surface):
         when = np.array([trial.when for trial in self._trials])
         common = self._common(weights, self._tried(), self._tried())
         apart = abs(when[:, None] - when)
-        common += 0.5 * drift * (np.exp(-apart / search_model._MOOD) + np.exp(-apart / search_model._TREND))
+        common += (
+            0.5 * drift * (np.exp(-apart / gaussian_process._MOOD) + np.exp(-apart / gaussian_process._TREND))
+        )
         common[np.diag_indices(len(when))] += noise * np.array([trial.doubt for trial in self._trials])
         triangle = np.linalg.cholesky(common)
         right = np.array([[trial.logarithm, 1.0] for trial in self._trials])
@@ -78,4 +80,4 @@ class FastSurface(search_model.Surface):
         scale = max(float(away @ away) / len(away), 1e-12)
         distances = (inverse.T @ away) ** 2 / (inverse**2).sum(0) / scale
         for trial, distance in zip(self._trials, distances.tolist(), strict=True):
-            trial.doubt = search_model.doubt(trial.least, distance)
+            trial.doubt = gaussian_process.doubt(trial.least, distance)

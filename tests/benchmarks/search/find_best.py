@@ -39,7 +39,7 @@ from report import FRESH, REPEATED, TARGET, Run, Runs, near_text, page
 from surfaces import BUSY, SURFACES
 from sweeps import RECORDED
 
-from advisor import search
+from advisor.experiment import search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,7 +113,7 @@ def check(name: str) -> None:
     slow = race(surface, 40, 1, [40])
     fast_model.use()
     if race(surface, 40, 1, [40]) != slow:
-        raise RuntimeError("fast_model.py does not do what advisor/search_model.py does")
+        raise RuntimeError("fast_model.py does not do what advisor/experiment/gaussian_process.py does")
 
 
 def turns(names: Sequence[str], runs: int, tuned: int) -> Iterator[tuple[int, str]]:

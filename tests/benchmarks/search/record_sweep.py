@@ -35,10 +35,10 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from advisor.experiment.measurements import READ, WRITE
 from advisor.facts import payload_rate_bps
-from advisor.trials import READ, WRITE
-from app.bench.experiment.factors import READ_AHEAD, mounting
-from app.bench.experiment.model import (
+from app.experiment.factors import READ_AHEAD, mounting
+from app.experiment.model import (
     Experiment,
     ExperimentArgs,
     ExperimentEvent,
@@ -49,10 +49,10 @@ from app.bench.experiment.model import (
     Work,
 )
 from app.lab.guest import Guest
-from app.lab.links import parse_link
+from app.links import parse_link
 
 if TYPE_CHECKING:
-    from advisor.trials import Outcome
+    from advisor.experiment.measurements import Outcome
 
 #: 3 x 5 x 5 x 4 x 4 = 1200. A baseline has the first levels but the sizes that the kernel agrees on.
 FACTORS = {

@@ -17,8 +17,8 @@ from surface import Surface
 from sweeps import RECORDED, names, recorded
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
-from advisor.model import Work, predict
 from advisor.options import MountOptions
+from advisor.throughput import Work, predict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from surface import Surface
 
 from advisor.facts import ClientFacts, Facts
-from advisor.model import Work, predict
 from advisor.options import MountOptions
-from app.lab.links import parse_link
+from advisor.throughput import Work, predict
+from app.links import parse_link
 
 if TYPE_CHECKING:
     import random

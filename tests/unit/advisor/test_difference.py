@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.analysis import CONFIDENCE
 from advisor.difference import _orders, difference
+from advisor.experiment.intervals import CONFIDENCE
 
 speeds = st.lists(st.floats(1e3, 1e10), min_size=1, max_size=8)
 

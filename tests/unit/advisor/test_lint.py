@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
 from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint, prerequisites
-from advisor.lint_finders import FINDERS
+from advisor.lint_checks import FINDERS
 from advisor.lint_rules import lint_rules
 from advisor.options import MountOptions
 from resources import read_toml

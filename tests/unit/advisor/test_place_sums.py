@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiment_truth import SIZES, growing, run
+from known_experiments import SIZES, growing, run
 
+from advisor.experiment.measurements import WRITE
 from advisor.experiment_effects import place_sums
-from advisor.trials import WRITE
 
 
 def test_a_level_that_ran_only_beside_the_best_of_another_factor_is_not_called_ahead() -> None:

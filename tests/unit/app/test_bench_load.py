@@ -10,7 +10,7 @@ from app.bench import load
 from app.bench.load import LoadWatch, look_at_machine
 from app.bench.network import null_round_trip
 from app.bench.probe import Look
-from app.bench.where import Where
+from app.kernel.mount_of_path import Where
 
 if TYPE_CHECKING:
     from pathlib import Path

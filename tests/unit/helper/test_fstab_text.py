@@ -48,7 +48,7 @@ def test_added_changed_and_removed_every_other_byte_stays(path):
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
 def test_entries_are_those_of_the_application(path):
-    from app.mounts import fstab
+    from app.kernel import fstab
 
     data = path.read_bytes()
     theirs = [

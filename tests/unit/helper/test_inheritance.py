@@ -17,9 +17,9 @@ from helper_line import start_helper
 from waiting import DEADLINE_S
 
 from app.helper import inheritance
-from app.helper.bench import Bench
+from app.helper.bench_verbs import Bench
+from app.helper.callers import Caller
 from app.helper.errors import Refusal
-from app.helper.targets import Caller
 
 HERE = Path(__file__).parents[3]
 ISOLATED = [sys.executable, "-IBSXutf8"]
@@ -227,8 +227,8 @@ def test_paths_are_written_as_utf8_whatever_the_locale(tmp_path, locale, charset
 RUN = """
 import ctypes, json, os, resource, sys
 sys.path.append(sys.argv[1])
-from app.helper import inheritance, keeper
-from app.helper.targets import Caller
+from app.helper import inheritance, namespace_init
+from app.helper.callers import Caller
 keyctl = inheritance._system_calls()[1]
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall(ctypes.c_long(keyctl), ctypes.c_long(1), None)
@@ -237,7 +237,7 @@ libc.syscall(ctypes.c_long(keyctl - 2), *secret)  # add_key(2)
 limits = json.loads(sys.argv[4])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 caller = Caller(65534, 65534, (), tuple((limit, tuple(values)) for limit, values in limits), 0)
-made = keeper._Keeper(-1, caller)
+made = namespace_init._Keeper(-1, caller)
 print(json.dumps(made._run({"run": json.loads(sys.argv[3]), "socket": sys.argv[2]})))
 """
 

@@ -17,17 +17,17 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import ctypes, json, os, select, signal, subprocess, sys
 sys.path.insert(0, sys.argv[1])
-from app.helper import remounting, table, unmounting
+from app.helper import remounting, mountinfo, unmounting
 from app.helper.errors import Refusal
 from app.helper.options import load
-table.NFS_TYPES = frozenset({"tmpfs"})
+mountinfo.NFS_TYPES = frozenset({"tmpfs"})
 base, kind, attempts = sys.argv[2], sys.argv[3], int(sys.argv[4])
 own, victim = base + "/user/dir/nfs", base + "/victim/nfs"
 for path, options in ((own, "rw"), (victim, "ro,noexec,nosymfollow")):
     os.makedirs(path)
     subprocess.run(["mount", "-t", "tmpfs", "-o", options + ",nosuid,nodev", "tmpfs", path], check=True)
 os.symlink(base + "/victim", base + "/user/link")
-rows = {row.mount_point: row for row in table.read()}
+rows = {row.mount_point: row for row in mountinfo.read()}
 held = open(own + "/held", "w")  # it stays when the unmount comes to the right one
 libc = ctypes.CDLL(None, use_errno=True)
 names = [os.fsencode(base + "/user/" + name) for name in ("dir", "link")]
@@ -70,7 +70,7 @@ finally:
     os.kill(swapper, signal.SIGTERM)
     swaps = int(os.read(reading, 100))
     os.waitpid(swapper, 0)
-now = {row.mount_point: row for row in table.read()}
+now = {row.mount_point: row for row in mountinfo.read()}
 print(json.dumps({
     "codes": codes, "swaps": swaps, "there": victim in now,
     "options": sorted(now[victim].options) if victim in now else [],

@@ -11,7 +11,7 @@ import pytest
 from rig import MISSING, NOBODY, ROOT, NamespacesError, Rig
 
 from app.errors import ErrorKind
-from app.polkit import INSTALLED_HELPER, explain_pkexec
+from app.helper_client.polkit import INSTALLED_HELPER, explain_pkexec
 
 #: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
 DRIVER = """
@@ -49,11 +49,11 @@ EXPERIMENT = """
 import json, os, sys
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts
-from app.bench.experiment.hands import Hands
-from app.bench.experiment.model import Experiment, ExperimentArgs, Factor, Work
-from app.bench.experiment.plan import plan_experiment
-from app.bench.private_mount import PrivateMount
-from app.bench.session import BenchSession
+from app.experiment.context import Hands
+from app.experiment.model import Experiment, ExperimentArgs, Factor, Work
+from app.experiment.plan import plan_experiment
+from app.speedtest.private_mount import PrivateMount
+from app.speedtest.mount_session import BenchSession
 from app.errors import AppError
 from app.tasks import CancelToken
 catalogue()  # what it imports when it is first read may lie where root alone may go: a Python below /root

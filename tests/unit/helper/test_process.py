@@ -377,7 +377,7 @@ def code_lines(text):
 def test_a_role_s_process_loads_little(role):
     script = (
         "import sys; sys.path.append(sys.argv[1]); import app.helper.main as m; "
-        "from app.helper.targets import Caller; m.load_handlers(sys.argv[2], Caller(0, 0)); "
+        "from app.helper.callers import Caller; m.load_handlers(sys.argv[2], Caller(0, 0)); "
         "print('\\n'.join(x.__file__ for n, x in list(sys.modules.items()) if n.startswith('app.')))"
     )
     done = subprocess.run(

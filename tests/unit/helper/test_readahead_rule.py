@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from app.helper import readahead_rule, validate
 from app.helper.errors import Refusal
-from app.helper.tuning import MAX_READ_AHEAD_KB
+from app.helper.readahead import MAX_READ_AHEAD_KB
 
 HERE = Path(__file__).parents[3]
 PROGRAM = HERE / "packaging" / "mountwright-readahead"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.helper import places, readahead_rule, table, tune_verbs
+from app.helper import mountinfo, policy, readahead_rule, tune_verbs
+from app.helper.callers import Caller
 from app.helper.errors import Refusal
 from app.helper.files import System
+from app.helper.readahead import MAX_READ_AHEAD_KB
 from app.helper.readahead_writer import MAX_RULES, ReadaheadWriter
-from app.helper.targets import Caller
-from app.helper.tuning import MAX_READ_AHEAD_KB
 
 CODES = {"", "fstab-failed", "fstab-refused", "fstab-changed"}
 NAME = readahead_rule.name("/mnt/a")
@@ -51,11 +51,11 @@ class Seam(System):
 def nothing_of_this_machine(monkeypatch):
     """/mnt/a is a place for mounts; at /home/nfs something of root's is mounted."""
     rows = [
-        table.Row(1, 0, "0:50", "/home/nfs", ("rw",), "nfs4", "nas:/x", "rw"),
-        table.Row(2, 0, "0:51", "/home/local", ("rw",), "ext4", "/dev/x", "rw"),
+        mountinfo.Row(1, 0, "0:50", "/home/nfs", ("rw",), "nfs4", "nas:/x", "rw"),
+        mountinfo.Row(2, 0, "0:51", "/home/local", ("rw",), "ext4", "/dev/x", "rw"),
     ]
-    monkeypatch.setattr(table, "read", lambda: rows)
-    monkeypatch.setattr(places, "read_roots", tuple)
+    monkeypatch.setattr(mountinfo, "read", lambda: rows)
+    monkeypatch.setattr(policy, "read_roots", tuple)
 
 
 def make(folder, system=None, uid=1000):

@@ -18,8 +18,8 @@ from peer_line import PeerLine
 
 from app.helper import audit, verbs
 from app.helper import session as protocol
-from app.helper.channel import Channel
 from app.helper.errors import CODES, Refusal
+from app.helper.peer_socket import Channel
 from app.helper.session import MAX_LINE, Session, parse
 from app.helper.verbs import ACTIONS, COMMON, ROLES, SCHEMAS, SYSTEM_ACTIONS
 

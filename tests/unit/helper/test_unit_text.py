@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from advisor.dialects import systemd
 from advisor.dialects.entry import Entry
 from advisor.options import MountOptions
-from advisor.systemd_time import unit_name
+from advisor.systemd_syntax import unit_name
 from app.helper import unit_text
 from app.helper.errors import Refusal
 from app.helper.options import load

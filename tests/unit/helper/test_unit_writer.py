@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper import files, places, unit_text, unit_writer
+from app.helper import files, policy, unit_text, unit_writer
 from app.helper.errors import Refusal
 from app.helper.files import System
 from app.helper.options import load
@@ -49,7 +49,7 @@ class Seam(System):
 @pytest.fixture(autouse=True)
 def nothing_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.setattr(unit_writer, "OTHERS", (str(tmp_path / "others"),))
-    monkeypatch.setattr(places, "read_fstab", lambda: {("nas:/a", "/mnt/fstab")})
+    monkeypatch.setattr(policy, "read_fstab", lambda: {("nas:/a", "/mnt/fstab")})
 
 
 def make(folder, system=None):

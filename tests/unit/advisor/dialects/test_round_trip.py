@@ -13,14 +13,14 @@ from advisor.dialects import (
     Entry,
     UnreadableError,
     autofs,
-    linux_command,
+    linux,
     linux_fstab,
     read_any,
     systemd,
 )
-from advisor.dialects.bsd_reading import is_bsd, is_next
+from advisor.dialects.bsd_read import is_bsd, is_next
 from advisor.options import MountOptions
-from advisor.systemd_time import UnitNameError, unit_name
+from advisor.systemd_syntax import UnitNameError, unit_name
 
 # Anything that a path can hold and a share takes; no control characters.
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12)
@@ -53,7 +53,7 @@ AWKWARD = Entry.make("[2001:db8::7]:/päth with  50% #1", '/mnt/it\'s "here" \\0
 @example(AWKWARD)
 @settings(max_examples=60, deadline=None)
 def test_command(entry: Entry) -> None:
-    reading = linux_command.read(linux_command.write(entry).text)
+    reading = linux.read(linux.write(entry).text)
     assert reading.entry == entry
     assert reading.untranslated == []
 

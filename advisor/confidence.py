@@ -1,0 +1,83 @@
+"""How sure a recommendation for speed is, given what the throughput model expects of it on this very link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from advisor.transfer_sizes import SMALL_READ
+
+if TYPE_CHECKING:
+    from advisor.recommend import Recommendation
+    from advisor.throughput import Prediction
+
+    #: What is expected with the options as they are, and with all recommendations; None if the model knows
+    #: nothing of the link.
+    Expected = tuple[Prediction | None, Prediction | None]
+
+_READ_AHEAD = "read_ahead_kb"
+#: What is recommended for the sake of speed alone.
+_FOR_SPEED = (_READ_AHEAD, "nconnect")
+#: A smaller gain is lost in what two runs of one test differ by, or in half of what the model may be wrong
+#: by.
+_SMALL = 0.1
+_PART_OF_ERROR = 0.5
+
+
+def tempered(
+    items: tuple[Recommendation, ...], copy: Expected, small_reads: Expected
+) -> tuple[Recommendation, ...]:
+    """Return the recommendations, no surer than the model is of what they bring, and to which figure.
+
+    A rule knows its source; the model knows that loss, for example, may bound the speed of this link whatever
+    is set, and that readahead does nothing for calls as large as a request. Where it expects next to nothing,
+    or has no figures, a test has to say more.
+
+    Args:
+        items: as the rules have them.
+        copy: of reading as cp does (advisor.transfer_sizes).
+        small_reads: of reading with calls of SMALL_READ.
+    """
+    gain, small_gain = _gain(copy), _gain(small_reads)
+    if gain is None or small_gain is None or copy[1] is None or gain >= _SMALL:
+        return items
+    limit = f"what bounds it is {copy[1].limit}"
+    doubt = f"Here the model expects {_more(gain)} when reading: {limit}."
+    if small_gain < max(_SMALL, _PART_OF_ERROR * _error(small_reads)):
+        return tuple(_noted(item, doubt, doubted=True) for item in items)
+    call = f"calls of {SMALL_READ // 1024} KiB"
+    helped = (
+        f"Here it helps small reads alone: the model expects {_percent(small_gain)} more with {call}, and "
+        f"{_more(gain)} for a copy with cp."
+    )
+    return tuple(
+        _noted(item, helped if item.option == _READ_AHEAD else doubt, doubted=item.option != _READ_AHEAD)
+        for item in items
+    )
+
+
+def _gain(expected: Expected) -> float | None:
+    """Return by which part it becomes faster, None if that is not known."""
+    now, advised = expected
+    if now is None or advised is None or now.unpredictable or advised.unpredictable:
+        return None
+    return advised.bytes_per_s / now.bytes_per_s - 1
+
+
+def _error(expected: Expected) -> float:
+    return max((prediction.error for prediction in expected if prediction is not None), default=0.0)
+
+
+def _more(gain: float) -> str:
+    return f"only {_percent(gain)} more" if gain >= 0.01 else "no gain"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _noted(item: Recommendation, note: str, *, doubted: bool) -> Recommendation:
+    if item.option not in _FOR_SPEED or item.layer == "measured" or item.status != "untested":
+        return item
+    item = replace(item, effect=f"{item.effect} {note}".strip())
+    return replace(item, confidence="low") if doubted else item

@@ -1,0 +1,1 @@
+"""Analysis of experiments, and the search for the best settings: statistics on the outcomes of trials."""

@@ -1,0 +1,668 @@
+"""Finders of the lint for the entry around the options: share, mount point, type, neighbors, units, maps."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import math
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from advisor.lint_rules import Fix, Match
+from advisor.option_check import check_item
+from advisor.options import NO, MountOptions, catalogue, implied_values, is_comment
+from advisor.share import Share, ShareError
+from advisor.systemd_syntax import UnitNameError, time_span, unit_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from advisor.lint_rules import Rule
+    from advisor.lint_situation import Neighbor, Situation
+
+_NFS_TYPES = frozenset({"nfs", "nfs4"})
+_IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
+_URL = re.compile(r"(?:nfs4?|https?|s?ftp|ssh)://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
+_CIFS = re.compile(r"(?://|\\\\|smb://|cifs://)([^/\\]+)[/\\]+(.*)", re.DOTALL)
+_PORT = re.compile(r"([\w.-]+):[0-9]{1,5}:(/.*)", re.DOTALL)
+_RELATIVE = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
+_NO_COLON = re.compile(r"([A-Za-z0-9][\w.-]*)(/.*)", re.DOTALL)
+#: A variable or the key of an automounter map, which may stand for anything.
+_VARIABLE = re.compile(r"\$|&")
+#: Types under which mount surely mounts no share of NFS: of local disks, of Windows, and misspelt ones.
+_WRONG_TYPE = re.compile(
+    r"ext[234]|xfs|btrfs|zfs|f2fs|vfat|msdos|exfat|ntfs(-?3g|3)?|iso9660|udf|tmpfs|swap|bind|cifs|smb[123]?|"
+    r"smbfs|sshfs|n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|(?i:NFS[\w.-]*)|/.*|defaults\b.*|r[ow]\b.*"
+)
+_OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
+_KERNEL_PLACES = ("/proc", "/sys", "/dev")
+#: Directories whose own files a computer needs before and beside any mount of the network (hier(7)).
+_SYSTEM_PLACES = frozenset({"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/run", "/boot"})
+#: Settings of units that are switched on or off, and the words for it (systemd.syntax(7)).
+_SWITCHES = frozenset(
+    {"LazyUnmount", "ForceUnmount", "SloppyOptions", "ReadWriteOnly", "DefaultDependencies"}
+)
+_ON = frozenset({"1", "yes", "y", "true", "t", "on"})
+_OFF = frozenset({"0", "no", "n", "false", "f", "off"})
+#: Options of SELinux that all mounts of one file system share (mount(8), context=).
+_CONTEXTS = ("context", "fscontext", "defcontext", "rootcontext")
+#: Options that an earlier mount of the same file system of the server decides (linux_nfs: nfs_compare_super).
+_SHARED = ("timeo", "retrans", "fsc", "bsize")
+#: Options that the first mount of a server and version decides (fs/nfs/client.c: nfs_match_client).
+_SHARED_BY_SERVER = ("nconnect", "max_connect", "resvport")
+_SUFFIXES = (".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer",
+             ".slice", ".scope")  # fmt: skip
+#: Targets that come after all network file systems (bootup(7)).
+_AFTER_REMOTE = frozenset({"remote-fs.target", "multi-user.target", "graphical.target", "default.target"})
+#: Targets that come before the network is up (bootup(7)).
+_BEFORE_NETWORK = frozenset(
+    {"local-fs.target", "local-fs-pre.target", "sysinit.target", "basic.target", "network-pre.target"}
+)
+#: Targets that a mount of NFS comes after by itself (systemd.mount(5), Default dependencies).
+_BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
+_SPECIFIER = re.compile(r"%(.)")
+#: Specifiers of the unit's own name, of the host and of the user (systemd.unit(5), Specifiers).
+_MEANT = frozenset("iIjJnNpPfHlhuUmb")
+_UNIT_SETTINGS = {
+    "Mount": frozenset(
+        {"What", "Where", "Type", "Options", "SloppyOptions", "LazyUnmount", "ReadWriteOnly", "ForceUnmount",
+         "DirectoryMode", "TimeoutSec"}
+    ),
+    "Automount": frozenset({"Where", "ExtraOptions", "DirectoryMode", "TimeoutIdleSec"}),
+    "Install": frozenset(
+        {"Alias", "WantedBy", "RequiredBy", "UpheldBy", "Also", "DefaultInstance"}
+    ),
+    "Unit": frozenset(
+        {"Description", "Documentation", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds",
+         "Conflicts", "Before", "After", "OnFailure", "OnSuccess", "PropagatesReloadTo",
+         "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom", "JoinsNamespaceOf",
+         "RequiresMountsFor", "WantsMountsFor",
+         "OnFailureJobMode", "OnSuccessJobMode", "IgnoreOnIsolate", "StopWhenUnneeded", "RefuseManualStart",
+         "RefuseManualStop", "AllowIsolate", "DefaultDependencies", "SurviveFinalKillSignal", "CollectMode",
+         "FailureAction", "SuccessAction", "FailureActionExitStatus", "SuccessActionExitStatus",
+         "JobTimeoutSec", "JobRunningTimeoutSec", "JobTimeoutAction", "JobTimeoutRebootArgument",
+         "StartLimitIntervalSec", "StartLimitBurst", "StartLimitAction", "RebootArgument", "SourcePath"}
+    ),
+}  # fmt: skip
+#: Of these, a mount has hundreds more, of systemd.exec(5) and its like: only near misses are named.
+_OPEN_SECTIONS = frozenset({"Mount"})
+_OF_SERVICES = ("Exec", "Restart", "RemainAfterExit", "PIDFile", "BusName", "WatchdogSec")
+
+
+def _miswritten(share: str) -> tuple[str, str]:
+    """Return what is wrong with the writing of a share, the id of its rule, and a better writing or ""."""
+    found, better = "", ""
+    if match := _URL.fullmatch(share):
+        found, better = "share-url", f"{match[1]}:{match[2]}"
+    elif match := _CIFS.fullmatch(share):
+        path = match[2].replace("\\", "/")
+        found, better = "share-cifs", f"{match[1]}:/{path}"
+    elif (match := _IPV6.fullmatch(share)) and _address(match[1]) is not None:
+        found, better = "share-ipv6", f"[{match[1]}]:{match[2]}"
+    elif match := _PORT.fullmatch(share):
+        found, better = "share-port", f"{match[1]}:{match[2]}"
+    elif match := _RELATIVE.fullmatch(share):
+        found, better = "share-relative", f"{match[1]}:/{match[2]}"
+    elif match := _NO_COLON.fullmatch(share):
+        found, better = "share-no-server", f"{match[1]}:{match[2]}"
+    elif ":" not in share[1:]:
+        found = "share-no-server"
+    return found, better
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _share_written(rule_id: str) -> Callable[[Situation, Rule], Iterator[Match]]:
+    def find(situation: Situation, _rule: Rule) -> Iterator[Match]:
+        share = situation.context.share
+        if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
+            return
+        found, better = _miswritten(share)
+        if found == rule_id:
+            yield Match((), {"share": share}, fields={"share": better} if better else {})
+
+    return find
+
+
+def _share_link_local(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A link-local address without the interface that it belongs to."""
+    match = re.fullmatch(r"\[([^\]%]+)\]:(.*)", situation.context.share, re.DOTALL)
+    address = _address(match[1]) if match else None
+    if (
+        match
+        and isinstance(address, ipaddress.IPv6Address)
+        and (address.is_link_local or address.is_site_local)
+    ):
+        yield Match((), {"share": situation.context.share, "address": match[1], "path": match[2]})
+
+
+def _share_unreadable(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    share = situation.context.share
+    if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
+        return
+    try:
+        Share.parse(share)
+    except ShareError as error:
+        yield Match((), {"share": share, "problem": str(error)})
+
+
+def _share_escape(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Quotation marks and %20, which people bring from a shell and from addresses."""
+    for field, text in (("share", situation.context.share), ("mount point", situation.context.mount_point)):
+        if "%20" in text:
+            better = text.replace("%20", " ")
+            yield Match((), {"text": text, "what": "%20"}, fields={field: better})
+        elif '"' in text or (text.startswith("'") and text.endswith("'")):
+            better = text.replace('"', "").strip("'")
+            yield Match((), {"text": text, "what": "quotation mark"}, fields={field: better})
+
+
+def _point_relative(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.mount_point
+    if point and not point.startswith("/"):
+        odd = point in {"none", "swap", "-"} or point.startswith(("~", "$", ".", '"'))
+        yield Match((), {"point": point}, fields={} if odd else {"mount point": f"/{point}"})
+
+
+def _point_dots(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.point_written
+    if point.startswith("/") and ".." in point.split("/"):
+        yield Match((), {"point": point}, fields={"mount point": posixpath.normpath(point)})
+
+
+def _point_missing(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    keys = {key for section, key, value in situation.context.settings if section == "Mount" and value}
+    if any(section == "Mount" for section, _, _ in situation.context.settings):
+        for key in ("What", "Where"):
+            if key not in keys:
+                yield Match((), {"key": key})
+
+
+def _point_of_kernel(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.mount_point
+    if point in _KERNEL_PLACES or point.startswith(tuple(f"{place}/" for place in _KERNEL_PLACES)):
+        yield Match((), {"point": point})
+
+
+def _point_of_system(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    point = situation.context.mount_point
+    if point in _SYSTEM_PLACES:
+        yield Match((), {"point": point})
+
+
+def is_wrong_type(fstype: str) -> bool:
+    """Whether a file system type is surely a mistake beside a share of NFS."""
+    if fstype in _OTHER_NFS:
+        return False
+    return _WRONG_TYPE.fullmatch(fstype) is not None or _is_options(fstype)
+
+
+def _is_options(fstype: str) -> bool:
+    """Whether options stand where the type belongs, as in a line that leaves the type out."""
+    items = fstype.split(",")
+    return "=" in fstype or all(catalogue().read_item(item)[0] is not None for item in items)
+
+
+def looks_like_share(source: str) -> bool:
+    """Whether a device is written as a share of NFS is: a host, a colon, and an absolute path."""
+    return re.fullmatch(r"(?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]):/[^:]*", source) is not None
+
+
+def _entry_type(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    if is_wrong_type(context.fstype) and looks_like_share(context.share):
+        yield Match((), {"fstype": context.fstype, "share": context.share}, fields={"type": "nfs"})
+
+
+def _type_auto(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    if context.fstype == "auto" and looks_like_share(context.share):
+        yield Match((), {"fstype": "auto"}, fields={"type": "nfs"})
+
+
+def _passno(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    if situation.context.passno:
+        yield Match((), {"number": str(situation.context.passno)}, fields={"pass": "0"})
+
+
+def _freq(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    if situation.context.freq:
+        yield Match((), {"number": str(situation.context.freq)}, fields={"dump": "0"})
+
+
+_TWICE = {
+    "fstab": "systemd takes one of them only, and mount -a mounts the later one over the first.",
+    "autofs": "autofs takes the first one that it finds.",
+}
+
+
+def _point_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    for other in context.before:
+        if other.mount_point == context.mount_point and context.place in _TWICE:
+            point, line = context.mount_point, str(other.line)
+            yield Match((), {"point": point, "line": line, "twice": _TWICE[context.place]})
+            return
+
+
+def _point_order(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """An earlier entry whose mount point lies below this one's."""
+    context = situation.context
+    if context.mount_point == "/" or "auto" in situation.values:
+        return
+    for other in context.before:
+        below = other.mount_point.startswith(f"{context.mount_point}/")
+        words = MountOptions.parse(other.options)
+        if below and "auto" not in words and "x-systemd.automount" not in words:
+            point, line = context.mount_point, str(other.line)
+            yield Match((), {"below": other.mount_point, "line": line, "point": point})
+            return
+
+
+def _automount_nested(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """An earlier entry that is mounted on demand, above or below this one, which is too."""
+    context = situation.context
+    if "x-systemd.automount" not in situation.values:
+        return
+    for other in context.before:
+        if "x-systemd.automount" not in MountOptions.parse(other.options):
+            continue
+        inner, outer = sorted((context.mount_point, other.mount_point), key=len, reverse=True)
+        if inner.startswith(f"{outer.rstrip('/')}/"):
+            yield Match(("x-systemd.automount",), {"inner": inner, "outer": outer, "line": str(other.line)})
+            return
+
+
+def _shared_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """The same share before, with other values of options that the two mounts share."""
+    if situation.values.get("sharecache") == "no":
+        return
+    for other in situation.context.before:
+        if other.fstype not in _NFS_TYPES or other.share != situation.context.share:
+            continue
+        values = implied_values(MountOptions.parse(other.options))
+        same = values.get("vers") == situation.implied.get("vers") and values.get(
+            "ro"
+        ) == situation.implied.get("ro")
+        if same and other.mount_point != situation.context.mount_point:
+            yield from _differing(situation, other, values, _SHARED)
+
+
+def _shared_connections(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """The same server and version before, with another number of connections."""
+    for other in situation.context.before:
+        if other.fstype not in _NFS_TYPES or not situation.host:
+            continue
+        values = implied_values(MountOptions.parse(other.options))
+        try:
+            host = Share.parse(other.share).host
+        except ShareError:
+            continue
+        if host == situation.host and values.get("vers") == situation.implied.get("vers"):
+            yield from _differing(situation, other, values, _SHARED_BY_SERVER)
+            return
+
+
+def _shared_context(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """The same share before, with another security context."""
+    if situation.values.get("sharecache") == NO:
+        return
+    for other in situation.context.before:
+        if other.fstype not in _NFS_TYPES or other.share != situation.context.share:
+            continue
+        values = MountOptions.parse(other.options).values()
+        for name in _CONTEXTS:
+            if values.get(name) != situation.values.get(name):
+                yield Match(
+                    (name,) if name in situation.values else (), {"name": name, "line": str(other.line)}
+                )
+
+
+def _differing(
+    situation: Situation, other: Neighbor, values: dict[str, str], names: tuple[str, ...]
+) -> Iterator[Match]:
+    for name in names:
+        default = catalogue()[name].default
+        if values.get(name, default) != situation.implied.get(name, default):
+            item = next((i for i in MountOptions.parse(other.options) if _name(i) == name), "")
+            yield Match((name,), {"line": str(other.line), "others": f"“{item}”" if item else f"no {name}"})
+
+
+def _name(item: str) -> str:
+    return catalogue().read_item(item)[1] if item else ""
+
+
+def _systemd_word(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Words for systemd and mount(8) that are misspelt, lack their value, or have one too much."""
+    known = [option.name for option in catalogue() if option.name.lower().startswith("x-")]
+    known += ["x-initrd.mount", "x-initrd.attach", "X-fstrim.notrim", "x-gvfs-show", "x-gvfs-hide",
+              "x-gvfs-name", "x-gvfs-icon", "x-parent"]  # fmt: skip
+    for item in situation.options:
+        if item[:2].lower() != "x-" or not is_comment(item):
+            continue
+        key, equals, value = item.partition("=")
+        if catalogue().find(key) is not None:
+            problem = check_item(item, catalogue())
+            if problem is not None:
+                yield Match((problem.name,), {"problem": f"{problem.message} {problem.hint}"})
+            elif key in _PATH_WORDS and not value.startswith("/"):
+                yield Match((key,), {"problem": f"“{item}” needs an absolute path."})
+            elif item not in catalogue()[key].all_words() and not value.strip():
+                yield Match((key,), {"problem": f"“{item}” needs a value behind an equals sign."})
+            continue
+        close = difflib.get_close_matches(key.lower(), [name.lower() for name in known], n=1, cutoff=0.8)
+        better = next((name for name in known if close and name.lower() == close[0]), "")
+        if key in known or (not better and not key.lower().startswith(("x-systemd", "x-sytemd"))):
+            continue
+        hint = f"Did you mean “{better}”?" if better else "systemd.mount(5) lists those that it knows."
+        respelled = better + equals + value
+        right = bool(better) and catalogue().find(better) is not None and better not in situation.values
+        fix = Fix((key,), (respelled,)) if right and check_item(respelled, catalogue()) is None else None
+        yield Match((key,), {"problem": f"“{key}” is no word that systemd or mount knows. {hint}"}, fix)
+
+
+def _systemd_time(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """Time spans that systemd cannot read, and units that are surely not what is meant."""
+    pairs = [(name, f"{name}=", situation.values.get(name, "")) for name in rule.options]
+    pairs += [(key, f"{key}=", value) for _, key, value in situation.context.settings if key in _TIMES]
+    for name, prefix, value in pairs:
+        if not value:
+            continue
+        seconds = time_span(value)
+        if seconds is None:
+            problem = "is no time that systemd can read."
+        elif re.search(r"[0-9 ]M(?![a-zA-Z])", value) or re.search(r"months?", value):
+            problem = "is months: a small m or min is minutes."
+        elif 0 < seconds < 1:
+            problem = "is less than a second."
+        else:
+            continue
+        yield Match((name,) if name in rule.options else (), {"item": prefix + value, "problem": problem})
+
+
+_TIMES = frozenset({"TimeoutSec", "TimeoutIdleSec"})
+_PATH_WORDS = frozenset({"x-systemd.requires-mounts-for", "x-systemd.wants-mounts-for"})
+
+
+def _systemd_suffix(situation: Situation, rule: Rule) -> Iterator[Match]:
+    for item in situation.options:
+        name, _, value = item.partition("=")
+        bare = value and not value.startswith("/") and not value.endswith(_SUFFIXES)
+        if name in rule.options and bare and "%" not in value:
+            yield Match((name,), {"item": item, "unit": value})
+
+
+def _unit_suffix(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    for _, key, value in situation.context.settings:
+        if key in _OF_UNITS and value and not value.endswith(_SUFFIXES) and "%" not in value:
+            yield Match((), {"item": f"{key}={value}"})
+
+
+#: Settings whose values are names of units (systemd.unit(5)).
+_OF_UNITS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After",
+                       "WantedBy", "RequiredBy", "UpheldBy"})  # fmt: skip
+
+
+def _unit_switch(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Settings that are neither on nor off, and those that do not go with the options."""
+    for _, key, value in situation.context.settings:
+        if key not in _SWITCHES:
+            continue
+        item = f"{key}={value}"
+        if value.lower() not in _ON | _OFF:
+            problem = f"“{item}” is neither yes nor no, so systemd passes over it."
+        elif key == "SloppyOptions" and value.lower() in _ON:
+            problem = f"“{item}” hides misspelt options."
+        else:
+            continue
+        yield Match((), {"problem": problem})
+
+
+def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Orders against targets that the mount has to come before, or that come before the network."""
+    context = situation.context
+    if context.place == "unit":
+        items = [(key, value, f"{key}={value}") for _, key, value in context.settings]
+        by_default = ("Unit", "DefaultDependencies", "no") not in context.settings
+    elif context.place == "fstab":
+        words = {"x-systemd.after": "After", "x-systemd.requires": "Requires", "x-systemd.before": "Before",
+                 "x-systemd.wanted-by": "WantedBy", "x-systemd.required-by": "RequiredBy"}  # fmt: skip
+        parted = [(item, *item.partition("=")[::2]) for item in situation.options]
+        items = [(words[name], value, item) for item, name, value in parted if name in words]
+        by_default = "x-systemd.automount" not in situation.values
+    else:
+        return
+    if not by_default:
+        return
+    must_wait = situation.values.get("nofail") is None
+    for key, value, item in items:
+        option = (item.partition("=")[0],) if context.place == "fstab" else ()
+        after = key == "After" or (key == "Requires" and context.place == "fstab")
+        if after and value in _AFTER_REMOTE and must_wait:
+            cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
+        elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and context.unit_file.endswith(".automount"):
+            cycle = f"Automount units come before the local file systems are complete, {value} after that."
+        elif (key in _BY_TARGET and value in _BEFORE_NETWORK) or (key == "Before" and value in _BEFORE_MOUNT):
+            cycle = f"{value} comes before the network, which this mount waits for."
+        else:
+            continue
+        yield Match(option, {"item": item, "cycle": cycle})
+
+
+_AFTER_SETTINGS = frozenset({"After", "Wants", "Requires"})
+_BY_TARGET = frozenset({"Before", "WantedBy", "RequiredBy"})
+
+
+def _short_limit(situation: Situation, rule: Rule) -> Iterator[Match]:
+    """A time limit of systemd that ends before a slow answer can come."""
+    name = "x-systemd.mount-timeout"
+    value = situation.values.get(name, "")
+    found: list[tuple[tuple[str, ...], str, str]] = [((name,), f"{name}={value}", value)]
+    found += [
+        ((), f"{key}={value}", value)
+        for section, key, value in situation.context.settings
+        if (section, key) == ("Mount", "TimeoutSec")
+    ]
+    for options, item, value in found:
+        seconds = time_span(value) if value else None
+        if seconds is not None and 1 <= seconds <= rule.max:
+            yield Match(options, {"item": item, "seconds": f"{seconds:g}"}, Fix(options) if options else None)
+
+
+def _open_directory(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A mode for the mount point's directory that lets everybody write there, or that is none."""
+    pairs: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
+        ((), {key: "0755"}, f"{key}={value}", value)
+        for _, key, value in situation.context.settings
+        if key == "DirectoryMode"
+    ]
+    for item in situation.options:
+        key, _, value = item.partition("=")
+        if key.lower() == "x-mount.mkdir" and value:
+            pairs.append((("X-mount.mkdir",), {}, item, value))
+    for options, fields, item, value in pairs:
+        if re.fullmatch(r"[0-7]{1,4}", value) is None:
+            problem = f"“{item}” is no mode: it takes octal digits, for example 0755."
+        elif int(value, 8) & 0o1002 == 0o002:
+            problem = f"With “{item}” everybody may write into the directory below the mount."
+        else:
+            continue
+        key = item.partition("=")[0]
+        yield Match(options, {"problem": problem}, Fix(set=(f"{key}=0755",)) if options else None, fields)
+
+
+def _waits_for_ever(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    value = situation.values.get("x-systemd.mount-timeout", "")
+    seconds = time_span(value) if value else None
+    if seconds is not None and (seconds == 0 or math.isinf(seconds)):
+        yield Match(("x-systemd.mount-timeout", "nofail"), {"item": f"x-systemd.mount-timeout={value}"})
+
+
+def _unit_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    suffix = context.unit_file.rpartition(".")[2]
+    if suffix not in {"mount", "automount"} or not context.mount_point.startswith("/"):
+        return
+    try:
+        name = unit_name(context.mount_point, suffix)
+    except UnitNameError:
+        return
+    if name != context.unit_file:
+        words = {"point": context.mount_point, "name": name, "file": context.unit_file}
+        yield Match((), words, fields={"file": name})
+
+
+def _unit_specifier(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """A percent sign that systemd expands, but for the specifiers that a unit is likely to mean."""
+    for _, key, value in situation.context.settings:
+        found = next((m[0] for m in _SPECIFIER.finditer(value) if m[1] != "%" and m[1] not in _MEANT), None)
+        if key in {"What", "Where", "Options"} and found is not None:
+            yield Match((), {"key": key, "found": found})
+
+
+def _unit_setting(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Sections and settings that systemd does not know."""
+    told: set[str] = set()
+    for section, key, _ in situation.context.settings:
+        if section not in _UNIT_SETTINGS:
+            close = _closest(section, _UNIT_SETTINGS)
+            if section not in told and not section.startswith("X-"):
+                hint = f" Did you mean [{close}]?" if close else ""
+                problem = f"“[{section}]” is no section of a unit for a mount.{hint}"
+                yield Match((), {"problem": problem}, fields={f"[{section}]": f"[{close}]"} if close else {})
+            told.add(section)
+            continue
+        known = _UNIT_SETTINGS[section]
+        if key in known or key in told or key.startswith("X-") or _is_condition(section, key):
+            continue
+        told.add(key)
+        close = _closest(key, known)
+        elsewhere = next((name for name, keys in _UNIT_SETTINGS.items() if key in keys), "")
+        if elsewhere:
+            problem = f"“{key}=” belongs to the section [{elsewhere}], not to [{section}]."
+            yield Match((), {"problem": problem})
+        elif close or section not in _OPEN_SECTIONS or key.startswith(_OF_SERVICES):
+            hint = f" Did you mean “{close}=”?" if close else ""
+            problem = f"“{key}=” is no setting of [{section}].{hint}"
+            yield Match((), {"problem": problem}, fields={key: close} if close else {})
+
+
+def _is_condition(section: str, key: str) -> bool:
+    return section == "Unit" and key.startswith(("Condition", "Assert"))
+
+
+def _closest(word: str, known: frozenset[str] | dict[str, frozenset[str]]) -> str:
+    lower = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(word.lower(), sorted(lower), n=1, cutoff=0.75)
+    return lower[close[0]] if close else ""
+
+
+def _unit_setting_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Settings of which systemd takes the last one alone."""
+    found: dict[str, list[str]] = {}
+    for section, key, value in situation.context.settings:
+        if section == "Mount" and key in {"What", "Where", "Type", "Options"}:
+            found.setdefault(key, []).append(value)
+    for key, values in found.items():
+        if len(set(values)) > 1:
+            yield Match((), {"key": key, "last": values[-1], "lost": values[0]})
+
+
+def _unit_not_ordered(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """No default dependencies, and nothing else that has the mount wait for the network."""
+    settings = situation.context.settings
+    if ("Unit", "DefaultDependencies", "no") not in settings or _is_automount(situation):
+        return
+    after = [word for _, key, value in settings if key == "After" for word in value.split()]
+    if not any(word.endswith((".target", ".service")) for word in after):
+        yield Match((), {})
+
+
+def _is_automount(situation: Situation) -> bool:
+    return situation.context.unit_file.endswith(".automount")
+
+
+def _unit_section(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    sections = {section for section, _, _ in situation.context.settings}
+    suffix = situation.context.unit_file.rpartition(".")[2]
+    section = {"mount": "Mount", "automount": "Automount"}.get(suffix, "")
+    if section and section not in sections:
+        yield Match((), {"suffix": f".{suffix}", "section": section})
+
+
+def _unit_type(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    typed = any((section, key) == ("Mount", "Type") for section, key, _ in context.settings)
+    network = typed or "_netdev" in situation.values
+    if context.settings and looks_like_share(context.share) and not network:
+        yield Match((), {}, fields={"Type": "nfs"})
+
+
+def _unit_not_enabled(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    sections = {section for section, _, _ in context.settings}
+    if context.place == "unit" and sections and sections.isdisjoint({"Install", "Automount"}):
+        yield Match((), {})
+
+
+def _map_wildcard(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    context = situation.context
+    if context.mount_point == "*" and context.share and not _VARIABLE.search(context.share):
+        yield Match((), {"share": context.share})
+
+
+def _map_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
+    """Options where a share is expected: without a dash, or behind a blank."""
+    share = situation.context.share
+    if share and not set(share) & {":", "/", "$"}:
+        yield Match((), {"share": share})
+
+
+ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
+    **{name: _share_written(name)
+       for name in ("share-cifs", "share-url", "share-port", "share-ipv6", "share-no-server",
+                    "share-relative")},
+    "share-link-local": _share_link_local,
+    "share-unreadable": _share_unreadable,
+    "share-escape": _share_escape,
+    "point-relative": _point_relative,
+    "point-dots": _point_dots,
+    "point-missing": _point_missing,
+    "point-of-kernel": _point_of_kernel,
+    "point-of-system": _point_of_system,
+    "shared-context": _shared_context,
+    "unit-switch": _unit_switch,
+    "unit-suffix": _unit_suffix,
+    "entry-type": _entry_type,
+    "type-auto": _type_auto,
+    "passno": _passno,
+    "freq": _freq,
+    "point-twice": _point_twice,
+    "point-order": _point_order,
+    "automount-nested": _automount_nested,
+    "shared-options": _shared_options,
+    "shared-connections": _shared_connections,
+    "systemd-word": _systemd_word,
+    "systemd-time": _systemd_time,
+    "systemd-suffix": _systemd_suffix,
+    "ordering-cycle": _ordering_cycle,
+    "waits-for-ever": _waits_for_ever,
+    "short-limit": _short_limit,
+    "open-directory": _open_directory,
+    "unit-name": _unit_name,
+    "unit-specifier": _unit_specifier,
+    "unit-setting": _unit_setting,
+    "unit-setting-twice": _unit_setting_twice,
+    "unit-not-ordered": _unit_not_ordered,
+    "unit-section": _unit_section,
+    "unit-not-enabled": _unit_not_enabled,
+    "unit-type": _unit_type,
+    "map-wildcard": _map_wildcard,
+    "map-options": _map_options,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Sentences of the advisor for window, command line and report, made from codes and values."""

@@ -1,0 +1,91 @@
+"""The command "import": a mount that a unit of others, or a map of autofs, configures is saved here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.cli.apply import apply_text
+from app.cli.approval import agree_to
+from app.cli.prompts import get_consent
+from app.errors import AppError, ErrorKind
+from app.mounts.approval import sentences
+from app.mounts.change_model import ApplyArgs, Plan
+from app.mounts.foreign_entries import ForeignArgs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from app.mounts.change_model import ApplyReport
+    from app.mounts.foreign_entries import ForeignEntry
+    from app.service.client import Host
+
+_PATIENCE_S = 120.0
+
+
+def add_foreign_import(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "import"."""
+    command.add_argument("mount_point", metavar="MOUNTPOINT", help="as “list” shows it")
+    command.add_argument(
+        "--keep-in", choices=("fstab", "systemd"), default="fstab", help="where to save it (default: fstab)"
+    )
+    command.add_argument(
+        "--reserved", choices=("leave-out", "keep"), default=None,
+        help="what to do with options that only root may give: leave them out, or keep them, which "
+        "an administrator has to approve (default: name them, and write nothing)",
+    )  # fmt: skip
+    command.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
+    command.add_argument("--yes", action="store_true", help="write without asking")
+
+
+def run_foreign_import(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry, Plan | ApplyReport]:
+    """Show what an import writes, ask, write it; nothing is mounted or unmounted.
+
+    Raises:
+        AppError: nothing was written then.
+    """
+    entry: ForeignEntry = host.submit("mounts.foreign", ForeignArgs(mount_point=args.mount_point)).result(
+        _PATIENCE_S
+    )
+    if entry.reserved and args.reserved is None:
+        raise AppError(
+            ErrorKind.OPTION_RESERVED,
+            f"{entry.origin} has options that only root may give. {' '.join(entry.reserved)}",
+            hint="Give --reserved leave-out to save it without them, or --reserved keep to save it as it is, "
+            "which an administrator has to approve.",
+        )
+    query = ApplyArgs(
+        share=entry.share,
+        mount_point=entry.mount_point,
+        options=entry.options if args.reserved == "keep" else entry.plain_options,
+        fstype=entry.fstype,
+        keeper=args.keep_in,
+        mount=False,
+    )
+    plan: Plan = host.submit("mounts.plan", query).result(_PATIENCE_S)
+    if args.dry_run or not plan.diff:
+        return entry, plan
+    if args.yes and plan.approval is not None:
+        agree_to(plan.approval, yes=True)
+    if not args.yes:
+        get_consent(
+            "\n".join([plan.diff.rstrip("\n"), *told(entry, plan), ""]),
+            "Write this?",
+            hint="Look at the change with --dry-run, then give --yes.",
+            refused="Nothing was written.",
+        )
+    query = msgspec.structs.replace(query, expected_sha256=plan.sha256, approved=plan.approval is not None)
+    return entry, host.submit("mounts.apply", query).result(_PATIENCE_S)
+
+
+def told(entry: ForeignEntry, plan: Plan) -> list[str]:
+    """Return what a person should know before it is written."""
+    approval = sentences(plan.approval) if plan.approval is not None else []
+    return [*entry.lost, *approval, *plan.warnings]
+
+
+def foreign_import_text(entry: ForeignEntry, result: Plan | ApplyReport) -> str:
+    """Return the preview, or what was written, for a person."""
+    saved = [] if isinstance(result, Plan) else [f"Saved {entry.share} at {entry.mount_point}."]
+    return "\n".join([*saved, *entry.lost, apply_text(result)])

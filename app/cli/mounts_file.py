@@ -1,0 +1,195 @@
+"""The commands "export-mounts" and "import-mounts": all mounts to one file, and from it to this computer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from app.cli.input_file import read_input
+from app.cli.prompts import get_consent
+from app.cli.table import table
+from app.cli.text import shown
+from app.errors import AppError, ErrorKind, printable
+from app.files.safe_write import save_file
+from app.mounts.approval import sentences
+from app.mounts.file_import import (
+    Choice,
+    ImportArgs,
+    ImportItem,
+    ImportPlan,
+    ImportPlanArgs,
+    ImportProgress,
+    ImportReport,
+    SaveIn,
+    prompts_text,
+    report_lines,
+    status_text,
+)
+from app.mounts.mounts_file import MAX_BYTES, entries_of, from_toml, to_toml
+from app.mounts.table import plain_path
+from app.service.protocol import HelloResult, ListArgs
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.service.client import Host
+
+    Ask = Callable[[str, Any], Any]
+
+#: After Ctrl-C the entry that is being written is ended or undone.
+_GOING_BACK_S = 90.0
+
+
+def add_export(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "export-mounts"."""
+    command.add_argument("file", metavar="FILE", help="a new file, - for standard output")
+
+
+def add_import(command: argparse.ArgumentParser) -> None:
+    """Describe the arguments of "import-mounts"."""
+    command.add_argument("file", metavar="FILE", help="of export-mounts, - for standard input")
+    command.add_argument("--dry-run", action="store_true", help="show what would be written; do nothing")
+    command.add_argument("--yes", action="store_true", help="write without asking")
+    command.add_argument(
+        "--only", action="append", default=[], metavar="MOUNTPOINT",
+        help="only this entry; may be repeated (default: all that are new or differ and have no error)",
+    )  # fmt: skip
+    command.add_argument(
+        "--save-in", choices=[word for word in get_args(SaveIn) if word], default="",
+        help="where to save the entries (default: where the file says)",
+    )  # fmt: skip
+    command.add_argument(
+        "--mount",
+        action="store_true",
+        help="mount what was written and is not mounted (default: mount nothing)",
+    )
+
+
+def run_export(ask: Ask, args: argparse.Namespace) -> str:
+    """Write the file; return what to print.
+
+    Raises:
+        AppError: if it cannot be written; an existing file is not replaced.
+    """
+    hello: HelloResult = ask("hello", None)
+    entries = entries_of(ask("mounts.list", ListArgs()))
+    data = to_toml(entries, hello.host)
+    if args.file == "-":
+        return data.decode().rstrip("\n")
+    path = os.path.abspath(args.file)  # noqa: PTH100 - nothing is looked at, as Path.resolve() does
+    save_file(path, data)
+    if args.json:
+        return msgspec.json.encode({"file": printable(path), "mounts": len(entries)}).decode()
+    count = "1 mount" if len(entries) == 1 else f"{len(entries)} mounts"
+    return f"Exported {count} to {printable(path)}."
+
+
+def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
+    """Show what would be written, ask, write; return what to print.
+
+    Raises:
+        AppError: if the file cannot be read or is none, after a no, or if an entry was not written.
+    """
+    name = "standard input" if args.file == "-" else printable(args.file)
+    raw = read_input(args.file, MAX_BYTES, what="a file of mounts")
+    entries = from_toml(raw, name)
+    plan: ImportPlan = host.submit(
+        "mounts.import-plan", ImportPlanArgs(entries=entries, save_in=args.save_in)
+    ).result()
+    if args.dry_run:
+        return _json(plan) if args.json else plan_text(plan)
+    chosen = _chosen(plan, args.only)
+    if not chosen:
+        return _json(ImportReport(outcomes=[])) if args.json else f"{plan_text(plan)}\nNothing to write."
+    asked = prompts_text([plan.items[index] for index in chosen], mount=args.mount, root=plan.root)
+    if not args.yes:
+        count = "1 entry" if len(chosen) == 1 else f"{len(chosen)} entries"
+        get_consent(
+            "\n".join([plan_text(plan), *filter(None, [asked]), ""]),
+            f"Write {count}{' and mount' if args.mount else ''}?",
+            hint="Look at the import with --dry-run, then give --yes.",
+            refused="Nothing was written.",
+        )
+    elif asked and not args.json:
+        print(asked, file=sys.stderr, flush=True)
+    query = ImportArgs(
+        entries=entries, save_in=args.save_in, mount=args.mount, approved=True,
+        choices=[Choice(index=index, diff=plan.items[index].diff) for index in chosen],
+    )  # fmt: skip
+    report = _carry_out(host, query, args)
+    text = _json(report) if args.json else "\n".join(map(shown, report_lines(report)))
+    if report.complete:
+        return text
+    print(text, flush=True)
+    bad = sum(one.result in {"failed", "not-begun"} for one in report.outcomes)
+    what = f"{bad} of {len(chosen)} entries were not written." if bad else "Not all entries could be mounted."
+    raise AppError(ErrorKind.FSTAB_FAILED, what, hint="The lines of the report say why.")
+
+
+def _carry_out(host: Host, query: ImportArgs, args: argparse.Namespace) -> ImportReport:
+    def show(event: ImportProgress) -> None:
+        if not args.json and sys.stderr.isatty():
+            print(
+                f"{event.number} of {event.count}: {shown(event.mount_point)}…", file=sys.stderr, flush=True
+            )
+
+    call = host.submit("mounts.import", query, show)
+    try:
+        report: ImportReport = call.result()
+    except KeyboardInterrupt:
+        print("Stopping after this entry…", file=sys.stderr, flush=True)
+        call.cancel()
+        report = call.result(_GOING_BACK_S)
+    return report
+
+
+def _chosen(plan: ImportPlan, only: list[str]) -> list[int]:
+    """Return the numbers of the items to write.
+
+    Raises:
+        AppError: USAGE if an entry that was named is not there or cannot be written.
+    """
+    if not only:
+        return [index for index, item in enumerate(plan.items) if item.chosen]
+    found: list[int] = []
+    for point in map(plain_path, only):
+        places = [index for index, item in enumerate(plan.items) if item.entry.mount_point == point]
+        if not places:
+            raise AppError(ErrorKind.USAGE, f"The file has no mount at {printable(point)}.")
+        item = plan.items[places[0]]
+        if item.status == "refused":
+            raise AppError(ErrorKind.USAGE, f"{point} cannot be imported. {item.error}", hint=item.hint)
+        found += places[:1] if item.diff else []
+    return sorted(set(found))
+
+
+def plan_text(plan: ImportPlan) -> str:
+    """Return what an import would write."""
+    if not plan.items:
+        return "The file has no mounts."
+    rows = [["", "SHARE", "MOUNT POINT", "SAVED IN", "OPTIONS"]]
+    rows += [
+        [status_text(item), item.entry.share, item.entry.mount_point, item.saved_in, item.options or "—"]
+        for item in plan.items
+    ]
+    blocks = [table(rows)]
+    blocks += [block for item in plan.items if (block := _details(item))]
+    return shown("\n\n".join(blocks))
+
+
+def _details(item: ImportItem) -> str:
+    lines = [f"{item.error} {item.hint}".strip()] if item.error else []
+    lines += [f"{found.severity}: {found.title} {found.why}" for found in item.findings]
+    if item.diff:
+        lines += item.notes
+        lines += sentences(item.approval) if item.approval is not None else []
+        lines += item.diff.rstrip("\n").split("\n")
+    return "\n".join([f"{item.entry.mount_point}:", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

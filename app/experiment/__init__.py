@@ -1,0 +1,1 @@
+"""Experiments: option sets compared by repeated speed tests, and the search for the fastest set."""

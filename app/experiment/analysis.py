@@ -1,0 +1,630 @@
+"""What an experiment shows: one figure of one workload, ranked, drawn and said in words.
+
+Window, command line, JSON and report have all of it from here, so that they claim the same.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from advisor.experiment.error_model import noise_of, of_several
+from advisor.experiment.intervals import interval, median
+from advisor.experiment.measurements import (
+    CREATE,
+    DELETE,
+    QUANTITIES,
+    READ,
+    READ_TOTAL_S,
+    STAT,
+    WRITE,
+    WRITE_TOTAL_S,
+)
+from advisor.experiment.ranking import Ranking, drifts, ranking
+from advisor.experiment.tables import Curve, Matrix, TableRow, comparison, curve, matrices, steadiness
+from advisor.experiment_conclusion import Conclusion, conclude, is_better, reference_of, with_effects
+from advisor.experiment_effects import Effect, Interaction, PlaceSums, effects, interactions, place_sums
+from advisor.experiment_values import can_count_in, levels_of, of_workload, repeats_of, value
+from advisor.options import MountOptions
+from advisor.recommend import Measured
+from advisor.retest import Retest  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.search_text import SearchVerdict, answer_text, retest_text, search_headline, search_verdict
+from advisor.text.experiment import (
+    AS_WRITTEN,
+    against_text,
+    comparison_text,
+    counted_text,
+    drift_text,
+    effect_texts,
+    gain_text,
+    headline_text,
+    interaction_text,
+    place_texts,
+    row_text,
+    set_text,
+    steady_text,
+    unmeasured_text,
+    winner_text,
+)
+from app.errors import AppError, ErrorKind
+from app.experiment.factors import FILE_SIZE, OF_THE_TEST, READ_AHEAD
+from app.experiment.model import SEARCH
+from app.units import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.experiment.error_model import Noise
+    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.search import Found
+    from advisor.text.experiment import Format, Names
+    from app.experiment.model import BestResult, Experiment, ExperimentPlan, PlannedSet
+
+Tone = Literal["ok", "info", "warn"]
+
+#: Figures that people choose among, if the outcomes have them.
+FIGURES = (
+    WRITE, READ, WRITE_TOTAL_S, READ_TOTAL_S, CREATE, STAT, DELETE, "write_calls", "write_sync_s",
+    "unmount_s", "timeouts",
+)  # fmt: skip
+#: Those that the command line tells, one after the other.
+REPORTED = (WRITE, READ, CREATE, STAT, DELETE)
+#: Pictures are of two factors; of more matrices than this nobody finds one.
+_MATRICES = 12
+_INTERACTIONS = 3
+
+
+class Part(NamedTuple):
+    """What is compared with its like: files of other sizes are another test.
+
+    Attributes:
+        workload: its name.
+        file_size: level of the factor, "" where it is not varied.
+    """
+
+    workload: str
+    file_size: str = ""
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        if not self.file_size:
+            return self.workload
+        return f"{self.workload}, files of {format_size(int(self.file_size))}"
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of one part.
+
+    Attributes:
+        figure: a name of advisor.experiment.measurements.
+        workload: its name.
+        file_size: of the files that are compared, "" where it is not varied.
+        counted: whether sync and unmount time count in.
+        conclusion: what may be claimed.
+        headline: the same in words.
+        said: sentences with their tone, the most important first.
+        ranking: the option sets, the best first.
+        effects: what each factor does, with intervals, the strongest first.
+        interactions: what pairs of factors do together, the strongest first.
+        places: of every combination, the sums of places of each factor's levels.
+        curves: the figure against each factor alone, if factors were varied so.
+        comparison: the levels of a factor that was varied alone, beside the reference.
+        axes: the factors down and across in the matrices; empty if there are none.
+        axis_choices: factors that may be chosen for them.
+        pooled: factors that have no matrices of their own: cells are medians over them.
+        matrices: the figure over both axes.
+    """
+
+    figure: str
+    workload: str
+    file_size: str
+    counted: bool
+    conclusion: Conclusion
+    headline: str
+    said: list[tuple[Tone, str]]
+    ranking: Ranking
+    effects: list[Effect]
+    interactions: list[Interaction]
+    places: list[PlaceSums]
+    curves: list[Curve]
+    comparison: list[TableRow]
+    axes: list[str]
+    axis_choices: list[str]
+    pooled: list[str]
+    matrices: list[Matrix]
+
+    @property
+    def part(self) -> Part:
+        """What it is of."""
+        return Part(self.workload, self.file_size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelRow:
+    """What a level of a factor does, where every combination was tried.
+
+    Attributes:
+        factor: its name.
+        level: of the factor.
+        beside: its figure beside the average of the factor's levels: ``+35 %``; “—” if that is not known.
+        best: whether it does best, by more than chance.
+        sum: of the places of its trials, the lower the better.
+        mean: of them.
+        ahead: whether it is usually ahead, by more than chance.
+    """
+
+    factor: str
+    level: str
+    beside: str
+    best: bool
+    sum: float
+    mean: float
+    ahead: bool
+
+
+def level_rows(found: Findings) -> list[LevelRow]:
+    """Return what each level does, the strongest factor first.
+
+    None where not all combinations were tried, nor where all trials came out the same, as without time-outs.
+    """
+    if len({number for one in found.ranking.standings for number in one.values}) < 2:
+        return []
+    effects = {one.factor: one for one in found.effects}
+    places = {one.factor: one for one in found.places}
+    rows: list[LevelRow] = []
+    # Of some there are sums of places alone: time-outs of 0 have no ratio.
+    for factor in [name for name in dict.fromkeys([*effects, *places]) if name in places]:
+        effect, sums = effects.get(factor), places[factor]
+        ratios = {one.level: one.ratio for one in effect.levels} if effect is not None else {}
+        best = effect.best if effect is not None and effect.notable else None
+        rows += [
+            LevelRow(
+                factor=factor, level=one.level,
+                beside=_beside(ratios[one.level]) if one.level in ratios else "—",
+                best=one.level == best, sum=one.sum, mean=one.mean,
+                ahead=sums.notable and one.level == sums.best,
+            )
+            for one in sums.levels
+        ]  # fmt: skip
+    return rows
+
+
+def _beside(ratio: float) -> str:
+    """Return a ratio as what it is more or less."""
+    percent = round(100 * (ratio - 1))
+    sign = {1: "+", -1: "−"}.get((percent > 0) - (percent < 0), "")  # noqa: RUF001 - the sign
+    return f"{sign}{abs(percent)} %"
+
+
+def parts_of(plan: ExperimentPlan) -> list[Part]:
+    """Return what is compared with its like: each workload, and each size of files that is varied."""
+    sizes = levels_of_plan(plan).get(FILE_SIZE, [""])
+    return [Part(work.name, size) for work in plan.experiment.workloads for size in sizes]
+
+
+def levels_of_plan(plan: ExperimentPlan) -> dict[str, list[str]]:
+    """Return each factor that is varied, with the levels that are measured, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for one in plan.sets:
+        for name, level in one.levels.items():
+            found.setdefault(name, {})[level] = None
+    order = {factor.name: factor.levels for factor in plan.experiment.factors}
+    return {
+        name: sorted(levels, key=lambda level, name=name: _place(level, order.get(name, ())))  # type: ignore[misc]
+        for name, levels in found.items() if len(levels) > 1
+    }  # fmt: skip
+
+
+def _place(level: str, order: Sequence[str]) -> int:
+    return order.index(level) if level in order else -1
+
+
+def figures_in(outcomes: Sequence[Outcome], workload: str) -> list[str]:
+    """Return the names of the figures that a workload has, the most wanted first."""
+    chosen = of_workload(outcomes, workload)
+    return [name for name in FIGURES if any(value(outcome, name) is not None for outcome in chosen)]
+
+
+def find(
+    plan: ExperimentPlan,
+    outcomes: Sequence[Outcome],
+    figure: str,
+    workload: str,
+    *,
+    written: Format,
+    names: Names = AS_WRITTEN,
+    counted: bool = False,
+    file_size: str = "",
+    axes: Sequence[str] = (),
+) -> Findings:
+    """Return what the outcomes so far say.
+
+    Args:
+        plan: that they are of.
+        outcomes: of all workloads.
+        figure: a name of advisor.experiment.measurements.
+        workload: its name.
+        written: writes a figure with its unit.
+        names: of factors and levels, in the sentences.
+        counted: count the time to sync and unmount in, where the figure has any.
+        file_size: level of the files that are compared where it is varied, "" for the first.
+        axes: factors down and across in the matrices, empty for the study's own or the strongest ones.
+
+    Raises:
+        AppError: USAGE if the axes are not two factors that were varied.
+    """
+    experiment, base = plan.experiment, plan.sets[0].levels
+    varied = levels_of_plan(plan)
+    check_axes(plan, axes)
+    whole = of_workload(outcomes, workload)
+    sizes = varied.get(FILE_SIZE, [])
+    file_size = file_size if file_size in sizes else sizes[0] if sizes else ""
+    chosen = [one for one in whole if not sizes or one.levels.get(FILE_SIZE) == file_size]
+    counted = counted and can_count_in(chosen, figure)
+    chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
+    ranked = ranking(chosen, figure, chance=chance, counted=counted)
+    effect = effects(chosen, figure, chance=chance, counted=counted)
+    conclusion = with_effects(conclude(ranked, base, OF_THE_TEST), effect, base, OF_THE_TEST)
+    together = interactions(chosen, figure, chance=chance, counted=counted)
+    places = place_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
+    curves = _curves(experiment, whole, base, figure, chance, counted=counted)
+    drawn = _Drawn([], [], [])
+    # One at a time gives a cross of cells, which is no matrix; a search has few cells of many.
+    if experiment.strategy != "one-at-a-time" and experiment.recipe != SEARCH:
+        noise = noise_of(repeats_of(whole, figure, counted=counted), chance)
+        order = _axes(experiment, axes, _crossed(effect, ranked), varied)
+        drawn = _matrices(whole, order, figure, noise, counted=counted)
+        if any(_acts(name, effect, together) for name in drawn.axes):
+            # What all cells together show is no chance, although no two of them are far enough apart alone.
+            shown = [
+                msgspec.structs.replace(one, differs=True, apart=None) if one.differs is False else one
+                for one in drawn.matrices
+            ]
+            drawn = drawn._replace(matrices=shown)
+    table: list[TableRow] = []
+    if len(levels_of(chosen)) == 1:
+        factor = next(iter(levels_of(chosen)))
+        table = comparison(chosen, factor, base[factor], chance=chance, figures=(figure,), counted=counted)
+    found = Findings(
+        figure=figure, workload=workload, file_size=file_size, counted=counted, conclusion=conclusion,
+        headline=headline_text(conclusion, figure, written, names), said=[], ranking=ranked, effects=effect,
+        interactions=together[:_INTERACTIONS], places=places, curves=curves, comparison=table,
+        axes=drawn.axes, axis_choices=list(varied), pooled=drawn.pooled, matrices=drawn.matrices,
+    )  # fmt: skip
+    return msgspec.structs.replace(found, said=_said(plan, found, outcomes, chosen, written, names=names))
+
+
+def _said(
+    plan: ExperimentPlan,
+    found: Findings,
+    outcomes: Sequence[Outcome],
+    chosen: Sequence[Outcome],
+    written: Format,
+    *,
+    names: Names,
+) -> list[tuple[Tone, str]]:
+    """Return what is said beside the headline."""
+    experiment, ranked = plan.experiment, found.ranking
+    missing: list[tuple[Tone, str]] = [("warn", text) for text in (unmeasured_text(ranked),) if text]
+    if experiment.recipe == SEARCH:
+        # Few trials of few of its sets: what sets have in common is not said of them.
+        return [*missing, *(one for one in _troubles(outcomes) if one[0] == "warn")]
+    said = [*_infos(gain_text(found.conclusion), winner_text(ranked, written, names)), *missing]
+    said += _infos(against_text(ranked, plan.sets[0].levels, "The reference", written))
+    if found.counted and ranked.standings:
+        said += _infos(_counted(chosen, ranked, written, names, experiment.seed))
+    said += _infos(*effect_texts(found.effects, names))
+    said += _infos(*(interaction_text(one, names) for one in found.interactions if one.notable))
+    said += _infos(*place_texts(found.places, names))
+    if found.curves and experiment.strategy == "one-at-a-time":
+        said += _infos(row_text(found.curves, names))
+    tables = found.matrices
+    if tables and _acts(tables[0].row_factor, found.effects, found.interactions):
+        said += _infos(steady_text(steadiness(tables), tables[0].row_factor, names))
+    said += _infos(*(comparison_text(row, written) for row in found.comparison))
+    return said + _troubles(outcomes)
+
+
+def reported(
+    plan: ExperimentPlan,
+    outcomes: Sequence[Outcome],
+    *,
+    written: Format,
+    names: Names = AS_WRITTEN,
+    axes: Sequence[str] = (),
+) -> list[Findings]:
+    """Return what the command line tells of an experiment: the main figures of each part; see find."""
+    return [
+        find(
+            plan, outcomes, figure, part.workload, written=written, names=names, file_size=part.file_size,
+            axes=axes,
+        )
+        for part in parts_of(plan)
+        for figure in figures_in(outcomes, part.workload) if figure in REPORTED
+    ]  # fmt: skip
+
+
+def figure_label(figure: str) -> str:
+    """Return a figure's name for people."""
+    quantity = QUANTITIES.get(figure)
+    text = quantity.label if quantity is not None else figure
+    return text[:1].upper() + text[1:]
+
+
+def shown_text(
+    found: Findings, plan: ExperimentPlan, levels: dict[str, str], written: Format, names: Names = AS_WRITTEN
+) -> str:
+    """Return what was shown of one set beside its reference, in one sentence."""
+    other = found.ranking.of(reference_of(levels, plan.sets[0].levels, OF_THE_TEST))
+    one = found.ranking.of(levels)
+    if one is None or other is None:
+        return "It was not measured beside the reference."
+    if one is other:
+        return "It is the reference itself: nothing was gained by it."
+    medians = f"{written(found.figure, one.median)} against {written(found.figure, other.median)}"
+    with_it = f"{medians} with {set_text(other.levels, names=names)}"
+    if is_better(one, other, found.figure):
+        return f"Better by more than chance: {with_it} ({figure_label(found.figure).lower()})."
+    return f"Not proven: {with_it} may be chance ({figure_label(found.figure).lower()})."
+
+
+def measured(
+    found: Findings, plan: ExperimentPlan, chosen: PlannedSet, written: Format
+) -> tuple[Measured, ...]:
+    """Return what was found of the options in which a set differs from the baseline, for the advisor.
+
+    They were measured together: that one of them alone would do as well is not said. Of a speed only: a set
+    that does best by the time of one phase may be the slowest of all.
+    """
+    if found.figure not in {WRITE, READ}:
+        return ()
+    levels = reference_of(chosen.levels, plan.sets[0].levels, OF_THE_TEST)
+    base = set_of(levels, plan.sets)
+    one, other = found.ranking.of(chosen.levels), found.ranking.of(levels)
+    if one is None or other is None or base is None or chosen is base:
+        return ()
+    better = is_better(one, other, found.figure)
+    text = (
+        f"Your experiment: {written(found.figure, one.median)} with these settings, "
+        f"{written(found.figure, other.median)} with the reference ({figure_label(found.figure).lower()}, "
+        f"{found.part.label})."
+    )
+    return _learned(base, chosen, text, better=better)
+
+
+def measured_again(result: BestResult, written: Format) -> tuple[Measured, ...]:
+    """Return what a search's re-test found of the options in which its winner differs, for the advisor."""
+    retest, present = result.retest, result.plan.present
+    winner = set_of(result.answer.winner.levels, result.plan.sets)
+    if retest is None or present is None or winner is None:
+        return ()
+    whole = retest.whole
+    text = (
+        f"Your search, tested again: {written(WRITE, whole.after)} with these settings, "
+        f"{written(WRITE, whole.before)} with those you had."
+    )
+    return _learned(present, winner, text, better=retest.gained)
+
+
+def _learned(base: PlannedSet, chosen: PlannedSet, text: str, *, better: bool) -> tuple[Measured, ...]:
+    before, after = _values(base), _values(chosen)
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if len(names) > 1:
+        text += f" {', '.join(name.replace(READ_AHEAD, 'readahead') for name in names)} were tested together."
+    return tuple(
+        Measured(option=name, value=after.get(name), status="confirmed" if better else "untested", text=text)
+        for name in names
+    )
+
+
+def _values(one: PlannedSet) -> dict[str, str]:
+    """Return canonical option names and values of a set, the readahead among them."""
+    values = MountOptions.parse(one.options).values()
+    return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
+
+
+class SearchFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search shows.
+
+    Attributes:
+        verdict: what may be claimed of its winner.
+        headline: the same in words.
+        retold: sentences on the re-test, the first of what is said.
+        said: sentences with their tone, the most important first.
+        retest: of the winner beside the present setting, None if there was none.
+    """
+
+    verdict: SearchVerdict
+    headline: str
+    retold: list[str]
+    said: list[tuple[Tone, str]]
+    retest: Retest | None
+
+
+def find_of_search(result: BestResult, written: Format, names: Names = AS_WRITTEN) -> SearchFindings:
+    """Return what a search shows: what its winner gave when it was run again, and how it came to it."""
+    answer, retest = result.answer, result.retest
+    verdict = search_verdict(answer, retest)
+    again = retest_text(answer, retest, written)
+    tone: Tone = "warn" if verdict == "untested" else "info"
+    return SearchFindings(
+        verdict=verdict,
+        headline=search_headline(answer, retest, names),
+        retold=again if tone == "info" else [],
+        said=[*((tone, text) for text in again), *_infos(*answer_text(answer, WRITE, written, names))],
+        retest=retest,
+    )
+
+
+class SearchRow(NamedTuple):
+    """One option set of a search's answer.
+
+    Attributes:
+        name: winner, present, next or default.
+        again: whether the figures are of the re-test; else they are what the search makes of them.
+        median: bytes a second.
+        low: lower end of its interval.
+        high: its upper end.
+        trials: that it is of.
+        levels: of the set.
+    """
+
+    name: Literal["winner", "present", "next", "default"]
+    again: bool
+    median: float
+    low: float
+    high: float
+    trials: int
+    levels: dict[str, str]
+
+
+def search_rows(result: BestResult) -> list[SearchRow]:
+    """Return the sets that matter at the end of a search: what was tested again with the figures of that."""
+    answer, retest = result.answer, result.retest
+    named: tuple[tuple[Literal["winner", "present", "next", "default"], Found | None], ...] = (
+        ("winner", answer.winner), ("present", answer.current), ("next", answer.runner_up),
+        ("default", answer.default),
+    )  # fmt: skip
+    rows: list[SearchRow] = []
+    again: dict[str, tuple[list[float], dict[str, str]]] = {}
+    if retest is not None:
+        again["winner"] = retest.whole.after_values, retest.winner
+        again["present"] = retest.whole.before_values, retest.today
+    for name, found in named:
+        if name in again:
+            values, levels = again[name]
+            low, high, _confidence = interval(values)
+            rows.append(SearchRow(name, True, median(values), low, high, len(values), levels))  # noqa: FBT003
+        elif found is not None:
+            count = len(found.values)
+            rows.append(SearchRow(name, False, found.median, found.low, found.high, count, found.levels))  # noqa: FBT003
+    return rows
+
+
+def set_of(levels: dict[str, str], sets: Sequence[PlannedSet]) -> PlannedSet | None:
+    """Return the option set with these levels."""
+    return next((one for one in sets if one.levels == levels), None)
+
+
+def _infos(*texts: str) -> list[tuple[Tone, str]]:
+    return [("info", text) for text in texts if text]
+
+
+def _counted(chosen: Sequence[Outcome], ranked: Ranking, written: Format, names: Names, seed: int) -> str:
+    """Return what counting in makes of the set that is first when only the transfer counts."""
+    chance = random.Random(seed)  # noqa: S311 - for a bootstrap
+    alone = ranking(chosen, ranked.figure, chance=chance)
+    first = alone.standings[0]
+    now = ranked.of(first.levels)
+    if now is None:
+        return ""
+    name = set_text(first.levels, names=names)
+    return counted_text(name, ranked.figure, first.median, now.median, written)
+
+
+def _curves(
+    experiment: Experiment,
+    chosen: Sequence[Outcome],
+    base: dict[str, str],
+    figure: str,
+    chance: random.Random,
+    *,
+    counted: bool,
+) -> list[Curve]:
+    """Return the figure against each factor that has more than two levels, the others at their base."""
+    sure = of_several(len(experiment.factors))
+    found = (
+        curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=sure)
+        for factor in experiment.factors
+    )
+    return [one for one in found if one is not None and len(one.points) > 2]
+
+
+def _crossed(effect: Sequence[Effect], ranked: Ranking) -> list[str]:
+    """Return the factors for pictures, the strongest first; in their order where 0 tells of no effects."""
+    values = [number for one in ranked.standings for number in one.values]
+    if values and min(values) <= 0 < max(values):
+        first = ranked.standings[0].levels
+        return [name for name in first if len({one.levels.get(name) for one in ranked.standings}) > 1]
+    return [one.factor for one in effect]
+
+
+def _acts(factor: str, alone: Sequence[Effect], together: Sequence[Interaction]) -> bool:
+    """Return whether a factor does anything: where none does, one level is the steadiest all the same."""
+    return any(one.notable for one in alone if one.factor == factor) or any(
+        one.notable for one in together if factor in one.factors
+    )
+
+
+class _Drawn(NamedTuple):
+    """Matrices, their axes, and what their cells are medians over."""
+
+    axes: list[str]
+    pooled: list[str]
+    matrices: list[Matrix]
+
+
+def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
+    """See that the axes of a table are two settings that are varied; none are good, too.
+
+    Raises:
+        AppError: USAGE if they are not.
+    """
+    varied = levels_of_plan(plan)
+    if axes and (len(axes) != 2 or axes[0] == axes[1] or not set(axes) <= varied.keys()):
+        raise AppError(
+            ErrorKind.USAGE,
+            "A table has two settings that are varied, one down and one across.",
+            hint=f"Choose two of: {', '.join(varied) or 'none is varied'}.",
+        )
+
+
+def _axes(
+    experiment: Experiment, axes: Sequence[str], strongest: Sequence[str], varied: dict[str, list[str]]
+) -> list[str]:
+    """Return the factors down and across, and after them the others in the order in which they are split."""
+    own = [name for name in experiment.axes if name in varied]
+    strongest = [name for name in strongest if name in varied]
+    # Versions are compared beside each other, not in one picture, and files of other sizes are another test.
+    plain = [name for name in strongest if name not in {"vers", FILE_SIZE}]
+    first = list(axes) or (own[:2] if len(own) > 1 else []) or [*plain, *strongest]
+    chosen = list(dict.fromkeys(first))[:2]
+    if len(chosen) < 2:
+        return []
+    of_test = [name for name in varied if name in OF_THE_TEST]
+    order = [FILE_SIZE, *own, *of_test, "vers", *varied]
+    return chosen + [name for name in dict.fromkeys(order) if name in varied and name not in chosen]
+
+
+def _matrices(
+    chosen: Sequence[Outcome], axes: Sequence[str], figure: str, noise: Noise | None, *, counted: bool
+) -> _Drawn:
+    """Return the figure over two factors, apart for the levels of as many others as leave it readable."""
+    varied = levels_of(one for one in chosen if value(one, figure) is not None)
+    axes = [name for name in axes if name in varied]
+    if len(axes) < 2:
+        return _Drawn([], [], [])
+    split: list[str] = []
+    for name in axes[2:]:
+        if name == FILE_SIZE or prod(len(varied[each]) for each in [*split, name]) <= _MATRICES:
+            split.append(name)
+    found = matrices(chosen, axes[0], axes[1], figure, split=split, counted=counted, noise=noise)
+    return _Drawn(axes[:2], [name for name in axes[2:] if name not in split], found[:_MATRICES])
+
+
+def _troubles(outcomes: Sequence[Outcome]) -> list[tuple[Tone, str]]:
+    """Return what is to be known before the rest is believed."""
+    said: list[tuple[Tone, str]] = [
+        ("warn" if drift.notable else "info", drift_text(drift)) for drift in drifts(outcomes, (WRITE, READ))
+    ]
+    for state, text in (("failed", "failed"), ("mismatch", "ran with other values in use than planned")):
+        notes = [outcome.note for outcome in outcomes if outcome.state == state]
+        if notes:
+            plural = "1 trial" if len(notes) == 1 else f"{len(notes)} trials"
+            said.append(("warn", f"{plural} {text}. The first: {notes[0]}"))
+    return list(dict.fromkeys(said))

@@ -1,0 +1,192 @@
+"""The recipes there are: those of the studies, and the person's own in their configuration folder.
+
+A home on a file server that has died holds up whoever asks: not for the window's own thread.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.bench.experiment.recipe_text import parse_recipe
+from app.errors import AppError, ErrorKind, printable
+from app.experiment.model import SEARCH
+from app.files.user_directories import config_directory
+
+if TYPE_CHECKING:
+    from app.experiment.recipes import Recipe
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
+
+
+class Cookbook(NamedTuple):
+    """The recipes there are.
+
+    Attributes:
+        recipes: of the studies in their order, then the person's own by name.
+        unreadable: why others of the person's own are not among them: the others are good without them.
+    """
+
+    recipes: list[Recipe]
+    unreadable: list[AppError]
+
+
+def read_cookbook() -> Cookbook:
+    """Read the recipes of the studies, and the person's own."""
+    found, unreadable = _shipped_recipes(), list[AppError]()
+    for path in _own_files():
+        try:
+            found.append(_own(path))
+        except AppError as error:
+            hint = f"Correct the file, or remove it: “experiment remove {printable(path.stem)}”."
+            unreadable.append(AppError(error.kind, error.message, hint=hint, detail=error.detail))
+    return Cookbook(found, unreadable)
+
+
+def recipes() -> list[Recipe]:
+    """Return those that can be read: of the studies in their order, then the person's own by name."""
+    return read_cookbook().recipes
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe by name; a path with a slash is read from there.
+
+    Raises:
+        AppError: USAGE if there is none, or its file is not as it should be.
+    """
+    if "/" in name:
+        return _own(Path(name))
+    known = recipes()
+    for recipe in known:
+        if recipe.name == name:
+            return recipe
+    path = _own_file(name)
+    if path is not None:
+        return _own(path)
+    names = ", ".join(recipe.name for recipe in known)
+    raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
+
+
+def recipe_source(recipe: Recipe) -> str:
+    """Return the text of a recipe's file.
+
+    Raises:
+        AppError: IO if it is gone or cannot be read.
+    """
+    if not recipe.own:
+        for entry in files("resources").joinpath("recipes").iterdir():
+            if entry.name.endswith(f"-{recipe.name}.toml"):
+                return entry.read_text(encoding="utf-8")
+    path = own_folder() / f"{recipe.name}.toml"
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
+
+
+def recipe_file_text(path: Path) -> str:
+    """Return the text of a recipe's file.
+
+    Raises:
+        AppError: USAGE if it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The recipe {printable(str(path))} cannot be read.",
+            hint="Name a text file that you may read.",
+            detail=str(error),
+        ) from error
+
+
+def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
+    """Check a recipe's text and keep it as one of the person's own; one of that name is replaced.
+
+    Args:
+        recipe_text: TOML.
+        name: that it is kept under.
+        source: the file that a person wrote it in, for messages; "" for the one it is kept in.
+
+    Raises:
+        AppError: USAGE for a bad name, one of a study's, or a bad text; IO if it cannot be written.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"“{printable(name)}” cannot be the name of a recipe.",
+            hint="Use small letters, digits and hyphens, 48 at most.",
+        )
+    if name == SEARCH:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"“{name}” is the search for the best setting.",
+            hint="Choose another name for your own.",
+        )
+    if any(recipe.name == name for recipe in _shipped_recipes()):
+        raise AppError(
+            ErrorKind.USAGE, f"“{name}” is the recipe of a study.", hint="Choose another name for your own."
+        )
+    path = own_folder() / f"{name}.toml"
+    recipe = parse_recipe(recipe_text, source or str(path), name=name, own=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.new")
+        draft.write_text(recipe_text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise AppError(ErrorKind.IO, f"{path} could not be written.", detail=str(error)) from error
+    return recipe
+
+
+def delete_recipe(name: str) -> None:
+    """Remove one of the person's own.
+
+    Raises:
+        AppError: USAGE if there is none of that name, or it is a study's; IO if it cannot be removed.
+    """
+    path = _own_file(name)  # one that cannot be read can be removed, too
+    if path is None or any(recipe.name == name for recipe in _shipped_recipes()):
+        find_recipe(name)
+        raise AppError(ErrorKind.USAGE, f"“{name}” is not one of your own recipes; it stays.")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise AppError(
+            ErrorKind.IO, f"The recipe “{name}” could not be removed.", detail=str(error)
+        ) from error
+
+
+def own_folder() -> Path:
+    """Return where a person's own recipes are."""
+    return config_directory() / "recipes"
+
+
+def _own_files() -> list[Path]:
+    folder = own_folder()
+    return sorted(folder.glob("*.toml")) if folder.is_dir() else []
+
+
+def _own_file(name: str) -> Path | None:
+    """Return the file of one of the person's own, None if there is none; any text may be asked for."""
+    return next((path for path in _own_files() if printable(path.stem) == printable(name)), None)
+
+
+def _shipped_recipes() -> list[Recipe]:
+    entries = [e for e in files("resources").joinpath("recipes").iterdir() if e.name.endswith(".toml")]
+    entries.sort(key=lambda entry: entry.name)
+    return [_shipped(entry.name, entry.read_text(encoding="utf-8")) for entry in entries]
+
+
+def _shipped(file: str, text: str) -> Recipe:
+    # The number before its name is the order of the studies.
+    return parse_recipe(text, file, name=file.removesuffix(".toml").partition("-")[2])
+
+
+def _own(path: Path) -> Recipe:
+    text = recipe_file_text(path)
+    return parse_recipe(text, printable(str(path)), name=printable(path.stem), own=True)

@@ -1,0 +1,52 @@
+"""Where a caller may declare a mount for the next boot, before fstab or units are written.
+
+The writers know what an entry may say; here it is decided where it may stand, by the same classes as for
+mounting (:mod:`app.helper.policy`). At boot nobody looks again, so the directories above a mount point must
+be root's alone already when an ordinary user declares it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from app.helper import mountinfo, policy, safe_path, validate
+from app.helper.errors import Refusal
+
+if TYPE_CHECKING:
+    from app.helper.callers import Caller
+
+    Args = dict[str, object]
+
+
+def permit_new(caller: Caller, args: Args) -> None:
+    """Check that the caller may declare ``share`` at ``target``.
+
+    Raises:
+        Refusal: if not.
+    """
+    validate.share(str(args["share"]))
+    path = validate.target(str(args["target"]))
+    policy.permit_place(caller, path)
+    if caller.uid != 0:
+        rows = mountinfo.read()
+        policy.check_walk(rows, path)
+        policy.check_disks(rows, path)
+        safe_path.check_way(caller, path, mounted=mountinfo.at(rows, path) is not None)
+
+
+def permit_old(caller: Caller, path: str) -> None:
+    """Check that what is declared there is the caller's to change, whoever wrote it.
+
+    Raises:
+        Refusal: if not.
+    """
+    if caller.administers:
+        return
+    place = policy.place_of(posixpath.normpath(path)) if path.startswith("/") else policy.Place.RESTRICTED
+    if place not in {policy.Place.ROOTS, policy.Place.OWN}:
+        raise Refusal(
+            "mount-point-restricted",
+            f"“{path}” is outside the directories for mounts, so its entry stays as it is.",
+            data={"home": ""},
+        )

@@ -1,0 +1,103 @@
+"""Which mount a directory is on, asked of the kernel; only for children that may hang."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.errors import printable
+from app.kernel.mountstats import unescape
+from app.kernel.tcp_info import NFS_PORT
+
+_OPTIONAL_FIELDS = 6  # mountinfo: the fields before the optional ones (proc(5))
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of mountinfo.
+
+    Attributes:
+        mount_id: first field.
+        device: major:minor.
+        mount_point: absolute path.
+        share: source, as the kernel prints it.
+        fstype: file system type.
+        options: options of the mount and of the file system.
+    """
+
+    mount_id: int
+    device: str
+    mount_point: str
+    share: str
+    fstype: str
+    options: str
+
+    def printable(self) -> Where:
+        """Return the row with nothing in it that JSON cannot carry."""
+        return msgspec.structs.replace(
+            self,
+            mount_point=printable(self.mount_point),
+            share=printable(self.share),
+            options=printable(self.options),
+        )
+
+    @property
+    def nfs(self) -> bool:
+        """Whether it is NFS."""
+        return self.fstype in {"nfs", "nfs4"}
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The options by name; a bare word has the value ""."""
+        pairs = (word.partition("=") for word in self.options.split(",") if word)
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """Address and port of the server; the address is "" if the kernel names none."""
+        values = self.values
+        port = values.get("port", "")
+        return values.get("addr", ""), int(port) if port.isdigit() and int(port) else NFS_PORT
+
+    @property
+    def tcp(self) -> bool:
+        """Whether its requests travel over TCP (netids tcp and tcp6)."""
+        return self.values.get("proto", "").startswith("tcp")
+
+    @property
+    def v4(self) -> bool:
+        """Whether it is NFS version 4."""
+        return self.values.get("vers", "").startswith("4")
+
+
+def find_mount(directory_fd: int, root: str = "/") -> Where | None:
+    """Return the mount that an open directory is on, by its mount id, or None if it cannot be told."""
+    try:
+        info = Path(root, f"proc/self/fdinfo/{directory_fd}").read_text(encoding="ascii", errors="replace")
+        table = Path(root, "proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
+    except OSError:
+        return None
+    for line in info.splitlines():
+        name, _, value = line.partition(":")
+        if name == "mnt_id":
+            return find_row(table, value.strip())
+    return None
+
+
+def find_row(table: str, mount_id: str) -> Where | None:
+    """Return the row of this id in the text of mountinfo, or None."""
+    for line in table.splitlines():
+        left, dash, right = line.partition(" - ")
+        fields, kind = left.split(" "), right.split(" ")
+        if not dash or fields[0] != mount_id or len(fields) < _OPTIONAL_FIELDS or len(kind) < 3:
+            continue
+        options = ",".join(part for part in (fields[5], *kind[2:3]) if part)
+        return Where(
+            mount_id=int(mount_id),
+            device=fields[2],
+            mount_point=unescape(fields[4]),
+            share=unescape(kind[1]),
+            fstype=kind[0],
+            options=options,
+        )
+    return None

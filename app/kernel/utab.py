@@ -1,0 +1,88 @@
+"""What libmount wrote down of each mount: /run/mount/utab, with the options as they were asked for.
+
+An entry can be left behind after an unmount, and mounts made by other programs have none, so an entry
+counts only if it agrees with mountinfo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from advisor.options import MountOptions
+from app.helper.mountinfo import plain_share
+from app.kernel.mountinfo import MountRow, unescape
+
+__all__ = ["UtabEntry", "parse", "plain_share", "read", "recorded_options"]
+
+#: mount.nfs adds these itself.
+_ADDED = ("addr", "clientaddr")
+
+
+@dataclass(frozen=True, slots=True)
+class UtabEntry:
+    """One entry.
+
+    Attributes:
+        source: the share, for NFS.
+        target: mount point.
+        attributes: options of the file system's own mount program, as asked for, with what it added.
+        options: options that only mount(8) knows, such as _netdev.
+        mount_id: of newer versions of libmount, else None.
+    """
+
+    source: str
+    target: str
+    attributes: str
+    options: str
+    mount_id: int | None
+
+
+def read(root: str = "/") -> list[UtabEntry]:
+    """Return the entries in order; a file that is missing or cannot be read has none."""
+    try:
+        return parse(Path(root, "run/mount/utab").read_bytes())
+    except OSError:
+        return []
+
+
+def parse(raw: bytes) -> list[UtabEntry]:
+    """Return the entries in order; lines without a target are passed over."""
+    entries: list[UtabEntry] = []
+    for line in raw.split(b"\n"):
+        pairs = [field.partition(b"=") for field in line.split(b" ")]
+        values = {key: unescape(value) for key, equals, value in pairs if equals}
+        mount_id = values.get(b"ID", "")
+        if b"TARGET" in values:
+            entries.append(
+                UtabEntry(
+                    source=values.get(b"SRC", ""),
+                    target=values[b"TARGET"],
+                    attributes=values.get(b"ATTRS", ""),
+                    options=values.get(b"OPTS", ""),
+                    mount_id=int(mount_id) if mount_id.isascii() and mount_id.isdigit() else None,
+                )
+            )
+    return entries
+
+
+def recorded_options(entries: list[UtabEntry], row: MountRow) -> str | None:
+    """Return the options with which this NFS mount was made, or None if no entry agrees with it."""
+    for entry in reversed(entries):
+        if entry.target == row.mount_point and _agrees(entry, row):
+            options = MountOptions.parse(",".join(text for text in (entry.attributes, entry.options) if text))
+            for name in _ADDED:
+                options.remove(name)
+            return str(options)
+    return None
+
+
+def _agrees(entry: UtabEntry, row: MountRow) -> bool:
+    if entry.mount_id is not None and entry.mount_id != row.mount_id:
+        return False
+    if plain_share(entry.source) != plain_share(row.source):
+        return False
+    noted, live = MountOptions.parse(entry.attributes), MountOptions.parse(row.super_options)
+    return all(noted.get(name) in {None, live.get(name)} for name in ("vers", "addr")) or (
+        noted.get("vers") == "4" and (live.get("vers") or "").startswith("4")
+    )

@@ -1,0 +1,214 @@
+"""Where a mount is kept, fstab or units of systemd: what a change would write, writing it, taking it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from app.helper_client.client import explain_refusal
+from app.mounts.change_model import PersistArgs
+from app.mounts.entry_options import words_for_safety
+from app.mounts.fstab_store import not_there
+from app.mounts.model import FstabReport
+from app.mounts.unit_store import Pair
+from app.tasks import CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.helper_client.client import HelperClient
+    from app.mounts.change_model import ApplyArgs, ForgetArgs
+    from app.mounts.fstab_store import Persistence
+    from app.mounts.unit_store import UnitFiles
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChange:
+    """A change of what is kept, not made yet.
+
+    Attributes:
+        diff: of the file, or of the units; "" if it stays.
+        sha256: of what the diff starts from, "" if there is nothing yet.
+        names: of the files that are written.
+        warnings: one sentence each.
+        for_safety: words of what is written that the program adds for safety.
+    """
+
+    diff: str = ""
+    sha256: str = ""
+    names: tuple[str, ...] = ()
+    warnings: list[str] = field(default_factory=list[str])
+    for_safety: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was written.
+
+    Attributes:
+        backup: where the file as it was is kept, "" if there was none.
+        warnings: one sentence each.
+        undo: puts everything back as it was, byte for byte; raises AppError if it cannot.
+    """
+
+    backup: str
+    warnings: list[str]
+    undo: Callable[[], None]
+
+
+class Keeping:
+    """Both places at once.
+
+    Args:
+        fstab: writes fstab.
+        units: writes units.
+    """
+
+    def __init__(self, fstab: Persistence, units: UnitFiles) -> None:
+        self._fstab = fstab
+        self._units = units
+
+    def preview(self, args: ApplyArgs) -> KeptChange:
+        """Return what would be written.
+
+        Raises:
+            AppError: if it cannot be kept there, or is not what ``expected_sha256`` says.
+        """
+        if args.keeper == "nowhere":
+            return KeptChange()
+        if args.keeper == "fstab":
+            report = self._fstab.persist(_fstab_args(args, preview=True), CancelToken())
+            return KeptChange(report.diff, report.sha256, ("/etc/fstab",), report.warnings, report.for_safety)
+        before, after = self._units.read(args.mount_point), self._units.wanted(args)
+        if args.expected_sha256 and args.expected_sha256 != before.sha256:
+            raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
+        self._units.check_way_back(args.mount_point, before)
+        diff = self._units.diff(before, after, args.mount_point)
+        names = [name for name, text in zip(self._units.names(args.mount_point), after, strict=True) if text]
+        moved = self._moved(args)
+        if moved is not None:
+            self._units.check_way_back(args.replaces, moved)
+            diff += self._units.diff(moved, Pair("", ""), args.replaces)
+        said = f"{args.options},{self._units.options(before)}"
+        added = words_for_safety(said, self._units.options(after))
+        return KeptChange(diff, before.sha256, tuple(names), for_safety=added if diff else [])
+
+    def reserved(self, args: ApplyArgs) -> str:
+        """Return which of the words to write only root may write, and why; "" if there is none.
+
+        Raises:
+            AppError: as :meth:`preview`.
+        """
+        if args.keeper == "nowhere":
+            return ""
+        if args.keeper == "fstab":
+            return self._fstab.reserved(_fstab_args(args, preview=True))
+        return self._units.reserved(args)
+
+    def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing it and taking that back would ask of the helper."""
+        if args.keeper == "fstab":
+            return self._fstab.requests(_fstab_args(args))
+        return self._units.requests(args)
+
+    def write(
+        self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> Kept:
+        """Write what is to be kept, if what is there is still that of the checksum.
+
+        Args:
+            args: of the change.
+            sha256: of what is there.
+            token: cancels it.
+            helper: that an administrator approves by itself; None takes the ordinary one.
+
+        Raises:
+            AppError: all is as it was then.
+        """
+        if args.keeper == "fstab":
+            report = self._fstab.persist(_fstab_args(args, sha256=sha256), token, helper)
+            return Kept(
+                report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken(), helper)
+            )
+        before, moved = self._units.read(args.mount_point), self._moved(args)
+        answer = self._units.write(args, sha256, token, helper)
+
+        def undo() -> None:
+            self._units.put(args.mount_point, before, str(answer["sha256"]), CancelToken(), helper)
+
+        if moved is None:
+            return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo)
+        try:
+            self._units.put(args.replaces, Pair("", ""), moved.sha256, token)
+        except BaseException:
+            undo()
+            raise
+
+        def undo_both() -> None:
+            self._units.put(args.replaces, moved, "", CancelToken())
+            undo()
+
+        return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
+
+    def is_kept(self, mount_point: str) -> bool:
+        """Whether fstab or units of this program keep a mount point."""
+        return bool(self._fstab.share_at(mount_point) or self._units.read(mount_point).mount)
+
+    def forget_requests(self, args: ForgetArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+        """Return the share that is kept there, and what taking it out would ask of the helper.
+
+        Raises:
+            AppError: as :meth:`forget`.
+        """
+        share = self._fstab.share_at(args.mount_point)
+        if share:
+            return share, [("remove", {"share": share, "target": args.mount_point, "sha256": ""})]
+        units = self._units.read(args.mount_point)
+        return self._units.share(units), [("unit-remove", {"target": args.mount_point, "sha256": ""})]
+
+    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
+        """Take a mount out of where it is kept, fstab first, or show what would be taken out.
+
+        Raises:
+            AppError: NOT_MOUNTED if it is kept nowhere; else all is as it was then.
+        """
+        # The checksum is that of what was shown: of fstab where it has an entry, else of the units.
+        if self._fstab.share_at(args.mount_point):
+            return self._fstab.forget(args, token, helper)
+        units = self._units.read(args.mount_point)
+        if not units.mount:
+            raise not_there(args.mount_point)
+        if args.expected_sha256 and args.expected_sha256 != units.sha256:
+            raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
+        diff = self._units.diff(units, Pair("", ""), args.mount_point)
+        if args.preview:
+            return FstabReport(diff=diff, line="", sha256=units.sha256)
+        answer = self._units.put(args.mount_point, Pair("", ""), units.sha256, token, helper)
+        return FstabReport(
+            diff=diff,
+            line="",
+            sha256=units.sha256,
+            written=True,
+            backup=str(answer["backup"]),
+            warnings=[str(text) for text in answer["warnings"]],
+        )
+
+    def _moved(self, args: ApplyArgs) -> Pair | None:
+        """Return the units of the old mount point, where it is another one and has some."""
+        if not args.replaces or args.replaces == args.mount_point:
+            return None
+        old = self._units.read(args.replaces)
+        return old if old.mount else None
+
+
+def _fstab_args(args: ApplyArgs, *, preview: bool = False, sha256: str = "") -> PersistArgs:
+    return PersistArgs(
+        share=args.share,
+        mount_point=args.mount_point,
+        options=args.options,
+        exact=True,  # the plan has added what is to be added
+        fstype=args.fstype,
+        replaces=args.replaces,
+        preview=preview,
+        expected_sha256=sha256 or args.expected_sha256,
+    )

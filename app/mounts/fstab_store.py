@@ -1,0 +1,253 @@
+"""Mounts that last: entries of fstab are previewed here and written by the helper.
+
+The preview is made by the helper's own code, so it is the very line that is written. The helper gets the
+checksum of the file that was read: if somebody changed it meanwhile, nothing is written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from advisor.options import MountOptions
+from app.errors import AppError, ErrorKind
+from app.helper import fstab_text
+from app.helper.errors import Refusal
+from app.helper.mountinfo import NFS_TYPES
+from app.helper.options import load, split
+from app.helper_client.client import HelperClient, explain_refusal
+from app.mounts.entry_options import EntryOptions, entry_options, words_for_safety
+from app.mounts.findings import judge
+from app.mounts.model import FstabReport
+from app.mounts.parsing import share_to_mount
+
+if TYPE_CHECKING:
+    from app.helper.fstab_text import Edit, Entry
+    from app.mounts.change_model import ForgetArgs, PersistArgs
+    from app.tasks import CancelToken
+
+#: The helper's own children have 5, 5 and 15 seconds.
+_TIMEOUT_S = 60.0
+_FSTAB = "/etc/fstab"
+
+
+class Persistence:
+    """Previews and makes changes of fstab.
+
+    Args:
+        helper: of the role "persist".
+        path: the file to preview; tests have their own.
+    """
+
+    def __init__(self, helper: HelperClient, path: str = _FSTAB) -> None:
+        self._helper = helper
+        self._path = Path(path)
+
+    def close(self) -> None:
+        """End the helper."""
+        self._helper.close()
+
+    def persist(
+        self, args: PersistArgs, token: CancelToken, helper: HelperClient | None = None
+    ) -> FstabReport:
+        """Add an entry, or change the one at ``replaces`` or at the mount point.
+
+        Args:
+            args: what it is to say.
+            token: cancels it.
+            helper: that an administrator approves by itself; None takes the ordinary one.
+
+        Raises:
+            AppError: fstab is as it was then.
+        """
+        share_to_mount(args.share)
+        data = self._read(args.expected_sha256)
+        change = _change(args, data)
+        report = self._carry_out(data, change, token, helper, preview=args.preview)
+        said = change.said
+        if said is None or not report.diff:
+            return report
+        return msgspec.structs.replace(
+            report,
+            asks_nofail=said.asks_nofail,
+            for_boot=list(said.for_boot),
+            findings=judge(
+                MountOptions.parse(said.text),
+                saved=True,
+                share=args.share,
+                mount_point=args.mount_point,
+                fstype=str(change.wire["fstype"]),
+            ),
+            for_safety=words_for_safety(f"{said.text},{change.old}", ",".join(change.written(report.line))),
+        )
+
+    def reserved(self, args: PersistArgs) -> str:
+        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+
+        Raises:
+            AppError: as :meth:`persist`.
+        """
+        data = self._read(args.expected_sha256)
+        try:
+            fstab_text.apply(data, _change(args, data).edit, load())
+        except Refusal as refusal:
+            return refusal.message if refusal.code == "option-reserved" else ""
+        return ""
+
+    def requests(self, args: PersistArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing it and taking that back would ask of the helper.
+
+        Raises:
+            AppError: as :meth:`persist`.
+        """
+        change = _change(args, self._read(args.expected_sha256))
+        back = {"backup": "", "sha256": ""}
+        return [(change.verb, {**change.wire, "sha256": ""}), ("restore", back)]
+
+    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
+        """Take out the entry of a mount point.
+
+        Raises:
+            AppError: fstab is as it was then.
+        """
+        data = self._read(args.expected_sha256)
+        old = _entry_at(data, args.mount_point)
+        if old is None:
+            raise not_there(args.mount_point)
+        edit = fstab_text.Edit((old.share, old.target), None)
+        change = _Change(edit, "remove", {"share": old.share, "target": old.target})
+        return self._carry_out(data, change, token, helper, preview=args.preview)
+
+    def share_at(self, mount_point: str) -> str:
+        """Return the share that fstab keeps at a mount point, "" for none."""
+        old = _entry_at(self._read(""), mount_point)
+        return old.share if old is not None else ""
+
+    def restore(self, report: FstabReport, token: CancelToken, helper: HelperClient | None = None) -> None:
+        """Take a change that was just made back; nothing happens if the file is as it was already.
+
+        Raises:
+            AppError: the file is as the change left it, or as somebody else has made it since.
+        """
+        if hashlib.sha256(self._read("")).hexdigest() == report.sha256:
+            return
+        wire = {"backup": report.backup, "sha256": report.written_sha256}
+        (helper or self._helper).call("restore", wire, token, _TIMEOUT_S)
+
+    def _read(self, expected: str) -> bytes:
+        try:
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise explain_refusal(
+                "fstab-refused", f"“{self._path}” cannot be read.", error.strerror or ""
+            ) from error
+        if expected and hashlib.sha256(data).hexdigest() != expected:
+            raise explain_refusal("fstab-changed", "fstab was changed since it was shown.")
+        return data
+
+    def _carry_out(
+        self,
+        data: bytes,
+        change: _Change,
+        token: CancelToken,
+        helper: HelperClient | None,
+        *,
+        preview: bool,
+    ) -> FstabReport:
+        try:
+            # Whether root's words need an approval is told beside it; the helper decides.
+            edited = fstab_text.apply(data, change.edit, load(), free=True)
+        except Refusal as refusal:
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        sha256 = hashlib.sha256(data).hexdigest()
+        diff = _diff(data, edited.data, str(self._path))
+        if preview or not diff:
+            return FstabReport(diff=diff, line=edited.line, sha256=sha256)
+        wire = {**change.wire, "sha256": sha256}
+        answer = (helper or self._helper).call(change.verb, wire, token, _TIMEOUT_S)
+        return FstabReport(
+            diff=diff,
+            line=str(answer["line"]),
+            sha256=sha256,
+            written=True,
+            written_sha256=hashlib.sha256(edited.data).hexdigest(),
+            backup=str(answer["backup"]),
+            warnings=[str(text) for text in answer["warnings"]],
+        )
+
+
+class _Change(NamedTuple):
+    """An edit of the file, and how the helper is asked for it.
+
+    Attributes:
+        edit: of the text.
+        verb: of the helper.
+        wire: its arguments, without the checksum.
+        said: the options of the entry; None of one that is taken out.
+        old: the options of the entry that is changed, "" for none.
+    """
+
+    edit: Edit
+    verb: str
+    wire: dict[str, Any]
+    said: EntryOptions | None = None
+    old: str = ""
+
+    def written(self, line: str) -> list[str]:
+        """Return the words of the entry in its line."""
+        fields = line.split()
+        return split(fields[3]) if len(fields) > 3 else []
+
+
+def _change(args: PersistArgs, data: bytes) -> _Change:
+    old = _entry_at(data, args.replaces or args.mount_point)
+    if old is None and args.replaces:
+        raise not_there(args.replaces)
+    before = old.options if old is not None else None
+    said = entry_options(args.options, before, args.mount_point, exact=args.exact)
+    words = tuple(split(said.text))
+    fstype = args.fstype or (old.fstype if old is not None else "nfs")
+    new = fstab_text.Wanted(args.share, args.mount_point, fstype, words)
+    wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": fstype}
+    wire["options"] = list(words)
+    if old is None:
+        return _Change(fstab_text.Edit(None, new), "add", wire, said)
+    wire |= {"old_share": old.share, "old_target": old.target}
+    return _Change(fstab_text.Edit((old.share, old.target), new), "change", wire, said, old.options)
+
+
+def _entry_at(data: bytes, mount_point: str) -> Entry | None:
+    wanted = mount_point.rstrip("/") or "/"
+    for entry in fstab_text.entries(data):
+        if (entry.target.rstrip("/") or "/") == wanted and entry.fstype in NFS_TYPES:
+            return entry
+    return None
+
+
+def not_there(mount_point: str) -> AppError:
+    """Return the error of a change of an entry that is not there."""
+    return AppError(
+        ErrorKind.NOT_MOUNTED,
+        f"fstab has no NFS entry for {mount_point}.",
+        hint="“list” shows the mounts of this computer and where they are configured.",
+    )
+
+
+def _diff(before: bytes, after: bytes, name: str) -> str:
+    """Return a unified diff; bytes that are not text are shown as escapes."""
+    old, new = ([_shown(line) for line in fstab_text.lines(data)] for data in (before, after))
+    lines = difflib.unified_diff(old, new, name, f"{name} (new)")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="backslashreplace")
+    body = text.removesuffix("\n")
+    shown = "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in body)
+    return shown + text[len(body) :]

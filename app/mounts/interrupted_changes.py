@@ -1,0 +1,283 @@
+"""Changes that the end of the program interrupted: recorded before they begin, told at the next start.
+
+A change has a record of its own in the person's state directory, with the mounts as they were. It goes when
+the change is complete, or everything is as it was again. A record whose program has gone is compared with
+what is there now: nothing is repeated or taken back blindly, and nothing asks for a password.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.dialects.linux import mount_command
+from app.errors import AppError
+from app.files.state_files import read_state_folder, remove_state_file, write_state_file
+from app.files.user_directories import state_directory
+from app.helper import fstab_writer, unit_text, unit_writer
+from app.mounts.model import InterruptedChange, Mount
+from app.mounts.requested_options import command_options
+from app.process_identity import boot_id, host_name, own_pid, start_ticks
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.mounts.model import Active, Configured
+
+log = logging.getLogger("mounts")
+
+#: A helper whose agent was killed ends what it was asked for, or undoes it, within this time, seconds.
+_HELPER_S = 30.0
+_MAX_BYTES = 1 << 20
+_WHAT = "The record of changes"
+_UNIT_FOLDERS = frozenset(Path(unit_writer.FOLDER, name).parent for name in unit_text.places("/mnt"))
+#: What a helper that was killed while it wrote may leave. Its next change removes them.
+TEMPORARIES = (
+    f"{fstab_writer.FOLDER}/{fstab_writer.TEMPORARY}",
+    *sorted(f"{folder}/{unit_writer.TEMPORARY}" for folder in _UNIT_FOLDERS),
+)
+
+
+class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A change under way.
+
+    Attributes:
+        id: names it.
+        host: the machine that it is made on.
+        boot: the kernel's identity of the boot.
+        pid: the process that makes it.
+        started: when that began, in clock ticks since boot.
+        began_s: seconds since the epoch.
+        points: the mount points that it is about, the one that is asked for first.
+        before: what was configured and mounted there.
+    """
+
+    id: str
+    host: str
+    boot: str
+    pid: int
+    started: int
+    began_s: float
+    points: list[str]
+    before: list[Mount]
+
+
+class ChangeRecords:
+    """The changes of this process, and those that ended ones left; of any thread.
+
+    Args:
+        temporaries: files that a writer may leave.
+    """
+
+    def __init__(self, temporaries: Sequence[str] = TEMPORARIES) -> None:
+        self._paths = temporaries
+        self._lock = threading.Lock()
+        self._left: dict[str, ChangeRecord] | None = None
+        self._loaded_s = 0.0
+
+    def begin(self, points: list[str], rows: list[Mount]) -> ChangeRecord:
+        """Record a change; one that cannot be recorded is logged and made all the same.
+
+        Args:
+            points: the mount points that it is about.
+            rows: the mounts as they are.
+        """
+        pid = own_pid()
+        record = ChangeRecord(
+            id=os.urandom(8).hex(),
+            host=host_name(),
+            boot=boot_id(),
+            pid=pid,
+            started=start_ticks(pid) or 0,
+            began_s=time.time(),
+            points=points,
+            before=[row for row in rows if row.mount_point in points],
+        )
+        try:
+            write_state_file(_path(record.id), _WHAT, msgspec.json.encode(record) + b"\n")
+        except (AppError, OSError, UnicodeEncodeError) as error:
+            log.warning("the change of %s is not recorded: %s", " ".join(points), error)
+        return record
+
+    def end(self, record: ChangeRecord, *, complete: bool) -> None:
+        """Remove the record of a change that is complete, or that went back to what was.
+
+        A complete one also settles what was interrupted at the same mount points.
+        """
+        _remove(record.id)
+        if complete:
+            with self._lock:
+                left = self._load()
+                done = [old.id for old in left.values() if set(old.points) & set(record.points)]
+                for name in done:
+                    del left[name]
+            for name in done:
+                _remove(name)
+
+    def tell(self, rows: list[Mount]) -> list[InterruptedChange]:
+        """Return what interrupted changes of earlier programs left, compared with the mounts as they are.
+
+        Waits for the state directory for some seconds at most.
+        """
+        with self._lock:
+            found = list(self._load().values())
+            settled = time.monotonic() - self._loaded_s >= _HELPER_S
+        told: list[InterruptedChange] = []
+        for record in found:
+            sentences = _sentences(record, rows) + self.temporaries()
+            if sentences:
+                told.append(_report(record, sentences))
+            elif settled:
+                self.dismiss(record.id)
+        return told
+
+    def dismiss(self, name: str) -> None:
+        """Tell of an interrupted change no more."""
+        with self._lock:
+            if self._load().pop(name, None) is None:
+                return
+        _remove(name)
+
+    def temporaries(self) -> list[str]:
+        """Return a sentence for each file that a writer left when it was killed."""
+        return [f"The temporary file {path} remains." for path in self._paths if os.path.lexists(path)]
+
+    def _load(self) -> dict[str, ChangeRecord]:
+        """Return the records of processes of this machine that have gone; the folder is read once."""
+        if self._left is not None:
+            return self._left
+        self._left, self._loaded_s = {}, time.monotonic()
+        try:
+            text = read_state_folder(_folder(), _WHAT, _MAX_BYTES)
+        except (AppError, OSError) as error:
+            log.warning("interrupted changes cannot be read: %s", error)
+            return self._left
+        for line in text.splitlines():
+            try:
+                record = from_json(line, ChangeRecord)
+            except (msgspec.DecodeError, UnicodeEncodeError):
+                continue
+            if _is_over(record):
+                self._left[record.id] = record
+        return self._left
+
+
+def _folder() -> Path:
+    return state_directory() / "changes"
+
+
+def _path(name: str) -> Path:
+    return _folder() / f"{name}.json"
+
+
+def _remove(name: str) -> None:
+    try:
+        remove_state_file(_path(name), _WHAT)
+    except (AppError, OSError) as error:
+        log.warning("the record of a change stays: %s", error)
+
+
+def _is_over(record: ChangeRecord) -> bool:
+    """Return whether it was made on this machine, by a process that has gone."""
+    if record.boot != boot_id():
+        # The set of process numbers, the last word, is named anew at each boot.
+        return record.host.rpartition(" ")[0] == host_name().rpartition(" ")[0]
+    return record.host == host_name() and start_ticks(record.pid) != record.started
+
+
+def _sentences(record: ChangeRecord, rows: list[Mount]) -> list[str]:
+    """Return one sentence, or two, for each thing that is not what it was."""
+    same_boot = record.boot == boot_id()
+    found: list[str] = []
+    for point in record.points:
+        if same_boot:  # at a start of the computer every mount is made anew
+            found += _live_sentences(point, _active(record.before, point), _active(rows, point))
+        found += _kept_sentences(point, _configured(record.before, point), _configured(rows, point))
+        if _saved(record.before, point) != _saved(rows, point):
+            found.append(f"The readahead saved for {point} is not what it was before the change.")
+    return found
+
+
+def _active(rows: list[Mount], point: str) -> Active | None:
+    return next((row.active for row in rows if row.mount_point == point and row.active is not None), None)
+
+
+def _saved(rows: list[Mount], point: str) -> int | None:
+    return next((row.saved_read_ahead_kb for row in rows if row.mount_point == point), None)
+
+
+def _configured(rows: list[Mount], point: str) -> dict[str, Configured]:
+    """Return file to what it says of a mount point; its line may have moved."""
+    return {
+        row.configured.origin: msgspec.structs.replace(row.configured, line=0)
+        for row in rows
+        if row.mount_point == point and row.configured is not None
+    }
+
+
+def _live_sentences(point: str, was: Active | None, now: Active | None) -> list[str]:
+    if now is None or was is None:
+        return _only_one(point, was, now)
+    if was.share != now.share:
+        return [f"{now.share} is mounted at {point}. Before the change, it was {was.share}."]
+    if (was.fstype, was.options, was.nconnect) != (now.fstype, now.options, now.nconnect):
+        return [f"{now.share} is mounted at {point} with other options than before the change."]
+    if was.read_ahead_kb != now.read_ahead_kb:
+        values = f"is {now.read_ahead_kb} KiB. Before the change, it was {was.read_ahead_kb} KiB."
+        return [f"The readahead of {point} {values}"]
+    return []
+
+
+def _only_one(point: str, was: Active | None, now: Active | None) -> list[str]:
+    if was is not None:
+        return [f"Nothing is mounted at {point}. Before the change, {was.share} was mounted there."]
+    if now is not None:
+        return [f"{now.share} is mounted at {point}. Before the change, nothing was mounted there."]
+    return []
+
+
+def _kept_sentences(point: str, was: dict[str, Configured], now: dict[str, Configured]) -> list[str]:
+    found: list[str] = []
+    for origin in sorted({*was, *now}):
+        if origin not in was:
+            found.append(f"The entry for {point} in {origin} is new.")
+        elif origin not in now:
+            found.append(f"The entry for {point} is no longer in {origin}.")
+        elif was[origin] != now[origin]:
+            found.append(f"The entry for {point} in {origin} is different.")
+    return found
+
+
+def _report(record: ChangeRecord, sentences: list[str]) -> InterruptedChange:
+    points = " and ".join(record.points)
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.began_s))
+    cause = "because the program or its privileged helper ended in the middle of it"
+    begun = f"A change of {points} was interrupted on {when}, {cause}."
+    hint = "Apply the settings that you want for {}. This completes the change or undoes it."
+    before = [line for row in record.before for line in _before(row)]
+    return InterruptedChange(
+        id=record.id,
+        message=" ".join([begun, *sentences]),
+        hint=hint.format(record.points[0]),
+        detail="\n".join(["Before the change:", *(before or ["neither mounted nor configured"])]),
+    )
+
+
+def _before(row: Mount) -> list[str]:
+    """Return the command that makes a mount as it was, and the entry that was kept."""
+    lines: list[str] = []
+    if row.active is not None:
+        lines.append(mount_command(row.active.share, row.mount_point, command_options(row)))
+    if row.configured is not None:
+        kept = row.configured
+        entry = shlex.join([kept.share, row.mount_point, kept.fstype, kept.options])
+        lines.append(f"{kept.origin}: {entry}")
+    return lines

@@ -1,0 +1,235 @@
+"""Units of systemd that keep a mount: previewed by the helper's code, written and taken back by the helper.
+
+Only units that this program made are changed. What they say is read back into the fields that they were
+made from, so that the helper, which takes fields and no texts, can write them again as they were.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from advisor.dialects.entry import DialectError, Entry
+from app.errors import AppError, ErrorKind
+from app.helper import unit_text
+from app.helper.errors import Refusal
+from app.helper.options import load
+from app.helper_client.client import explain_refusal
+
+if TYPE_CHECKING:
+    from app.helper_client.client import HelperClient
+    from app.mounts.change_model import ApplyArgs
+    from app.tasks import CancelToken
+
+FOLDER = "/etc/systemd/system"
+_TIMEOUT_S = 60.0
+#: A unit says these by a setting, or by being there.
+_SAID_OTHERWISE = ("auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults")
+
+
+class Pair(NamedTuple):
+    """The mount unit and the automount unit of a mount point; "" for one that is not there."""
+
+    mount: str
+    automount: str
+
+    @property
+    def sha256(self) -> str:
+        """The checksum by which the helper knows them."""
+        texts = (text.encode() or None for text in self)
+        return unit_text.pair_sha256(*texts)
+
+
+class UnitFiles:
+    """Reads, previews and writes the units of mounts.
+
+    Args:
+        helper: of the role "persist".
+        folder: where the units stand; tests have their own.
+    """
+
+    def __init__(self, helper: HelperClient, folder: str = FOLDER) -> None:
+        self._helper = helper
+        self._folder = Path(folder)
+
+    def names(self, point: str) -> tuple[str, str]:
+        """Return the names of both units of a mount point.
+
+        Raises:
+            AppError: if it has none.
+        """
+        try:
+            return unit_text.name(point), unit_text.name(point, "automount")
+        except Refusal as refusal:
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+
+    def read(self, point: str) -> Pair:
+        """Return the units as they are.
+
+        Raises:
+            AppError: FSTAB_REFUSED if somebody else made them, or they cannot be read.
+        """
+        texts: list[str] = []
+        for name in self.names(point):
+            path = self._folder / name
+            try:
+                text = path.read_text(encoding="utf-8")
+            except FileNotFoundError:
+                text = ""
+            except (OSError, UnicodeDecodeError) as error:
+                raise explain_refusal("fstab-refused", f"“{path}” cannot be read.", str(error)) from error
+            if text and text.partition("\n")[0] != unit_text.MARKER:
+                raise AppError(
+                    ErrorKind.FSTAB_REFUSED,
+                    f"The unit “{path}” was not made by this program, so it is not changed.",
+                    hint="Change it in the way it was made, or keep the mount in fstab.",
+                )
+            texts.append(text)
+        return Pair(*texts)
+
+    def wanted(self, args: ApplyArgs) -> Pair:
+        """Return the units as they are to be.
+
+        Raises:
+            AppError: if no unit can say this.
+        """
+        wire = _wire(args)
+        return self._build(wire)
+
+    def reserved(self, args: ApplyArgs) -> str:
+        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+
+        Raises:
+            AppError: if no unit can say this.
+        """
+        share, words = unit_text.read(self.read(args.mount_point).mount)
+        try:
+            unit_text.build(_wanted(_wire(args)), load(), words if share == args.share else ())
+        except Refusal as refusal:
+            if refusal.code == "option-reserved":
+                return refusal.message
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        return ""
+
+    def diff(self, before: Pair, after: Pair, point: str) -> str:
+        """Return a unified diff of both units."""
+        result = ""
+        for name, old, new in zip(self.names(point), before, after, strict=True):
+            lines = (old.splitlines(keepends=True), new.splitlines(keepends=True))
+            path = str(self._folder / name)
+            result += "".join(difflib.unified_diff(*lines, path, f"{path} (new)"))
+        return result
+
+    def check_way_back(self, point: str, before: Pair) -> None:
+        """Check that the helper can write these units again as they are.
+
+        Raises:
+            AppError: FSTAB_REFUSED.
+        """
+        if before.mount and self._build(_fields(point, before)) != before:
+            raise AppError(
+                ErrorKind.FSTAB_REFUSED,
+                f"The units of {point} were changed by somebody else, so they are left alone.",
+                hint="Remove them, and keep the mount here again.",
+            )
+
+    def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
+        """Return what writing the units and taking that back would ask of the helper."""
+        before = self.read(args.mount_point)
+        back: tuple[str, dict[str, Any]] = ("unit-remove", {"target": args.mount_point, "sha256": ""})
+        if before.mount:
+            back = ("unit-write", {**_fields(args.mount_point, before), "sha256": ""})
+        return [("unit-write", {**_wire(args), "sha256": ""}), back]
+
+    def share(self, units: Pair) -> str:
+        """Return the share that units keep."""
+        return _settings(units.mount).get("What", "")
+
+    def options(self, units: Pair) -> str:
+        """Return the options that units give to mount, "" for none."""
+        return _settings(units.mount).get("Options", "")
+
+    def write(
+        self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> dict[str, Any]:
+        """Write the units in place of those of that checksum; return the helper's answer.
+
+        Raises:
+            AppError: they are as they were then.
+        """
+        wire = {**_wire(args), "sha256": sha256}
+        return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
+
+    def put(
+        self, point: str, units: Pair, sha256: str, token: CancelToken, helper: HelperClient | None = None
+    ) -> dict[str, Any]:
+        """Let these units stand, or none, in place of those of that checksum; return the helper's answer.
+
+        Raises:
+            AppError: they are as they were then.
+        """
+        if units.mount:
+            wire = {**_fields(point, units), "sha256": sha256}
+            return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
+        wire = {"target": point, "sha256": sha256}
+        return (helper or self._helper).call("unit-remove", wire, token, _TIMEOUT_S)
+
+    def _build(self, wire: dict[str, Any]) -> Pair:
+        wanted = _wanted(wire)
+        try:
+            # Whether root's words need an approval is told beside it; the helper decides.
+            units = unit_text.build(wanted, load(), wanted.words)
+        except Refusal as refusal:
+            raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
+        return Pair(units.mount, units.automount)
+
+
+def _wanted(wire: dict[str, Any]) -> unit_text.Wanted:
+    words = tuple(wire["options"])
+    return unit_text.Wanted(wire["share"], wire["target"], words, wire["automount"], wire["idle_s"])
+
+
+def _wire(args: ApplyArgs) -> dict[str, Any]:
+    try:
+        entry = Entry.make(args.share, args.mount_point, args.options)
+    except DialectError as error:
+        raise AppError(ErrorKind.MOUNT_POINT_INVALID, str(error)) from error
+    automount = entry.when == "on demand"
+    options = entry.options.copy()
+    idle_s = entry.idle_timeout_s if automount else None
+    by_hand = entry.when == "by hand"
+    for name in _SAID_OTHERWISE:
+        options.remove(name)
+    words = [*(word for word in options if word), *(["noauto"] if by_hand else [])]
+    if args.fstype == "nfs4" and "vers" not in options:
+        words.append("vers=4")
+    return {
+        "share": args.share,
+        "target": args.mount_point,
+        "options": words,
+        "automount": automount,
+        "idle_s": -1 if idle_s is None else idle_s,
+    }
+
+
+def _fields(point: str, units: Pair) -> dict[str, Any]:
+    """Return what units that this program made were made from."""
+    said = _settings(units.mount)
+    words = [word for word in said.get("Options", "").split(",") if word]
+    words += [f"x-systemd.mount-timeout={said['TimeoutSec']}"] if "TimeoutSec" in said else []
+    if not units.automount and not said.keys() & {"WantedBy", "RequiredBy"}:
+        words.append("noauto")
+    idle = _settings(units.automount).get("TimeoutIdleSec", "")
+    return {
+        "share": said.get("What", ""),
+        "target": point,
+        "options": words,
+        "automount": bool(units.automount),
+        "idle_s": int(idle) if idle.isascii() and idle.isdigit() else -1,
+    }
+
+
+def _settings(text: str) -> dict[str, str]:
+    pairs = (line.partition("=") for line in text.splitlines() if not line.startswith(("#", "[")))
+    return {key: value.replace("%%", "%") for key, equals, value in pairs if equals}

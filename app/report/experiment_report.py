@@ -1,0 +1,239 @@
+"""A report of one experiment as an HTML file: what was found, in words, plots and tables, and every trial."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.experiment.measurements import QUANTITIES, WRITE
+from advisor.speeds import SpeedUnit, in_unit, speed_scale
+from advisor.text.experiment import noise_note, set_text
+from app.bench.experiment.so_far import best_so_far
+from app.errors import AppError, ErrorKind
+from app.experiment.analysis import (
+    figure_label,
+    figures_in,
+    find,
+    find_of_search,
+    level_rows,
+    parts_of,
+    search_rows,
+)
+from app.experiment.model import SEARCH, ExperimentPlan
+from app.report.html_page import document, environment_line, html_table
+from app.report.svg_plot import Strip, strips
+from app.report.tables import trials_table
+from app.units import format_figure
+from app.version import VERSION
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.ranking import Ranking
+    from advisor.experiment.tables import Curve, Matrix
+    from app.experiment.analysis import Findings
+    from app.history.model import Experiment
+
+#: Option sets of a plot and of a ranking; all trials are in the table at the end.
+_DRAWN, _RANKED = 15, 30
+_CLASSES = {"ok": "", "info": ' class="muted"', "warn": ' class="warn"'}
+
+
+def experiment_to_html(experiment: Experiment, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return the report, with its speeds in this unit.
+
+    Raises:
+        AppError: IO if the plan of the experiment cannot be read.
+    """
+    try:
+        plan = from_json(bytes(experiment.spec), ExperimentPlan)
+    except msgspec.DecodeError as error:
+        raise AppError(
+            ErrorKind.IO,
+            "The plan of the experiment cannot be read.",
+            hint="Another version of this program may have made it. Its trials can be exported as CSV.",
+            detail=str(error),
+        ) from error
+    title = plan.experiment.title or experiment.name or "Experiment"
+    done = sum(outcome.state != "failed" for outcome in experiment.outcomes)
+    planned = f" of {plan.trials}" if plan.trials else ""  # how many a search takes is not known before
+    head = (
+        f"{experiment.share}, begun {experiment.started_at}: {done}{planned} trials done, in the "
+        f"random order of seed {experiment.seed}. Written by Mountwright {VERSION}."
+    )
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="muted">{escape(head)}</p>',
+        f"<p>{escape(experiment.note)}</p>" if experiment.note else "",
+        f"<p>{escape(environment_line(experiment.environment))}</p>",
+        *(f"<p>{escape(note)}</p>" for note in plan.notes),
+    ]
+    if plan.experiment.recipe == SEARCH:
+        body += _search(plan, experiment.outcomes)
+    for part in parts_of(plan):
+        for figure in figures_in(experiment.outcomes, part.workload):
+            body += _section(
+                find(
+                    plan, experiment.outcomes, figure, part.workload, written=format_figure,
+                    file_size=part.file_size,
+                ),
+                claims=plan.experiment.recipe != SEARCH,
+                unit=unit,
+            )  # fmt: skip
+    columns, *rows = trials_table(experiment)
+    body += [
+        "<h2>Not measured</h2>" if plan.struck else "",
+        *(f"<p>{escape(set_text(one.levels))}: {escape(one.reason)}</p>" for one in plan.struck),
+        "<h2>All trials</h2>",
+        '<p class="muted">Bytes, seconds, and bytes or files a second.</p>',
+        html_table([str(cell) for cell in columns], [[_cell(value) for value in row] for row in rows]),
+    ]
+    return in_unit(document(title, body), unit)
+
+
+def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return what a search shows: what its winner gave when it was tested again."""
+    best = best_so_far(plan, outcomes)
+    if best is None:
+        return []
+    found = find_of_search(best, format_figure)
+    rows = [
+        [
+            f"{_ROWS[row.name]}{', tested again' if row.again else ''}", format_figure(WRITE, row.median),
+            f"{format_figure(WRITE, row.low)} to {format_figure(WRITE, row.high)}", str(row.trials),
+            set_text(row.levels),
+        ]
+        for row in search_rows(best)
+    ]  # fmt: skip
+    return [
+        f"<h2>{escape(found.headline)}</h2>",
+        *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
+        html_table(["", "Speed", "Likely between", "Trials", "Option set"], rows),
+    ]
+
+
+#: Of the sets of a search's answer.
+_ROWS = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
+
+
+def _section(found: Findings, *, claims: bool, unit: SpeedUnit) -> list[str]:
+    """Return one figure of one part; of a search, whose claim stands above, without one."""
+    ranked = found.ranking.standings[:_DRAWN]
+    scale, shown = _scale(found.figure, max((item.high for item in ranked), default=0.0), unit)
+    rows = [
+        Strip(
+            f"{item.place}.", [value * scale for value in item.values], item.median * scale,
+            item.low * scale, item.high * scale,
+        )
+        for item in ranked
+    ]  # fmt: skip
+    label = figure_label(found.figure)
+    return [
+        f"<h2>{escape(found.part.label)}: {escape(label)}</h2>",
+        f"<p><strong>{escape(found.headline)}</strong></p>" if claims else "",
+        *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
+        strips(f"{label}: the first {len(rows)} option sets by place", shown, rows) if len(rows) > 1 else "",
+        _ranking(found.ranking),
+        _levels(found),
+        *(_curve(item, unit) for item in found.curves),
+        *(_matrix(item) for item in found.matrices),
+        _pooled(found),
+    ]
+
+
+def _ranking(ranking: Ranking) -> str:
+    rows = [
+        [
+            str(item.place),
+            str(item.group or "—"),
+            set_text(item.levels),
+            format_figure(ranking.figure, item.median),
+            f"{format_figure(ranking.figure, item.low)} to {format_figure(ranking.figure, item.high)}",
+            item.method,
+            str(len(item.values)),
+            f"{item.timeouts:.3g} / {item.retransmissions:.3g}",
+        ]
+        for item in ranking.standings[:_RANKED]
+    ]
+    head = ["Place", "Group", "Option set", "Median", "Interval", "Made by", "Repeats", "Time-outs / resent"]
+    note = f'<p class="muted">Those of one group cannot be told apart.{_more(ranking)}</p>'
+    return html_table(head, rows) + note if rows else ""
+
+
+def _levels(found: Findings) -> str:
+    """Return what each level does beside the sum of its places, as the study of seed 002 adds them."""
+    rows = [
+        [row.factor, row.level, row.beside, f"{row.sum:g}", f"{row.mean:.1f}"] for row in level_rows(found)
+    ]
+    head = ["Factor", "Level", "Beside the average of its levels", "Sum of places", "Average place"]
+    return html_table(head, rows) if rows else ""
+
+
+def _more(ranking: Ranking) -> str:
+    more = len(ranking.standings) - _RANKED
+    return f" {more} more are left out." if more > 0 else ""
+
+
+def _curve(curve: Curve, unit: SpeedUnit) -> str:
+    """Return a figure against one factor, a row for each level."""
+    scale, shown = _scale(curve.figure, max((point.high for point in curve.points), default=0.0), unit)
+    rows = [
+        Strip(point.level, [value * scale for value in point.values], point.median * scale,
+              point.low * scale, point.high * scale)
+        for point in curve.points
+    ]  # fmt: skip
+    return strips(
+        f"{figure_label(curve.figure)} against {curve.factor}, the others at their base", shown, rows
+    )
+
+
+def _pooled(found: Findings) -> str:
+    """Return what the cells of the matrices are medians over."""
+    if not found.matrices or not found.pooled:
+        return ""
+    return f'<p class="muted">Medians over {escape(", ".join(found.pooled))}.</p>'
+
+
+def _matrix(matrix: Matrix) -> str:
+    """Return a figure over two factors, the best cell the strongest in color; of noise all in one."""
+    if matrix.best() is None:
+        return ""
+    lines = ["".join(f"<th>{escape(text)}</th>" for text in ("", *matrix.columns))]
+    for level, row, shades in zip(matrix.rows, matrix.cells, matrix.shades(), strict=True):
+        cells = "".join(
+            _shaded(value, shade, matrix.figure) for value, shade in zip(row, shades, strict=True)
+        )
+        lines.append(f"<th>{escape(level)}</th>{cells}")
+    fixed = f" ({set_text(matrix.fixed)})" if matrix.fixed else ""
+    title = f"{figure_label(matrix.figure)}: {matrix.row_factor} down, {matrix.column_factor} across{fixed}"
+    body = "</tr><tr>".join(lines)
+    note = noise_note(matrix.differs)
+    told = f'<p class="muted">{escape(note)}</p>' if note else ""
+    heat = f'<div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
+    return f"<p>{escape(title)}</p>{heat}{told}"
+
+
+def _shaded(value: float | None, shade: float, figure: str) -> str:
+    if value is None:
+        return "<td>—</td>"
+    return f'<td class="h{round(8 * shade)}">{escape(format_figure(figure, value))}</td>'
+
+
+def _scale(figure: str, largest: float, speed: SpeedUnit) -> tuple[float, str]:
+    """Return what values up to the largest are multiplied with for a plot, and the unit then."""
+    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
+    if unit == "bytes/s":
+        return speed_scale(largest, speed)
+    return 1.0, {"1/s": "a second", "s": "seconds"}.get(unit, unit)
+
+
+def _cell(value: Sequence[object] | object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)

@@ -1,0 +1,232 @@
+"""A report of runs as one HTML file: no script, nothing loaded, light and dark as the reader's system is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING
+
+from advisor.speeds import SpeedUnit, format_speed, in_unit, speed_scale
+from app.bench.grid_verdict import held_text
+from app.bench.verdict import beyond_the_figures
+from app.errors import AppError
+from app.history.compare_runs import compare_runs, speed_text
+from app.history.model import option_string, read_is_cached, subject
+from app.report.html_page import document, environment_line, html_table
+from app.report.svg_plot import Series, Strip, curves, strips
+from app.speedtest.model import SPEEDS
+from app.units import format_duration, format_size
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.history.model import Run
+    from app.speedtest.model import Sample, TestResult
+
+#: More curves than this on one plot cannot be told apart.
+_CURVES = 12
+#: Longer reports are for a spreadsheet.
+_DETAILS = 200
+#: A curve's points are means over so many parts of the test, so that the file stays small.
+_PARTS = 80
+_WAYS = (("write", "To the server"), ("read", "From the server"))
+
+
+def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return the report.
+
+    Args:
+        runs: in the order in which they are shown; the first 12 are drawn, the first 200 described in full.
+        title: of the document.
+        unit: of its speeds.
+    """
+    moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="muted">{_many(len(runs), "test")}, written {moment} by Mountwright {VERSION}.</p>',
+        *_plots(runs[:_CURVES], len(runs), unit),
+        *_comparison(runs),
+        "<h2>All tests</h2>",
+        _runs_table(runs),
+        "<h2>Each test</h2>",
+        *(_details(run) for run in runs[:_DETAILS]),
+    ]
+    if len(runs) > _DETAILS:
+        body.append(f'<p class="muted">The first {_DETAILS} are described; all are in the table.</p>')
+    return in_unit(document(title, body), unit)
+
+
+def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
+    parts: list[str] = []
+    medians = [_median(run.result, way) or 0.0 for run in runs for way, _name in _WAYS]
+    scale, shown = speed_scale(max(medians, default=0.0), unit)
+    for way, name in _WAYS:
+        series = [
+            Series(_name(run), _speeds(run.result, way, scale), place)
+            for place, run in enumerate(runs)
+            if not (way == "read" and read_is_cached(run.result))
+        ]
+        parts.append(
+            curves(
+                f"{name}: speed during the test", "seconds", shown, [item for item in series if item.points]
+            )
+        )
+    for way, name in _WAYS:
+        found: list[Strip] = []
+        for run in runs:
+            figure = run.result.figures.get(way)
+            if figure is not None and not (way == "read" and read_is_cached(run.result)):
+                values = [value * scale for value in figure.values]
+                median, low, high = (value * scale for value in (figure.median, figure.low, figure.high))
+                found.append(Strip(_label(run), values, median, low, high))
+        parts.append(strips(f"{name}: each repeat, the median and its interval", shown, found))
+    drawn = [part for part in parts if part]
+    if not drawn:
+        return []
+    notes = [f"The first {_CURVES} of {total} are drawn."] if total > _CURVES else []
+    if any(read_is_cached(run.result) for run in runs):
+        notes.append("A read that came at least partly from the client's cache is left out.")
+    return ["<h2>Speeds</h2>", *drawn, *(f'<p class="muted">{escape(note)}</p>' for note in notes)]
+
+
+def _comparison(runs: Sequence[Run]) -> list[str]:
+    """Return the comparison of two runs, the older with the newer."""
+    if len(runs) != 2:
+        return []
+    older, newer = sorted(runs, key=lambda run: run.result.started_at)
+    parts = [f"<h2>{escape(_label(newer))} compared with {escape(_label(older))}</h2>"]
+    try:
+        found = compare_runs([older], [newer])
+    except AppError as error:
+        return [*parts, f"<p>{escape(error.message)}</p>"]
+    parts += [f"<p>{escape(item.text()[:1].upper() + item.text()[1:])}.</p>" for item in found.comparisons]
+    parts += [f'<p class="warn">{escape(note)}</p>' for note in found.notes]
+    rows = [[item.name, item.before, item.after] for item in found.differing]
+    if not rows:
+        return [*parts, "<p>Options and environment are the same.</p>"]
+    return [*parts, html_table(["Not the same", _label(older), _label(newer)], rows)]
+
+
+def _runs_table(runs: Sequence[Run]) -> str:
+    head = ["Test", "Started", "Share", "Link", "What", "To the server", "From it", "Asked for", "Said"]
+    rows: list[list[str]] = []
+    for run in runs:
+        result = run.result
+        link = result.link.name if result.link is not None else ""
+        rows.append(
+            [
+                escape(_label(run)),
+                escape(result.started_at[:16].replace("T", " ")),
+                escape(subject(result)),
+                escape(link or "—"),
+                escape(_what(result)),
+                escape(speed_text(_median(result, "write"))),
+                escape(speed_text(_median(result, "read"), cached=read_is_cached(result))),
+                f"<code>{escape(option_string(result.requested) or '—')}</code>",
+                _said(run),
+            ]
+        )
+    return html_table(head, rows, numbers=frozenset({5, 6}), plain=False)
+
+
+def _details(run: Run) -> str:
+    result = run.result
+    rows: list[list[str]] = []
+    for name, figure in result.figures.items():
+        form = format_speed if name in SPEEDS else _per_s
+        ends = f"{form(figure.low)} to {form(figure.high)}" if len(figure.values) > 1 else "—"
+        covers = f"{100 * figure.confidence:.0f} %" if len(figure.values) > 1 else "—"
+        lost = f"{figure.timeouts} / {figure.retransmissions}"
+        rows.append([name, form(figure.median), ends, covers, str(len(figure.values)), lost])
+    parts = [
+        f"<summary>{escape(_label(run))}: {escape(subject(result))}, {escape(result.started_at)}</summary>",
+        f"<p>{_said(run)}</p>" if run.tags or run.note else "",
+        f'<p class="muted">Imported from {escape(run.origin)}.</p>' if run.origin else "",
+        html_table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
+        if rows
+        else "",
+        _grid(result),
+        *(f"<p>{escape(text)}</p>" for text in _verdict(result)),
+        *(f"<p>{escape(note)}</p>" for note in result.notes),
+        f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
+        *(f"<p>{escape(text)}</p>" for text in beyond_the_figures(result)),
+        f"<p>In use: <code>{escape(option_string(result.effective) or '—')}</code></p>",
+        f"<p>{escape(environment_line(result.environment))}</p>",
+    ]
+    return f"<details>{''.join(parts)}</details>"
+
+
+def _verdict(result: TestResult) -> list[str]:
+    """Return what held it back, with the evidence, and what the figures are enough for."""
+    found = result.bottleneck
+    held = [f"{held_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
+    return [*held, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
+
+
+def _grid(result: TestResult) -> str:
+    """Return the cells that fio measured, of several repeats the one in the middle."""
+    rows: list[list[str]] = []
+    for cell in result.grid:
+        run = cell.middle
+        if run is not None:
+            times = [format_duration(value) if value else "—" for value in (run.latency_s, run.p99_s)]
+            rows.append(
+                [cell.name, f"{run.iops:.0f}", format_speed(run.bytes_per_s), *times, str(len(cell.runs))]
+            )
+    head = ["Cell", "Requests/s", "Speed", "Mean time", "99 % within", "Repeats"]
+    return html_table(head, rows, numbers=frozenset(range(1, 6))) if rows else ""
+
+
+def _said(run: Run) -> str:
+    tags = " ".join(f'<span class="tag">{escape(tag)}</span>' for tag in run.tags)
+    base = '<span class="tag">baseline</span> ' if run.baseline else ""
+    return f"{base}{tags} {escape(run.note)}".strip()
+
+
+def _speeds(result: TestResult, way: str, scale: float) -> list[tuple[float, float]]:
+    """Return seconds and the scaled speed on the wire, means over equal parts of the test."""
+    transfer = result.write if way == "write" else result.read
+    samples: Sequence[Sample] = transfer.samples if transfer is not None else []
+    if len(samples) < 2:
+        return []
+    step = max(samples[-1].t_s / _PARTS, 0.1)
+    found: list[tuple[float, float]] = []
+    last = samples[0]
+    for sample in samples[1:]:
+        if sample.t_s - last.t_s >= step or (sample is samples[-1] and sample.t_s > last.t_s):
+            speed = (sample.server_bytes - last.server_bytes) / (sample.t_s - last.t_s)
+            found.append(((sample.t_s + last.t_s) / 2, max(speed * scale, 0.0)))
+            last = sample
+    return found
+
+
+def _median(result: TestResult, way: str) -> float | None:
+    figure = result.figures.get(way)
+    transfer = result.write if way == "write" else result.read
+    return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
+
+
+def _what(result: TestResult) -> str:
+    if result.grid:
+        return f"fio, {_many(len(result.grid), 'cell')}"
+    transfer = result.write or result.read
+    size = format_size(transfer.bytes / result.count) if transfer is not None else "—"
+    return f"{result.count} of {size}" if result.count > 1 else size
+
+
+def _label(run: Run) -> str:
+    return f"Run {run.id}" if run.id else "Run"
+
+
+def _name(run: Run) -> str:
+    options = option_string(run.result.requested)
+    return f"{_label(run)}: {run.result.started_at[:10]} {options or subject(run.result)}"
+
+
+def _per_s(value: float) -> str:
+    return f"{value:.3g} /s"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

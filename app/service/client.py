@@ -1,0 +1,264 @@
+"""The other side of the protocol: a thread that writes requests, and one that reads and completes futures.
+
+The same for every agent, over any transport. Nobody who sends a request waits until it is written: the lab's
+line takes seconds for a long one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from app.errors import AppError, ErrorKind
+from app.service.protocol import VERBS, Answer, CancelArgs, Empty, Request, from_body
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.service.transport import Transport
+
+log = logging.getLogger("agent")
+
+#: The end of the connection waits this long until what was sent is written.
+_LAST_WORDS_S = 10.0
+_AGAIN = "Try again; restart the program if it happens again."
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Call:
+    """A request under way.
+
+    Attributes:
+        id: its number on this connection.
+        future: completes with the verb's result, or fails with an AppError.
+    """
+
+    def __init__(self, call_id: int, verb: str, on_event: Callable[[Any], None] | None) -> None:
+        self.id = call_id
+        self.verb = verb
+        self.future: Future[Any] = Future()
+        self.future.set_running_or_notify_cancel()
+        self._on_event = on_event
+        #: How the listener failed.
+        self._broken: Exception | None = None
+        self._cancel: Callable[[], None] = _nothing
+
+    def cancel(self) -> None:
+        """Ask the agent to end it; the future then fails with kind "cancelled" (or was done before)."""
+        self._cancel()
+
+    def bind(self, cancel: Callable[[], None]) -> None:
+        """Give the call its way to cancel; for the host that made it."""
+        self._cancel = cancel
+
+    def tell(self, event: Any) -> None:
+        """Tell the listener; for the host that made it.
+
+        A listener that fails hears no more: its request is cancelled, so that a change goes back, and ends
+        with that failure. The one who tells is spared, as other requests depend on that thread.
+        """
+        if self._on_event is None or self._broken is not None:
+            return
+        try:
+            self._on_event(event)
+        except Exception as error:  # noqa: BLE001 - it travels to whoever waits for the result
+            self._broken = error
+            self.cancel()
+
+    def succeed(self, result: Any) -> None:
+        """End it with a result; for the host that made it."""
+        if self._broken is not None:
+            self.future.set_exception(self._broken)
+        else:
+            self.future.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """End it with a failure; for the host that made it."""
+        self.future.set_exception(self._broken or error)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the result.
+
+        Raises:
+            AppError: as answered.
+            TimeoutError: after this many seconds.
+        """
+        return self.future.result(timeout)
+
+
+class Host(Protocol):
+    """Something that answers the agent's verbs: a local agent, the lab's guest, or this process itself."""
+
+    def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
+        """Start a request; ``args`` is the verb's argument struct. Events arrive on another thread."""
+        ...
+
+    def close(self) -> None:
+        """End the connection; what still runs is cancelled."""
+        ...
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+class AgentClient:
+    """A connection to an agent.
+
+    Args:
+        transport: carries lines to the agent and from it.
+        on_close: runs once when the agent's output ends, on the reader thread.
+    """
+
+    def __init__(self, transport: Transport, *, on_close: Callable[[], None] = _nothing) -> None:
+        self._transport = transport
+        self._on_close = on_close
+        self._ids = itertools.count(1)
+        self._calls: dict[int, Call] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        #: The lines to write, in the order of their requests; None is the last.
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sender = threading.Thread(target=self._write, name="agent-client-sender", daemon=True)
+        self._thread = threading.Thread(target=self._read, name="agent-client", daemon=True)
+        self._sender.start()
+        self._thread.start()
+
+    def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
+        """Send a request; see :class:`Host`. A dead connection fails the future, not this call."""
+        call = Call(next(self._ids), verb, on_event)
+        call.bind(lambda: self._send_cancel(call))
+        try:
+            raw = msgspec.Raw(msgspec.json.encode(Empty() if args is None else args))
+        except UnicodeEncodeError:
+            call.fail(_untold())
+            return call
+        line = msgspec.json.encode(Request(id=call.id, verb=verb, args=raw)) + b"\n"
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._calls[call.id] = call
+                self._lines.put(line)
+        if closed:
+            call.fail(self._end_reason())
+        return call
+
+    def close(self) -> None:
+        """Close the agent's input, which ends the agent, and fail what still runs.
+
+        What was sent before is written first, unless the agent has stopped reading.
+        """
+        self._lines.put(None)
+        self._sender.join(_LAST_WORDS_S)
+        self._transport.close()
+        self._end()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the reader thread to end; return whether it did."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _send_cancel(self, call: Call) -> None:
+        if not call.future.done():
+            self.submit("cancel", CancelArgs(id=call.id))
+
+    def _write(self) -> None:
+        try:
+            while line := self._lines.get():
+                self._transport.write(line)
+        except (OSError, ValueError):
+            log.debug("the agent's input broke off")
+        finally:
+            self._end()
+
+    def _read(self) -> None:
+        try:
+            while line := self._transport.readline():
+                self._take(line)
+        except (OSError, ValueError):
+            log.debug("the agent's output broke off")
+        finally:
+            # Nobody else would end the requests under way.
+            self._end()
+            self._on_close()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            answer = from_json(line, Answer)
+        except _UNREADABLE:
+            # A serial line also carries what the guest's kernel prints.
+            log.debug("not an answer: %r", line[:200])
+            return
+        if answer.id is None:
+            log.warning("the agent refused a line: %s", answer.error)
+            return
+        with self._lock:
+            call = self._calls.get(answer.id)
+            if call is not None and answer.event is msgspec.UNSET:
+                del self._calls[answer.id]
+        if call is None:
+            return
+        if not isinstance(answer.event, msgspec.Raw):
+            _finish(call, answer)
+            return
+        kind = VERBS[call.verb].event
+        if kind is None:
+            return
+        try:
+            event = from_json(answer.event, kind)
+        except _UNREADABLE as error:
+            call.cancel()  # nobody can follow it any more
+            with self._lock:
+                known = self._calls.pop(call.id, None)
+            if known is not None:
+                call.fail(_unreadable(error))
+        else:
+            call.tell(event)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._closed = True
+            calls, self._calls = list(self._calls.values()), {}
+        self._lines.put(None)
+        for call in calls:
+            call.fail(self._end_reason())
+
+    def _end_reason(self) -> AppError:
+        return self._transport.failure or _gone()
+
+
+def _gone() -> AppError:
+    return AppError(ErrorKind.PROTOCOL, "The agent ended before it answered.", hint=_AGAIN)
+
+
+def _untold() -> AppError:
+    return AppError(
+        ErrorKind.USAGE,
+        "A name in the request is not UTF-8, so it cannot be told to the agent.",
+        hint="Use a name of plain characters.",
+    )
+
+
+def _unreadable(error: Exception) -> AppError:
+    return AppError(
+        ErrorKind.PROTOCOL, "The agent's answer could not be read.", hint=_AGAIN, detail=str(error)
+    )
+
+
+def _finish(call: Call, answer: Answer) -> None:
+    try:
+        if isinstance(answer.ok, msgspec.Raw):
+            call.succeed(from_json(answer.ok, VERBS[call.verb].result))
+        elif answer.error is not msgspec.UNSET:
+            call.fail(from_body(answer.error))
+        else:
+            call.fail(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer.", hint=_AGAIN))
+    except _UNREADABLE as error:
+        call.fail(_unreadable(error))

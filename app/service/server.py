@@ -1,0 +1,185 @@
+"""The agent's side of the protocol: reads requests, runs each on a thread of its own, writes the answers."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from app.errors import AppError, ErrorKind, internal_error
+from app.service.protocol import MAX_LINE, VERBS, Answer, CancelArgs, CancelResult, Request, to_body
+from app.tasks import CancelToken, run_in_thread
+from resources.decoding import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.service.transport import Transport
+
+    #: A handler takes the verb's arguments and a Context, and returns the verb's result.
+    Handler = Callable[[Any, "Context"], Any]
+
+log = logging.getLogger("agent")
+
+_FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,18})\s*,')
+
+
+class _OnlyId(msgspec.Struct):
+    """What is read of a line that is no request."""
+
+    id: int | None = None
+
+
+class Context:
+    """What a handler has of its request: a way to send events, a token that ``cancel`` sets, and its id."""
+
+    def __init__(self, token: CancelToken, emit: Callable[[Any], None], request_id: int = 0) -> None:
+        self.token = token
+        self.emit = emit
+        self.request_id = request_id
+
+
+class AgentServer:
+    """Serves one connection.
+
+    ``cancel`` is answered at once and never waits for the request that it ends.
+    """
+
+    def __init__(self, transport: Transport, handlers: Mapping[str, Handler]) -> None:
+        self._transport = transport
+        self._handlers = dict(handlers)
+        self._write_lock = threading.Lock()
+        self._running_lock = threading.Lock()
+        self._running: dict[int, CancelToken] = {}
+
+    def serve(self) -> None:
+        """Answer requests until the input ends; then cancel what still runs and return."""
+        try:
+            while line := self._transport.readline(MAX_LINE + 1):
+                if len(line) > MAX_LINE:
+                    self._fail(_id_of_beginning(line), _too_long())
+                    while not line.endswith(b"\n") and (line := self._transport.readline(MAX_LINE)):
+                        pass
+                elif line.strip():
+                    self._accept(line)
+        finally:
+            self.cancel_all()
+
+    def cancel_all(self) -> None:
+        """Set the token of every running request."""
+        with self._running_lock:
+            tokens = list(self._running.values())
+        for token in tokens:
+            token.cancel()
+
+    def _accept(self, line: bytes) -> None:
+        try:
+            request = from_json(line, Request)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
+            self._fail(_id_of(line), AppError(ErrorKind.PROTOCOL, f"Not a request: {error}"))
+            return
+        try:
+            args = self._decode_args(request)
+            if isinstance(args, CancelArgs):
+                self._send(Answer(id=request.id, ok=_raw(self._cancel(args.id))))
+            else:
+                self._start(request, args)
+        except AppError as error:
+            self._fail(request.id, error)
+        except Exception as error:
+            # Such as no more threads: the other requests go on.
+            log.exception("request %s did not begin", request.verb)
+            self._fail(request.id, internal_error(error))
+
+    def _decode_args(self, request: Request) -> Any:
+        verb = VERBS.get(request.verb)
+        if verb is None or (request.verb not in self._handlers and request.verb != "cancel"):
+            if verb is not None:
+                raise AppError(ErrorKind.UNAVAILABLE, f"“{request.verb}” is not available on this host.")
+            raise AppError(ErrorKind.USAGE, f"There is no verb “{request.verb}”.")
+        try:
+            return from_json(request.args, verb.args)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+            raise AppError(ErrorKind.USAGE, f"Wrong arguments for “{request.verb}”: {error}") from error
+
+    def _start(self, request: Request, args: Any) -> None:
+        token = CancelToken()
+        with self._running_lock:
+            if request.id in self._running:
+                raise AppError(ErrorKind.PROTOCOL, f"A request with the id {request.id} is still running.")
+            self._running[request.id] = token
+        handler = self._handlers[request.verb]
+
+        def emit(event: Any) -> None:
+            self._send(Answer(id=request.id, event=_raw(event)))
+
+        def work() -> None:
+            answer: Answer
+            try:
+                answer = Answer(id=request.id, ok=_raw(handler(args, Context(token, emit, request.id))))
+            except AppError as error:
+                answer = Answer(id=request.id, error=to_body(error))
+            except Exception as error:
+                log.exception("request %s failed", request.verb)
+                answer = Answer(id=request.id, error=to_body(internal_error(error)))
+            # Forgotten before it is answered, so that the caller may use the id again at once.
+            with self._running_lock:
+                del self._running[request.id]
+            self._send(answer)
+
+        try:
+            run_in_thread(f"agent-{request.verb}", work)
+        except BaseException:
+            with self._running_lock:
+                del self._running[request.id]
+            raise
+
+    def _cancel(self, request_id: int) -> CancelResult:
+        with self._running_lock:
+            token = self._running.get(request_id)
+        if token is not None:
+            # The callbacks may kill children: not on the reading thread.
+            run_in_thread("agent-cancel", token.cancel)
+        return CancelResult(found=token is not None)
+
+    def _fail(self, request_id: int | None, error: AppError) -> None:
+        self._send(Answer(id=request_id, error=to_body(error)))
+
+    def _send(self, answer: Answer) -> None:
+        line = msgspec.json.encode(answer) + b"\n"
+        try:
+            with self._write_lock:
+                self._transport.write(line)
+        except (OSError, ValueError):
+            # The other side is gone; the reading side notices the same and ends.
+            log.debug("an answer had no reader")
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _too_long() -> AppError:
+    return AppError(
+        ErrorKind.PROTOCOL,
+        "A request line is too long.",
+        hint=f"{MAX_LINE >> 20} MiB are taken at most. An experiment of so many trials cannot go on: "
+        "begin a new one.",
+    )
+
+
+def _id_of_beginning(line: bytes) -> int | None:
+    """Return the id of a line of which only the beginning is here, if it stands first, as ours does."""
+    found = _FIRST_ID.match(line)
+    return int(found[1]) if found is not None else None
+
+
+def _id_of(line: bytes) -> int | None:
+    """Return the id of a line that is no request, if it has one."""
+    try:
+        return from_json(line, _OnlyId).id
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        return None

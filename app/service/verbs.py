@@ -1,0 +1,676 @@
+"""What the agent's verbs do on this host."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from advisor.dialects.linux import mount_command
+from advisor.options import MountOptions, to_mount
+from app.agent.alone import Alone
+from app.agent.experimenting import Experimenting
+from app.discovery.client import ask_exports, ask_versions, scan_networks
+from app.discovery.known_servers import find_servers
+from app.discovery.model import ServersResult
+from app.discovery.private_root import TRY_S, with_test_mount
+from app.discovery.recent import forget_all, remember
+from app.discovery.scan import subnets
+from app.errors import AppError, ErrorKind
+from app.facts.gather import gather_facts
+from app.facts.missing_prerequisites import missing_prerequisites
+from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
+from app.helper_client.client import ApprovedPlan, HelperClient
+from app.kernel.nfsmount_conf import added_to
+from app.kernel.utab import plain_share
+from app.mounts import mount_point
+from app.mounts.actions import has_client
+from app.mounts.apply import Apply
+from app.mounts.approval import approval, approval_of, home_offer, refuse_move, refuse_unapproved, sentences
+from app.mounts.config_store import Keeping
+from app.mounts.file_import import plan_import, run_import
+from app.mounts.findings import judge, merged, refusal
+from app.mounts.foreign_entries import foreign_entry
+from app.mounts.fstab_store import Persistence
+from app.mounts.hands import Hands
+from app.mounts.home_link import make_link
+from app.mounts.interrupted_changes import ChangeRecords
+from app.mounts.model import FstabReport, Mount, MountReport, MountTable, ReadaheadReport
+from app.mounts.mount_point import check_mount_point
+from app.mounts.mount_users import find_holders
+from app.mounts.option_comparison import compare
+from app.mounts.parsing import parse_options, share_to_mount
+from app.mounts.plan import Surroundings, make_plan
+from app.mounts.probe_exclusion import ProbeExclusion
+from app.mounts.reachability import probe_server
+from app.mounts.removal import forget
+from app.mounts.requested import Requested
+from app.mounts.saved_readahead import SavedReadaheads
+from app.mounts.space import SpaceAsker
+from app.mounts.system_log import LogReader, subject_of
+from app.mounts.table import plain_path
+from app.mounts.unit_store import UnitFiles
+from app.mounts.waiting import find_waiting
+from app.mounts.watch import watch_table
+from app.process import find_program
+from app.service.advice import advise
+from app.service.measurements import Measuring
+from app.service.protocol import (
+    PROTOCOL,
+    ApprovalArgs,
+    ApprovalResult,
+    CheckArgs,
+    CheckResult,
+    Empty,
+    FactsArgs,
+    HelloResult,
+    LinkHomeArgs,
+    ListArgs,
+    MountArgs,
+    UnmountArgs,
+    UnmountResult,
+)
+from app.speedtest import leftover_files
+from app.speedtest.cleanup import ANSWER_S, wait_for_cleanups
+from app.speedtest.mount_session import BenchSession
+from app.speedtest.unmount_wait import settled
+from app.stats.health_monitor import HealthMonitor, with_trouble
+from app.stats.speeds import watch_speeds
+from app.stats.watch import watch
+from app.text.mounts import explain_unmount
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from advisor.facts import Facts, LinkFacts
+    from advisor.share import Share
+    from app.discovery.model import (
+        ExportsArgs,
+        ExportsResult,
+        ProbeArgs,
+        ProbeResult,
+        ScanArgs,
+        ServersArgs,
+        Subnets,
+    )
+    from app.mounts.approval import Change
+    from app.mounts.change_model import (
+        ApplyArgs,
+        ApplyReport,
+        DismissArgs,
+        ForgetArgs,
+        KeepArgs,
+        PersistArgs,
+        Plan,
+        ReadaheadArgs,
+    )
+    from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
+    from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
+    from app.mounts.model import Holder
+    from app.mounts.space import Space, SpaceArgs
+    from app.mounts.system_log import Log, LogArgs
+    from app.mounts.waiting import Waiting, WaitingArgs
+    from app.service.advice import AdviceArgs, AdviceResult
+    from app.service.server import Context, Handler
+    from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
+    from app.tasks import CancelToken
+
+log = logging.getLogger("agent")
+
+#: Why nobody could be asked to mount or unmount.
+_NO_HELPER = frozenset({
+    ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED, ErrorKind.PKEXEC_MISSING,
+    ErrorKind.POLKIT_AGENT_MISSING,
+})  # fmt: skip
+#: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
+_GOING_BACK_S = 45.0
+#: The helper's own limit of an unmount.
+_UNMOUNT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class LabInfo:
+    """What the lab's guest adds to an ordinary host.
+
+    Attributes:
+        share: its export, as the client mounts it.
+        link: returns the link as it is emulated now.
+    """
+
+    share: str
+    link: Callable[[], LinkFacts]
+
+
+class Services:
+    """The verbs of one host; methods take (args, context) and return the verb's result."""
+
+    def __init__(self, lab: LabInfo | None = None) -> None:
+        self._lab = lab
+        self._helper = HelperClient("mount")
+        self._tune = HelperClient("tune")
+        persist = HelperClient("persist")
+        self._fstab = Persistence(persist)
+        self._kept = Keeping(self._fstab, UnitFiles(persist))
+        self._saved = SavedReadaheads(self._tune)
+        #: The changes under way, by the id of their requests; a second one is refused.
+        self._changes: dict[int, Apply] = {}
+        self._changing = threading.Lock()
+        self._records = ChangeRecords()
+        self._requested = Requested()
+        self._questions = ProbeExclusion()
+        self._space = SpaceAsker(questions=self._questions)
+        self._health = HealthMonitor(questions=self._questions)
+        self._alone = alone = Alone()
+        # One for tests, plans and experiments: the person is asked once for all their mounts.
+        self._bench = BenchSession()
+        self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again, self._bench)
+        self._experimenting = Experimenting(alone, self._lab_link, self._bench)
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return the verb table for an :class:`app.service.server.AgentServer`."""
+        return {
+            "hello": self.hello,
+            "mounts.list": self.list_mounts,
+            "mounts.mount": self.mount,
+            "mounts.unmount": self.unmount,
+            "mounts.check": self.check,
+            "mounts.approval": self.get_approval,
+            "mounts.link": self.link,
+            "mounts.persist": self.persist,
+            "mounts.forget": self.forget,
+            "mounts.readahead": self.save_readahead,
+            "mounts.foreign": self.get_foreign,
+            "mounts.plan": self.plan,
+            "mounts.apply": self.apply,
+            "mounts.keep": self.keep,
+            "mounts.dismiss": self.dismiss,
+            "mounts.space": self.get_space,
+            "mounts.log": self.get_log,
+            "mounts.waiting": self.get_waiting,
+            "mounts.import-plan": self.plan_import,
+            "mounts.import": self.import_mounts,
+            "discover.servers": self.find_servers,
+            "discover.subnets": self.get_subnets,
+            "discover.scan": self.scan,
+            "discover.forget": self.forget_servers,
+            "discover.exports": self.find_exports,
+            "discover.probe": self.probe_server,
+            "facts.get": self.get_facts,
+            "advice.get": self.get_advice,
+            "tunables.get": self.get_tunables,
+            "stats.watch": self.watch_stats,
+            "stats.speeds": self.watch_speeds,
+            **self._measuring.handlers(),
+            **self._experimenting.handlers(),
+        }
+
+    def close(self) -> None:
+        """End the helpers; a change that goes back is waited for first.
+
+        Tests must have been cancelled. They get ANSWER_S: files that cannot be removed by then are recorded.
+        """
+        end = time.monotonic() + ANSWER_S
+        if self._changing.acquire(timeout=_GOING_BACK_S):
+            self._changing.release()
+        self._alone.wait(max(0.0, end - time.monotonic()))
+        if not leftover_files.remain():
+            wait_for_cleanups(max(0.0, end - time.monotonic()))
+        self._helper.close()
+        self._tune.close()
+        self._bench.close()
+        self._fstab.close()
+
+    def hello(self, _args: Empty, _context: Context) -> HelloResult:
+        """Say who answers."""
+        return HelloResult(
+            protocol=PROTOCOL,
+            version=VERSION,
+            host=socket.gethostname(),
+            kernel=platform.release(),
+            uid=os.geteuid(),
+            lab=self._lab is not None,
+            share=self._lab.share if self._lab else "",
+            link=self._lab_link(),
+        )
+
+    def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
+        """Return the table; with ``watch`` send it again at each change until cancelled."""
+        if args.watch:
+            watch_table(
+                context.token, lambda _table: context.emit(self._listed()), listen=self._health.watching
+            )
+        return self._listed()
+
+    def mount(self, args: MountArgs, context: Context) -> MountReport:
+        """Mount through the helper and report requested against effective values."""
+        share = share_to_mount(args.share)
+        options = parse_options(args.options)
+        needed = approval(args.share, args.mount_point, mounts=True, options=to_mount(options))
+        if needed is None:
+            problem = check_mount_point(args.share, args.mount_point, create=args.create)
+            if problem is not None:
+                raise problem
+        elif not args.approved:
+            raise refuse_unapproved(needed)
+        if find_program("mount.nfs") is None:
+            raise AppError(
+                ErrorKind.MOUNT_NFS_MISSING,
+                "This computer cannot mount NFS: the program mount.nfs is not installed.",
+                hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
+            )
+        problem = refusal(missing_prerequisites(args.share, args.mount_point, args.options), args.options)
+        if problem is not None:
+            raise problem
+        try:
+            self._check_server(share, options)
+        finally:
+            context.token.check()  # who has cancelled meanwhile hears of that, not of the server
+        words = to_mount(options)
+        if options.get("bg") == "bg":
+            words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so
+        wire = {
+            "share": args.share,
+            "target": args.mount_point,
+            "options": str(words),
+            "create": args.create,
+            "hide": needed is not None and needed.hidden != 0,
+            "timeout_s": args.timeout_s,
+        }
+        answer = self._call_mount("mount", wire, args.share, context.token, approved=args.approved)
+        self._requested.note(int(answer["mount_id"]), args.options)
+        _remember(args.share)
+        mount = _find(self._table(), args.mount_point)
+        return MountReport(
+            mount=mount,
+            values=compare(options, mount.active, added_to(args.share, args.mount_point, to_mount(options))),
+            command=mount_command(args.share, args.mount_point, options),
+            messages=[line for line in str(answer.get("output", "")).splitlines() if line.strip()],
+            findings=judge(
+                options,
+                saved=False,
+                share=args.share,
+                mount_point=args.mount_point,
+                mounts=self._table().mounts,
+            ),
+        )
+
+    def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
+        """Unmount through the helper; test files on their way out are waited for first."""
+        point = plain_path(args.mount_point)
+        active = next((row.active for row in self._table().mounts if row.mount_point == point), None)
+        share = active.share if active is not None else ""
+        needed = approval(share, args.mount_point, change="unmount")
+        if needed is not None and not args.approved:
+            raise refuse_unapproved(needed)
+        wire = {"target": args.mount_point, "force": args.force, "lazy": args.lazy, "timeout_s": _UNMOUNT_S}
+        approved = args.approved and bool(share)
+        try:
+            with self._settled(point, context.token):
+                answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
+        except AppError as error:
+            if active is None and error.kind in _NO_HELPER:
+                raise AppError(ErrorKind.NOT_MOUNTED, f"No NFS mount is at “{args.mount_point}”.") from error
+            if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
+                raise
+            raise self._explained(error, args) from error
+        return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
+
+    def check(self, args: CheckArgs, context: Context) -> CheckResult:
+        """Return what this computer lacks for a mount."""
+        context.token.check()
+        return CheckResult(findings=missing_prerequisites(args.share, args.mount_point, args.options))
+
+    def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
+        """Return what has to be approved to mount a share, or to unmount what is there."""
+        offer = home_offer(args.share, args.mount_point) if args.share else None
+        if offer is not None:
+            place, link = offer
+            text = f"It can be mounted at {place}, with a link to that at {link}."
+            return ApprovalResult(instead=place, text=["No share is mounted in a home directory.", text])
+        change: Change = "none" if args.share else "unmount"
+        options = to_mount(parse_options(args.options))
+        needed = approval(
+            args.share, args.mount_point, mounts=bool(args.share), change=change, options=options
+        )
+        return ApprovalResult(approval=needed, text=sentences(needed) if needed is not None else [])
+
+    def link(self, args: LinkHomeArgs, _context: Context) -> Empty:
+        """Make a link to a mount point where the person wants to see the mount."""
+        make_link(args.path, args.target)
+        return Empty()
+
+    def persist(self, args: PersistArgs, context: Context) -> FstabReport:
+        """Write an entry to fstab, or show what would be written; a live mount is saved with what it has."""
+        if args.options is None and not args.replaces and not self._fstab.share_at(args.mount_point):
+            args = msgspec.structs.replace(args, options=self._live_options(args))
+        written = self._fstab.reserved(args)
+        needed = approval(args.share, args.mount_point, keeps=True, written=written)
+        moved = args.replaces not in {"", args.mount_point}
+        if moved and (needed is not None or approval("", args.replaces, keeps=True) is not None):
+            raise refuse_move(args.replaces, args.mount_point)
+        if args.preview or needed is None:
+            report = self._fstab.persist(args, context.token)
+            missing = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
+            return msgspec.structs.replace(
+                report, approval=needed, findings=merged(missing, report.findings), given=args.options or ""
+            )
+        if not args.approved:
+            raise refuse_unapproved(needed)
+        requests = self._fstab.requests(args)
+        helper = self._approve("persist-system", args.share, args.mount_point, requests)
+        with contextlib.closing(helper):
+            return self._fstab.persist(args, context.token, helper)
+
+    def _live_options(self, args: PersistArgs) -> str | None:
+        """Return what the share was mounted with at the mount point, None if it is not mounted there."""
+        share = plain_share(args.share)
+        for row in self._table().mounts:
+            here = row.mount_point == args.mount_point and row.active is not None
+            if here and row.active is not None and plain_share(row.active.share) == share:
+                return row.requested
+        return None
+
+    def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
+        """Take a mount out of fstab or out of our units, or show what would be taken out."""
+        return forget(args, context.token, self._kept, self._saved, self._start)
+
+    def save_readahead(self, args: ReadaheadArgs, context: Context) -> ReadaheadReport:
+        """Save the readahead of a mount point, or remove what is saved, or show what would be written."""
+        return self._saved.change(
+            args.mount_point,
+            args.read_ahead_kb,
+            args.expected_sha256,
+            preview=args.preview,
+            token=context.token,
+        )
+
+    def get_foreign(self, args: ForeignArgs, _context: Context) -> ForeignEntry:
+        """Return what an import can take over of an entry that others made."""
+        return foreign_entry(self._table().mounts, args.mount_point)
+
+    def plan(self, args: ApplyArgs, context: Context) -> Plan:
+        """Return what a change of a mount would do."""
+        context.token.check()
+        return make_plan(args, self._surroundings())
+
+    def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
+        """Make a change of a mount, or go back to what was."""
+        with self._one_change():
+            change = Apply(
+                args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
+            )
+            self._changes[context.request_id] = change
+            try:
+                report = change.run()
+            finally:
+                self._changes.pop(context.request_id, None)
+            if report.report is not None:
+                _remember(args.share)
+            return report
+
+    @contextlib.contextmanager
+    def _one_change(self) -> Generator[None]:
+        """Let no other change begin meanwhile.
+
+        Raises:
+            AppError: BUSY if one is under way.
+        """
+        if not self._changing.acquire(blocking=False):
+            raise AppError(
+                ErrorKind.BUSY,
+                "Another change is being made at this moment.",
+                hint="Wait until it is done, or answer its question.",
+            )
+        try:
+            yield
+        finally:
+            self._changing.release()
+
+    def plan_import(self, args: ImportPlanArgs, context: Context) -> ImportPlan:
+        """Return what the entries of a file would change."""
+        return plan_import(args, self._surroundings(), context.token)
+
+    def import_mounts(self, args: ImportArgs, context: Context) -> ImportReport:
+        """Write the chosen entries of a file, each whole or not at all."""
+
+        def apply(change: ApplyArgs) -> ApplyReport:
+            around, hands = self._surroundings(), self._hands()
+            silent: Callable[[object], None] = lambda _event: None  # noqa: E731 - a listener of steps
+            return Apply(change, around, hands, context.token, silent, records=self._records).run()
+
+        with self._one_change():
+            return run_import(args, self._surroundings(), apply, context.token, context.emit)
+
+    def keep(self, args: KeepArgs, _context: Context) -> Empty:
+        """Let the change of a request stay."""
+        change = self._changes.get(args.id)
+        if change is None:
+            raise AppError(
+                ErrorKind.USAGE,
+                "No change of this number waits for a yes.",
+                hint="It is over already: the list shows what is mounted now.",
+            )
+        change.keep()
+        return Empty()
+
+    def dismiss(self, args: DismissArgs, _context: Context) -> Empty:
+        """Tell of an interrupted change no more."""
+        self._records.dismiss(args.id)
+        return Empty()
+
+    def get_waiting(self, args: WaitingArgs, _context: Context) -> Waiting:
+        """Return the processes that wait for a mount, as far as this user may see them."""
+        return find_waiting(args.mount_point)
+
+    def get_space(self, args: SpaceArgs, context: Context) -> Space:
+        """Return the used and free space of a mount, as it was at most a minute ago."""
+        return self._space.ask(args.mount_point, context.token)
+
+    def get_log(self, args: LogArgs, context: Context) -> Log:
+        """Return the system log's lines about a mount and its server."""
+        table = self._table()
+        subject = subject_of(_find(table, args.mount_point), table.mounts)
+        return LogReader().read(subject, context.token, since_s=args.since_s, lines=args.lines)
+
+    def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
+        """Return the servers that are known here, and those that announce themselves on the network."""
+        return find_servers(context.token, context.emit, browse=args.browse)
+
+    def get_subnets(self, _args: Empty, _context: Context) -> Subnets:
+        """Return the networks that a scan would ask; nobody is asked."""
+        return subnets()
+
+    def scan(self, args: ScanArgs, context: Context) -> ServersResult:
+        """Ask the addresses of networks for NFS; the person has agreed to it."""
+        return ServersResult(servers=scan_networks(args.networks, context.token, context.emit))
+
+    def forget_servers(self, _args: Empty, _context: Context) -> Empty:
+        """Forget which servers were used recently."""
+        forget_all()
+        return Empty()
+
+    def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
+        """Ask a server what it exports."""
+        result = ask_exports(
+            args.server, context.token, port=args.port, mount_port=args.mount_port, seconds=args.seconds
+        )
+        if not args.test_mount:
+            return result
+        token = context.token
+        return with_test_mount(
+            result,
+            args.port,
+            lambda wire: self._helper.call("try", wire, token, timeout_s=TRY_S + 10),
+        )
+
+    def probe_server(self, args: ProbeArgs, context: Context) -> ProbeResult:
+        """Ask a server which NFS versions and services it offers."""
+        return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
+
+    def get_facts(self, args: FactsArgs, context: Context) -> Facts:
+        """Return the facts of a share, of a mount point, or of the client alone."""
+        context.token.check()
+        share = args.share
+        if args.mount_point:
+            share = _find(self._table(), args.mount_point).share
+        return gather_facts(share, link_override=self._lab_link())
+
+    def get_advice(self, args: AdviceArgs, context: Context) -> AdviceResult:
+        """Return what to change on a mount and why; also for a machine that is described by hand."""
+        context.token.check()
+        table = self._table()
+        mount = _find(table, args.mount_point) if args.mount_point else None
+        link = self._lab_link()
+        return advise(args, lambda share: gather_facts(share, link_override=link), mount, table.mounts)
+
+    def get_tunables(self, args: TunablesArgs, _context: Context) -> TunablesResult:
+        """Return what stands beside the mount options."""
+        live = _find(self._table(), args.mount_point).active if args.mount_point else None
+        return read_tunables(live.device if live is not None else "")
+
+    def watch_stats(self, args: WatchArgs, context: Context) -> Empty:
+        """Send rates until cancelled."""
+
+        def emit(sample: StatsSample) -> None:
+            context.emit(sample)
+
+        watch(args.mount_point, args.interval_s, context.token, emit)
+        return Empty()
+
+    def watch_speeds(self, args: SpeedsArgs, context: Context) -> Empty:
+        """Send the speeds of all mounts until cancelled."""
+        watch_speeds(args.interval_s, context.token, context.emit)
+        return Empty()
+
+    def _lab_link(self) -> LinkFacts | None:
+        return self._lab.link() if self._lab is not None else None
+
+    def _mount_again(self, share: str, mount_point: str, options: str, context: Context) -> None:
+        self.unmount(UnmountArgs(mount_point=mount_point), context)
+        self.mount(MountArgs(share=share, mount_point=mount_point, options=options), context)
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            table=self._table,
+            kept=self._kept,
+            probe=probe_server,
+            check_point=lambda share, path: check_mount_point(share, path, create=True),
+            holders=self._find_holders,
+            has_client=has_client,
+            added=added_to,
+            approval=partial(approval_of, kept=self._kept),
+            missing_prerequisites=missing_prerequisites,
+        )
+
+    def _find_holders(self, path: str) -> list[Holder]:
+        with self._questions.left_alone(path):
+            return find_holders(path)
+
+    @contextlib.contextmanager
+    def _settled(self, mount_point: str, token: CancelToken) -> Generator[None]:
+        """Wait for what this program itself does with a mount, then let it be unmounted."""
+        with settled(mount_point, token), self._questions.left_alone(mount_point):
+            yield
+
+    def _hands(self) -> Hands:
+        return Hands(
+            mount=self._helper,
+            tune=self._tune,
+            kept=self._kept,
+            saved=self._saved,
+            settled=self._settled,
+            note_asked=self._requested.note,
+            start=self._start,
+        )
+
+    def _start(
+        self, action: str, plan: tuple[str, str, list[tuple[str, dict[str, Any]]]] | None
+    ) -> HelperClient:
+        """Return a helper for an action, of a system action for these requests alone."""
+        return HelperClient(action) if plan is None else self._approve(action, *plan)
+
+    def _approve(
+        self, action: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]
+    ) -> HelperClient:
+        """Return a helper for these requests alone; an administrator approves them when it is first asked."""
+        return HelperClient(action, plan=ApprovedPlan(share, point, requests))
+
+    def _call_mount(
+        self, verb: str, wire: dict[str, Any], share: str, token: CancelToken, *, approved: bool
+    ) -> dict[str, Any]:
+        timeout_s = wire["timeout_s"] + 10
+        if not approved or mount_point.this_caller().uid == 0:
+            return self._helper.call(verb, wire, token, timeout_s=timeout_s)
+        with contextlib.closing(
+            self._approve("mount-system", share, wire["target"], [(verb, wire)])
+        ) as helper:
+            return helper.call(verb, wire, token, timeout_s=timeout_s)
+
+    def _table(self) -> MountTable:
+        return self._requested.table()
+
+    def _listed(self) -> MountTable:
+        """Return the mounts as they are observed, and what interrupted changes left."""
+        table = self._table()
+        troubles = self._health.troubles()
+        return msgspec.structs.replace(
+            table,
+            mounts=[with_trouble(mount, troubles) for mount in table.mounts],
+            interrupted=self._records.tell(table.mounts),
+            now=time.time(),
+        )
+
+    def _explained(self, error: AppError, args: UnmountArgs) -> AppError:
+        """Return why an unmount failed, with who waits and what can be done where the server is silent."""
+        rows = [row for row in self._listed().mounts if row.mount_point == args.mount_point]
+        if not rows or rows[0].state != "not-responding":
+            return error
+        return explain_unmount(
+            error, rows[0], time.time(), find_waiting(args.mount_point), force=args.force, lazy=args.lazy
+        )
+
+    def _check_server(self, share: Share, options: MountOptions) -> None:
+        """Fail early, in seconds, where mount.nfs would take minutes to give up."""
+        if (options.get("proto") or "tcp") not in {"tcp", "tcp6"}:
+            return
+        port = options.get("port") or "0"
+        # Version 3 may live on another port that only rpcbind knows: then it is rbind that must answer.
+        number = int(port) or (111 if options.get("vers") == "3" else 2049)
+        error = probe_server(share.host, number)
+        if error is not None:
+            raise error
+
+
+def _options_of(line: str) -> str:
+    """Return the options of a line of fstab."""
+    fields = line.split()
+    return fields[3] if len(fields) > 3 else ""
+
+
+def _remember(share: str) -> None:
+    """Keep the share for the server field; a mount that succeeded is not spoiled by a home that is full."""
+    try:
+        remember(share)
+    except (AppError, OSError) as error:
+        log.info("%s is not remembered: %s", share, error)
+
+
+def _find(table: MountTable, mount_point: str) -> Mount:
+    for row in table.mounts:
+        if row.mount_point == mount_point:
+            return row
+    raise AppError(
+        ErrorKind.NOT_MOUNTED,
+        f"There is no NFS mount at {mount_point}, neither active nor in fstab.",
+        hint="“list” shows the mounts of this computer.",
+    )

@@ -1,0 +1,112 @@
+"""Where a test ran: what has to be known of both computers and the way between to compare it with another."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.facts import ServerFacts
+from advisor.share import Share, ShareError
+from app.facts.client import client_facts
+from app.facts.server import identified, mounts_of
+from app.speedtest.model import Environment
+from app.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.facts import ClientFacts, LinkFacts
+    from app.mounts.model import Mount, MountTable
+    from app.speedtest.model import TestResult
+
+
+def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> TestResult:
+    """Return the result with the environment of this host, asked after the test so that it disturbs nothing.
+
+    Args:
+        result: of a test that ran on this host.
+        read_ahead_kb: of the mount, if it is known.
+    """
+    found = environment_of(result.share, result.link, result.effective, read_ahead_kb)
+    return msgspec.structs.replace(result, environment=found)
+
+
+def environment_of(
+    share_text: str | None,
+    link: LinkFacts | None,
+    effective: Mapping[str, str],
+    read_ahead_kb: int | None = None,
+) -> Environment:
+    """Return the environment of this host.
+
+    Nothing on NFS is touched and no server is asked. The first time takes about 50 ms (mount.nfs says its
+    version), each further one 1 ms.
+
+    Args:
+        share_text: server:/export, None or "" where it was not NFS.
+        link: what is known of the way to the server.
+        effective: option name to value as in use.
+        read_ahead_kb: of the mount, if it is known.
+    """
+    client = _client()
+    server = ServerFacts()
+    if share_text:
+        try:
+            share = Share.parse(share_text)
+            server = identified(ServerFacts(name=share.host), share.export, mounts_of(share.host))
+        except ShareError:  # a name that only the kernel accepts
+            pass
+    return Environment(
+        host=client.hostname or None,
+        system=_system(),
+        kernel=client.kernel or None,
+        nfs_utils=client.nfs_utils,
+        program=VERSION,
+        memory_bytes=client.memory_bytes,
+        interface=link.interface if link else None,
+        adapter=link.adapter if link else None,
+        driver=link.driver if link else None,
+        rate_bps=link.rate_bps if link else None,
+        duplex=link.duplex if link else None,
+        mtu=link.mtu if link else None,
+        rtt_s=link.rtt_s if link else None,
+        emulated_link=link.name if link and link.emulated else None,
+        server=server.name or None,
+        server_address=effective.get("addr"),
+        server_kind=server.kind,
+        server_implementation=server.implementation,
+        nfs_version=effective.get("vers"),
+        read_ahead_kb=read_ahead_kb,
+    )
+
+
+def read_ahead_of(result: TestResult, table: MountTable) -> int | None:
+    """Return the readahead of the mount that a test ran on, KiB, None if it is not known.
+
+    Args:
+        result: of the test.
+        table: the mounts of its host, read after it.
+    """
+
+    def holds(mount: Mount) -> bool:
+        point = mount.mount_point.rstrip("/")
+        return mount.share == result.share and (result.path == point or result.path.startswith(point + "/"))
+
+    found = [mount for mount in table.mounts if mount.active is not None and holds(mount)]
+    nearest = max(found, key=lambda mount: len(mount.mount_point), default=None)
+    return nearest.active.read_ahead_kb if nearest is not None and nearest.active is not None else None
+
+
+@cache
+def _client() -> ClientFacts:
+    return client_facts()
+
+
+def _system() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None

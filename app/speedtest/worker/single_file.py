@@ -1,0 +1,214 @@
+"""The copy engine: one file written from memory and read back, each step timed apart.
+
+All times are of CLOCK_MONOTONIC. The loops make one system call a block and nothing else that counts; what
+the sampler needs of them is one attribute.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from typing import TYPE_CHECKING
+
+from app.errors import AppError, ErrorKind
+from app.speedtest.worker.workload import StoppedError, Workload, close_quietly
+
+if TYPE_CHECKING:
+    from app.bench.data import DataPool
+    from app.speedtest.model import TestSpec, Transfer
+    from app.speedtest.sampler import Progress
+
+#: Of the blocks read, each one of this many is looked at, and this many bytes of it.
+_CHECK_EVERY = 16
+_CHECK_BYTES = 64
+
+
+class Copier(Workload):
+    """Writes and reads one file."""
+
+    _there = False
+
+    def write(self) -> Transfer:
+        """Write the file and measure it; see the base class for the errors."""
+        fd = self._open_to_write(os.O_SYNC if self._spec.sync else 0)
+        try:
+            t0 = self._begin("write")
+            self._put(fd)
+            t1 = time.monotonic()
+            self._meter.phase("write", "fsync")
+            os.fsync(fd)
+            t2 = time.monotonic()
+            self._meter.phase("write", "close")
+        except BaseException:
+            close_quietly(fd)
+            raise
+        os.close(fd)
+        t3 = time.monotonic()
+        added, samples = self._meter.finish()
+        # One step begins where the one before ended: write-back goes on between them and must be counted.
+        return self._transfer("write", (t1 - t0, t2 - t1, t3 - t2), added, samples)
+
+    def prepare(self) -> None:
+        """Write the file without measuring it, for a test that only reads; repeats find it there."""
+        if self._there:
+            return
+        self._there = True
+        self._meter.phase("read", "prepare")
+        fd = self._directory.create()
+        try:
+            write_blocks(fd, self._pool, self._spec.size, self._progress)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def measure_operations(self) -> None:
+        """Do nothing: one file has only its speed."""
+
+    def clear(self) -> None:
+        """Remove the file, unless the next repeat reads it again."""
+        if self._spec.direction != "read":
+            self._directory.unlink()
+
+    def resize(self, spec: TestSpec) -> None:
+        """Go on with a smaller file; the one that is there is removed."""
+        if self._there and spec.size != self._spec.size:
+            self._directory.unlink()
+            self._there = False
+        super().resize(spec)
+
+    def _read_once(self, flags: int) -> Transfer:
+        fd = self._directory.open(flags)
+        buffer = mmap.mmap(-1, self._call_size)  # page-aligned, as O_DIRECT wants it
+        try:
+            buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
+            t0 = self._begin("read")
+            with memoryview(buffer) as view:
+                self._get(fd, view)
+            t1 = time.monotonic()
+            self._meter.phase("read", "close")
+        except BaseException:
+            close_quietly(fd)
+            raise
+        os.close(fd)
+        t2 = time.monotonic()
+        buffer.close()
+        added, samples = self._meter.finish()
+        return self._transfer("read", (t1 - t0, 0.0, t2 - t1), added, samples)
+
+    def _open_to_write(self, flags: int) -> int:
+        return self._directory.create(flags)
+
+    def _put(self, fd: int) -> None:
+        write_blocks(fd, self._pool, self._spec.size, self._progress)
+
+    def _get(self, fd: int, view: memoryview) -> None:
+        size = self._spec.size
+        for number in range(self._spec.passes):
+            if number:
+                # The whole of it comes from the server again.
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.lseek(fd, 0, os.SEEK_SET)
+            read_blocks(fd, self._pool, size, view, self._progress, before=number * size)
+
+    def _drop_cache(self) -> None:
+        fd = self._directory.open()
+        try:
+            os.fsync(fd)  # dirty pages are not dropped
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+
+
+def write_blocks(
+    fd: int, pool: DataPool, size: int, progress: Progress, *, first: int = 0, before: int = 0
+) -> None:
+    """Write a file's contents block by block.
+
+    Args:
+        fd: the file.
+        pool: the contents.
+        size: bytes of the file.
+        progress: is told of every block.
+        first: number of its first block in the pool.
+        before: bytes that the progress had before it.
+
+    Raises:
+        OSError: as write(2).
+        StoppedError: if told to end.
+    """
+    write, block, block_size = os.write, pool.block, pool.block_size
+    position, index = 0, first
+    while position < size:
+        left = size - position
+        view = block(index) if left >= block_size else block(index, left)
+        done = write(fd, view)
+        while done < len(view):  # a full disk or a signal may cut a call short
+            done += write(fd, view[done:])
+        index += 1
+        position += done
+        progress.bytes = before + position
+        if progress.stopped:
+            raise StoppedError
+
+
+def read_blocks(
+    fd: int,
+    pool: DataPool,
+    size: int,
+    view: memoryview,
+    progress: Progress,
+    *,
+    first: int = 0,
+    before: int = 0,
+) -> None:
+    """Read a file's contents block by block into one buffer, and look at some of them.
+
+    Args:
+        fd: the file.
+        pool: the contents that it should have.
+        size: bytes of the file.
+        view: the buffer, one call's bytes, a block or less.
+        progress: is told of every block.
+        first: number of its first block in the pool.
+        before: bytes that the progress had before it.
+
+    Raises:
+        OSError: as read(2).
+        AppError: IO if the file is shorter, longer or other than what was written.
+        StoppedError: if told to end.
+    """
+    readv, buffers = os.readv, [view]
+    position = 0
+    while position < size:
+        # The first call of a batch is looked at, and so is what ends it: the end of the file or a short read.
+        for number in range(_CHECK_EVERY):
+            count = readv(fd, buffers)
+            position += count
+            progress.bytes = before + position
+            if number == 0 or count < len(view) or position >= size:
+                _check(pool, view[:count], position - count, size, first)
+                if position >= size:
+                    break
+        if progress.stopped:
+            raise StoppedError
+
+
+def _check(pool: DataPool, data: memoryview, position: int, size: int, first: int) -> None:
+    """Look at what was read at a position: is it the file's length, and are its first bytes right?"""
+    if not data or position + len(data) > size:
+        raise other_file(f"read {position + len(data)} bytes of {size}")
+    index, offset = divmod(position, pool.block_size)
+    start = data[: min(_CHECK_BYTES, pool.block_size - offset)]
+    if not pool.matches(first + index, offset, start):
+        raise other_file(f"the bytes at {position} differ")
+
+
+def other_file(detail: str) -> AppError:
+    """Return the error of a file that is not what was written."""
+    return AppError(
+        ErrorKind.IO,
+        "The test file read back is not what was written.",
+        hint="Something changed it, or the server or network damages data: do not trust this mount.",
+        detail=detail,
+    )

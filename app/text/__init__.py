@@ -1,0 +1,1 @@
+"""Sentences for the window and the command line, made from codes and values."""

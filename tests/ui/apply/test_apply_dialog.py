@@ -1,0 +1,360 @@
+"""Apply: plan, preview, progress, programs in the way, and the question whether to keep it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from apply_steps import action, changes, choose, do, gone, legible, open_apply, part, shown
+from fake_host import BASH, MYSQL, FakeHost, configured, mounted
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QWidget,
+)
+
+from app.errors import AppError, ErrorKind
+from app.mounts.model import OptionValue
+from app.mounts.requested_options import complete
+from ui.apply.questions import BusyDialog
+from ui.common.message_list import Sentences
+from ui.dialogs.apply import ApplyDialog
+from ui.dialogs.forget import ForgetDialog
+from ui.dialogs.keep import KeepDialog
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from driver import Driver
+
+    D = TypeVar("D", bound=QWidget)
+
+
+def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    assert action(dialog) == "Apply"
+    diff = part(dialog, QPlainTextEdit, "plan-diff")
+    assert not diff.isVisible()
+    warnings = part(dialog, Sentences, "plan-warnings").sentences()
+    assert "/media" in warnings[0]
+    told = part(dialog, QLabel, "plan-interruption")
+    assert told.isVisible()
+    assert told.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
+    (change,) = part(dialog, Sentences, "plan-changes").sentences()
+    assert "(timeo): not given → 10.0 s" in change
+    choose(driver, dialog, "keeper-fstab")
+    driver.wait(diff.isVisible)
+    assert "+nas01:/export/home /home nfs timeo=100 0 0" in diff.toPlainText()
+    assert action(dialog) == "Apply"
+    choose(driver, dialog, "mount-later")
+    assert action(dialog) == "Write to fstab"
+    choose(driver, dialog, "keeper-systemd")
+    assert action(dialog) == "Write units"
+    choose(driver, dialog, "keeper-nowhere")
+    assert action(dialog) == "Apply"
+    assert not part(dialog, QRadioButton, "mount-later").isVisible()
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    assert changes(fake) == []
+
+
+def test_what_needs_no_mount_has_no_moment_for_it(driver: Driver, fake: FakeHost) -> None:
+    fake.can_wait = False
+    dialog = open_apply(driver)
+    choose(driver, dialog, "keeper-fstab")
+    for name in ("mount-now", "mount-later"):
+        assert not part(dialog, QRadioButton, name).isVisible()
+    fake.can_wait = True
+    choose(driver, dialog, "keeper-systemd")
+    choose(driver, dialog, "mount-later")
+    fake.can_wait = False
+    choose(driver, dialog, "keeper-fstab")
+    driver.wait(lambda: fake.asked("mounts.plan")[-1].mount)
+    assert not part(dialog, QRadioButton, "mount-later").isVisible()
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_a_plan_that_cannot_be_made_says_why(driver: Driver, fake: FakeHost) -> None:
+    fake.plan_error = AppError(ErrorKind.FSTAB_REFUSED, "fstab is a link.", hint="Edit it by hand.")
+    driver.open()
+    driver.window._detail.settings.load_entry("", "", "timeo=100")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    driver.wait(lambda: dialog.view.problem() == "fstab is a link.\nEdit it by hand.")
+    assert not part(dialog, QPushButton, "apply-do").isEnabled()
+    fake.plan_error = None
+    choose(driver, dialog, "keeper-fstab")
+    assert dialog.view.problem() == ""
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_a_wrong_value_opens_no_dialog(driver: Driver) -> None:
+    driver.open()
+    driver.window._detail.settings._rows["rsize"].editor.set_value("many")
+    driver.click("apply")
+    assert "many" in driver.message()
+    assert driver.window.findChild(ApplyDialog) is None
+
+
+# New mounts and what is only written
+
+
+def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._on_new()
+    for name, text in (("share", "nas01:/new"), ("mount-point", "/mnt/new")):
+        driver.qtbot.keyClicks(part(driver.window, QLineEdit, name), text)
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert action(dialog) == "Mount and write to fstab"
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    (args,) = fake.asked("mounts.apply")
+    assert (args.keeper, args.mount, args.keep_s, args.expected_sha256) == ("fstab", True, 0.0, "f00d")
+    assert args.options.split(",") == ["_netdev", "nofail"]
+    driver.wait(lambda: "/mnt/new is mounted with these settings" in driver.message())
+    driver.wait(lambda: driver.window._mounts.current() is not None)  # the list is read again meanwhile
+    current = driver.window._mounts.current()
+    assert current is not None
+    assert current.mount_point == "/mnt/new"
+
+
+def test_what_lets_the_computer_start_is_for_new_entries(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver, "nofail,timeo=100")
+    gentle = part(dialog, QCheckBox, "apply-nofail")
+    assert not gentle.isVisible()
+    choose(driver, dialog, "keeper-fstab")
+    assert gentle.isVisible()
+    assert dialog.choices.args().options == "nofail,timeo=100,_netdev"
+    gentle.click()
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert fake.asked("mounts.plan")[-1].options == "nofail,timeo=100"
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    assert not part(dialog, QCheckBox, "apply-nofail").isVisible()
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_what_is_set_up_is_changed_without_mounting(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.window._detail.settings.load_entry("", "", "vers=3")
+    driver.click("apply")
+    dialog = shown(driver, ApplyDialog)
+    choose(driver, dialog, "mount-later")
+    assert part(dialog, QRadioButton, "keeper-fstab").isChecked()
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    (args,) = fake.asked("mounts.apply")
+    assert (args.mount, args.options) == (False, "vers=3")
+    driver.wait(lambda: "are kept in /etc/fstab" in driver.message())
+
+
+def test_what_is_set_up_stays_in_the_form_of_a_live_mount(driver: Driver, fake: FakeHost) -> None:
+    """A mount command does not take _netdev and nofail: they must not get lost when the form is applied."""
+    row = mounted(requested="timeo=300,nosuid,nodev")
+    entry = configured(row.share, row.mount_point, "timeo=600,_netdev,nofail").configured
+    fake.mounts = [complete(msgspec.structs.replace(row, configured=entry))]
+    driver.open()
+    assert driver.window._detail.settings.wish().options == "timeo=300,_netdev,nofail"
+
+
+# Keep these settings?
+
+
+def test_keep_these_settings(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    choose(driver, dialog, "keeper-fstab")
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    assert 13 <= int(part(question, QLabel, "keep-seconds").text()) <= 15
+    do(question, "keep-keep")
+    gone(driver, ApplyDialog)
+    (keep,) = fake.asked("mounts.keep")
+    assert isinstance(keep.id, int)
+    assert fake.asked("mounts.apply")[0].keep_s == 15
+    driver.wait(lambda: "is mounted with these settings" in driver.message())
+    assert "kept in /etc/fstab" in driver.message()
+    assert not driver.window._detail.busy
+    assert not driver.window._detail.settings.dirty
+
+
+@pytest.mark.parametrize("way", ["button", "escape"])
+def test_revert_now(driver: Driver, fake: FakeHost, way: str) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    if way == "button":
+        assert part(question, QPushButton, "keep-close").isDefault()
+        do(question, "keep-close")
+    else:
+        driver.qtbot.keyClick(question, Qt.Key.Key_Escape)
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: "everything is as it was" in driver.message())
+    assert fake.asked("mounts.keep") == []
+    # What was typed is still there to be changed.
+    assert driver.window._detail.settings.dirty
+
+
+def test_a_way_back_that_fails_stays_in_sight(driver: Driver, fake: FakeHost) -> None:
+    fake.revert_state = "failed"
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    do(shown(driver, KeepDialog), "keep-close")
+    driver.wait(lambda: dialog.view.problem() == "The settings were taken back.")
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_nobody_answers(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    question = shown(driver, KeepDialog)
+    question.set_remaining(0)
+    driver.wait(lambda: part(question, QLabel, "keep-seconds").text() == "0")
+    assert not part(question, QPushButton, "keep-keep").isEnabled()
+    # The agent takes it back by itself.
+    driver.window._detail._applying._call.cancel()
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: driver.message() == "The settings were taken back.")
+    # It stays until it is read: the person has looked elsewhere.
+    assert driver.window._banner.accessibleName().startswith("Warning")
+
+
+def test_the_agent_goes_while_the_question_is_asked(driver: Driver) -> None:
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    shown(driver, KeepDialog)
+    host = driver.window.session._host
+    assert host is not None
+    host.client._transport.close()
+    driver.wait(lambda: driver.sees("starting-retry"))
+    gone(driver, KeepDialog)
+    gone(driver, ApplyDialog)
+
+
+# Failures
+
+
+def test_a_failed_step_is_shown_and_can_be_tried_again(driver: Driver, fake: FakeHost) -> None:
+    fake.apply_error = AppError(ErrorKind.OPTION_REJECTED, "No such value.", hint="The mount is as it was.")
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    driver.wait(lambda: dialog.view.problem() == "No such value.\nThe mount is as it was.")
+    assert [dialog.view.steps.state(n) for n in range(3)] == ["done", "failed", None]
+    fake.apply_error = None
+    do(dialog, "apply-back")
+    driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
+    assert dialog.view.problem() == ""
+    dialog.reject()
+    gone(driver, ApplyDialog)
+
+
+def test_cancel_while_applying(driver: Driver, fake: FakeHost) -> None:
+    dialog = open_apply(driver)
+    fake.hold.clear()
+    do(dialog, "apply-do")
+    driver.wait(lambda: driver.window._detail.busy)
+    assert not part(driver.window, QPushButton, "unmount").isEnabled()
+    do(dialog, "apply-dialog-close")
+    driver.wait(lambda: dialog.view.problem() == "Cancelled.")
+    dialog.reject()
+    gone(driver, ApplyDialog)
+    assert not driver.window._detail.busy
+
+
+# Programs in the way
+
+
+def test_values_that_did_not_take_are_told(driver: Driver, fake: FakeHost) -> None:
+    fake.kept.set()
+    fake.values = [
+        OptionValue(name="rsize", requested="1000", effective="4096", note="Rounded by the kernel to 4096."),
+        OptionValue(name="timeo", requested="100", effective="100"),
+        OptionValue(name="intr", requested="", effective=None, note="Has no effect."),
+    ]
+    dialog = open_apply(driver)
+    do(dialog, "apply-do")
+    gone(driver, ApplyDialog)
+    driver.wait(lambda: driver.message() != "")
+    told = driver.window._banner.accessibleName()
+    assert told.startswith("Warning")
+    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. Rounded by the kernel to 4096." in told
+    assert "intr" in told
+    assert "timeo" not in told
+
+
+# Forget
+
+
+def test_forget_shows_the_change_first(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    assert not driver.sees("forget")
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("forget")
+    dialog = shown(driver, ForgetDialog)
+    assert "-nas01:/media /media nfs" in part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
+    assert part(dialog, QPushButton, "forget-dialog-close").isDefault()
+    dialog.reject()
+    gone(driver, ForgetDialog)
+    driver.click("forget")
+    do(shown(driver, ForgetDialog), "forget-do")
+    gone(driver, ForgetDialog)
+    driver.wait(lambda: driver.message() == "/media is not kept any more.")
+    assert [(args.preview, args.expected_sha256) for args in fake.asked("mounts.forget")] == [
+        (True, ""), (True, ""), (False, "beef")]  # fmt: skip
+
+
+def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, fake: FakeHost) -> None:
+    row = mounted()
+    entry = configured(row.share, row.mount_point).configured
+    fake.mounts = [type(row)(mount_point=row.mount_point, share=row.share, state="mounted", active=row.active,
+                             configured=entry)]  # fmt: skip
+    driver.open()
+    driver.click("forget")
+    dialog = shown(driver, ForgetDialog)
+    assert any("stays mounted" in label.text() for label in dialog.findChildren(QLabel))
+    dialog.reject()
+    gone(driver, ForgetDialog)
+
+
+# Reach and read
+
+
+def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> None:
+    fake.holders = [BASH, MYSQL] * 6
+    driver.window.resize(1000, 680)
+    dialog = open_apply(driver, "timeo=100,rsize=1048576,wsize=1048576,nconnect=16,noatime,lookupcache=none")
+    choose(driver, dialog, "keeper-fstab")
+    legible(dialog)
+    do(dialog, "apply-do")
+    question = shown(driver, BusyDialog)
+    legible(question)
+    do(question, "busy-go-on")
+    keep = shown(driver, KeepDialog)
+    legible(keep)
+    keep.set_remaining(0)
+    driver.wait(lambda: part(keep, QLabel, "keep-seconds").text() == "0")
+    legible(keep)
+    legible(dialog)
+    fake.kept.set()
+    gone(driver, ApplyDialog)
+    driver.window._mounts.choose("nas01:/media", "/media")
+    driver.click("forget")
+    forget = shown(driver, ForgetDialog)
+    legible(forget)
+    forget.reject()
+    gone(driver, ForgetDialog)

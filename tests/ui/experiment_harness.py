@@ -1,0 +1,149 @@
+"""One experiment of the window, with calls that end when a test says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from fake_experiments import PLAN, outcomes
+from PySide6.QtCore import QObject, Signal
+
+from advisor.facts import LinkFacts
+from app.errors import AppError, ErrorKind
+from app.experiment.model import SEARCH, ExperimentEvent, ExperimentResult
+from app.experiment.recipes import Recipe, RecipeWork
+from app.history import experiment_store
+from app.history.experiment_lock import Claim
+from app.history.experiment_store import KeptExperiment
+from app.history.store import HistoryStore
+from app.service.protocol import HelloResult
+from ui.experiments.controller import Experimenting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from advisor.experiment.measurements import Outcome
+
+RECIPE = Recipe(title="New", factor=[], workload=[RecipeWork(name="", size="64M", quick_size="16M")])
+NEW = msgspec.structs.replace(PLAN, experiment=msgspec.structs.replace(PLAN.experiment, share="nas02:/b"))
+SEARCHED = msgspec.structs.replace(PLAN, experiment=msgspec.structs.replace(PLAN.experiment, recipe=SEARCH))
+HELD = AppError(ErrorKind.UNAVAILABLE, "The history is busy.")
+CANCELLED = AppError(ErrorKind.CANCELLED, "")
+WHOLE = ExperimentResult(done=18, planned=18, failed=0, mismatched=0)
+
+
+class Call(QObject):
+    """One request, or work on a thread, that a test ends."""
+
+    progressed = Signal(object)
+    succeeded = Signal(object)
+    failed = Signal(object)
+    finished = Signal()
+    overdue = Signal()
+
+    def __init__(self, name: str, args: Any = None, work: Callable[[], Any] | None = None) -> None:
+        super().__init__()
+        self.name, self.args, self.work = name, args, work
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def ok(self, answer: Any = None) -> None:
+        self.succeeded.emit(answer)
+        self.finished.emit()
+
+    def do(self) -> None:
+        """Do the work on this thread."""
+        assert self.work is not None
+        self.ok(self.work())
+
+    def fail(self, error: AppError) -> None:
+        self.failed.emit(error)
+        self.finished.emit()
+
+
+class World:
+    """An Experimenting with what it asked for; what it keeps lies in ``kept``."""
+
+    def __init__(self, parent: QObject, monkeypatch: pytest.MonkeyPatch) -> None:
+        HistoryStore.open().close()  # claims lie beside it
+        self.calls: list[Call] = []
+        self.errors: list[str] = []
+        self.kept: list[tuple[int, int]] = []
+        self.shown = kept_one(0)
+        self.claimed = Claim(Path(), None)
+        self.now = Experimenting(self._submit, self._run, parent)  # type: ignore[arg-type]
+        self.now.failed.connect(lambda error: self.errors.append(error.message))
+        monkeypatch.setattr(experiment_store, "keep", self._keep)
+
+    def _submit(self, verb: str, args: Any) -> Call:
+        self.calls.append(Call(verb, args))
+        return self.calls[-1]
+
+    def _run(self, name: str, work: Callable[[], Any]) -> Call:
+        self.calls.append(Call(name, work=work))
+        return self.calls[-1]
+
+    def _keep(self, number: int, outcome: Outcome) -> None:
+        self.kept.append((number, outcome.order))
+
+    @property
+    def last(self) -> Call:
+        return self.calls[-1]
+
+    @property
+    def verbs(self) -> list[str]:
+        return [call.name for call in self.calls]
+
+    def greet(self, link: str | None = None, *, claim: bool = True) -> None:
+        """Answer hello, and let what is gone on with be claimed."""
+        facts = LinkFacts(name=link, emulated=True) if link else None
+        assert self.last.name == "hello"
+        self.last.ok(HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=facts))
+        if claim and self.verbs[-1] == "claim":
+            self.take_up()
+
+    def take_up(self, *more: Outcome) -> None:
+        """Let it be claimed, with trials that another program added since it was looked at."""
+        assert self.last.name == "claim"
+        outcomes = [*self.shown.outcomes, *more]
+        self.last.ok((self.claimed, dataclasses.replace(self.shown, outcomes=outcomes)))
+
+    def look_at(self, count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> None:
+        self.now.open(number)
+        self.shown = kept_one(count, number, plan, origin)
+        self.last.ok(self.shown)
+
+    def planned(self, plan: Any = PLAN) -> None:
+        self.now.make_plan(RECIPE, plan.experiment.share, "quick", None)
+        self.last.ok(plan)
+
+    def begun(self) -> Call:
+        """Plan one and start it, as far as it is written into the history; return that."""
+        self.planned()
+        self.now.start()
+        self.greet()
+        return self.last
+
+    def trial(self, run: Call, place: int) -> None:
+        """Tell that a trial of a run is done."""
+        outcome = msgspec.structs.replace(outcomes()[place], left_s=5.0)
+        run.progressed.emit(ExperimentEvent(phase="done", number=place + 1, total=18, outcome=outcome))
+
+
+def kept_one(count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> KeptExperiment:
+    done = [msgspec.structs.replace(one, left_s=9.0) for one in outcomes()[:count]]
+    return KeptExperiment(number=number, started_at="", plan=plan, outcomes=done, origin=origin)
+
+
+def running(world: World, done: int) -> Call:
+    """Go on with one of which so many trials are done."""
+    world.look_at(done)
+    world.now.resume(None)
+    world.greet()
+    return world.last

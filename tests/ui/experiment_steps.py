@@ -1,0 +1,108 @@
+"""Opens the Experiment tab, plans, and looks at earlier ones, as a person would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from fake_experiments import PLAN, outcomes
+from PySide6.QtWidgets import QComboBox, QMessageBox, QPushButton
+
+from app.experiment.model import SEARCH
+from app.history import experiment_store
+from app.speedtest.model import Environment
+from ui.common.message_list import Sentences
+
+if TYPE_CHECKING:
+    from driver import Driver
+    from PySide6.QtGui import QAction
+
+
+def combo(driver: Driver, name: str) -> QComboBox:
+    """Return a combo box of the tab."""
+    found = driver.find(QComboBox, name)
+    assert isinstance(found, QComboBox)
+    return found
+
+
+def said(driver: Driver, name: str) -> list[str]:
+    """Return the sentences of a box."""
+    found = driver.find(Sentences, name)
+    assert isinstance(found, Sentences)
+    return found.sentences()
+
+
+def opened(driver: Driver, host: str = "") -> None:
+    """Open the tab, with the recipes in it."""
+    driver.open(host)
+    driver.tab("Experiment")
+    driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
+
+
+def planned(driver: Driver, host: str = "") -> None:
+    """Open the tab and plan what it offers first."""
+    opened(driver, host)
+    driver.click("experiment-plan")
+    driver.wait(lambda: driver.sees("experiment-start"))
+
+
+def within(driver: Driver, text: str) -> None:
+    """Choose how long it may take."""
+    budget = combo(driver, "experiment-budget")
+    assert budget.findText(text) >= 0
+    budget.setCurrentIndex(budget.findText(text))
+
+
+def look_at_earlier(driver: Driver) -> None:
+    """Open the latest of the history."""
+    earlier = combo(driver, "experiment-earlier")
+    driver.wait(lambda: earlier.count() == 2)
+    earlier.setCurrentIndex(1)
+    earlier.activated.emit(1)
+
+
+def stopped(recipe: str, *, link: str | None = None) -> None:
+    """Keep one that was stopped after five trials."""
+    experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
+    environment = Environment(host="testhost", emulated_link=link)
+    number = experiment_store.begin(
+        msgspec.structs.replace(PLAN, experiment=experiment, environment=environment)
+    )
+    for outcome in outcomes()[:5]:
+        experiment_store.keep(
+            number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH else None)
+        )
+
+
+def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
+    """Return the action of a row's menu that uses its set, and why it is not offered, "" if it is."""
+    results = driver.window._detail.experiment._results
+    made = results.menu_of(levels)
+    use, *why = made.actions()
+    return use, why[0].text() if why else ""
+
+
+def asked(driver: Driver) -> str:
+    """Return what is asked before a set is used."""
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
+    box = driver.window.findChild(QMessageBox, "confirm")
+    assert box is not None
+    return box.informativeText()
+
+
+def agree(driver: Driver) -> None:
+    """Say yes."""
+    asked(driver)
+    box = driver.window.findChild(QMessageBox, "confirm")
+    button = driver.window.findChild(QPushButton, "confirm-action")
+    assert box is not None
+    assert button is not None
+    button.click()
+    driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is None)
+
+
+def used(driver: Driver, levels: dict[str, str]) -> None:
+    """Use a set by its row's menu."""
+    driver.wait(lambda: not menu(driver, levels)[1])
+    menu(driver, levels)[0].trigger()
+    agree(driver)

@@ -1,0 +1,360 @@
+"""The Experiment tab: a recipe is planned, run, kept, ranked, and put to use."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import msgspec
+from experiment_steps import agree, asked, combo, menu, opened, planned, said, used, within
+from fake_experiments import PLAN, SETS, outcomes
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QInputDialog,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QWidget,
+)
+
+from advisor.experiment.tables import matrices
+from app.errors import AppError, ErrorKind
+from app.experiment.analysis import figures_in, find
+from app.experiment.model import PlannedSet
+from app.history import experiment_store, queries
+from app.history.store import HistoryStore
+from ui.common.figure_text import written
+from ui.experiments.charts import HeatMap
+from ui.experiments.use_settings import WantedSet
+from ui.widgets.surface_view import SurfaceView
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from driver import Driver
+    from fake_host import FakeHost
+    from pytestqt.qtbot import QtBot
+
+    from advisor.experiment.measurements import Outcome
+
+
+def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
+    opened(driver)
+    recipe = combo(driver, "experiment-recipe")
+    assert recipe.count() == 6
+    for place in range(5):
+        recipe.setCurrentIndex(place)
+        assert driver.sees("experiment-study")
+    driver.click("experiment-study")
+    driver.window.grab()
+
+
+def test_a_plan_strikes_out_what_cannot_be_measured(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    (args,) = fake.asked("experiment.plan")
+    assert args.experiment.share == "nas01:/export/home"
+    assert "18 trials" in driver.text_of("experiment-plan-text")
+    view = driver.find(QWidget, "experiment-plan-view")
+    struck = [label for label in view.findChildren(QLabel) if label.font().strikeOut()]
+    assert ["2" in label.text() for label in struck] == [True]
+
+
+def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
+    planned(driver, "gigabit")
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: "Read size: 1 MiB is " in driver.text_of("experiment-headline"))
+    assert any("cannot be told apart" in text for text in said(driver, "experiment-summary"))
+    with HistoryStore.open() as store:
+        (row,) = store.experiments()
+        driver.wait(lambda: len(store.experiment(row.id).outcomes) == 18)
+    table = driver.find(QTableView, "experiment-ranking")
+    assert isinstance(table, QTableView)
+    assert table.model().rowCount() == 6
+    places = [table.model().index(row, 0).data() for row in range(6)]
+    assert places == ["1", "2  (like 1)", "3", "4  (like 3)", "5", "6  (like 5)"]
+    counted = driver.find(QCheckBox, "experiment-counted")
+    assert isinstance(counted, QCheckBox)
+    counted.setChecked(True)
+    driver.wait(lambda: any("counted in" in text for text in said(driver, "experiment-info")))
+    driver.window.grab()
+    # Only of a transfer: the time to unmount has none of it to count in.
+    figure = combo(driver, "experiment-figure")
+    for name, can in (("unmount_s", False), ("write", True)):
+        figure.setCurrentIndex(figure.findData(name))
+        figure.activated.emit(figure.currentIndex())
+        assert counted.isEnabled() == can
+    used(driver, SETS[4].levels)
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    assert tabs.tabText(tabs.currentIndex()) == "Settings"
+    # What was varied, and nothing else of the set's options.
+    options = driver.window.findChild(QLineEdit, "options")
+    assert options is not None
+    assert "rsize=1048576" in options.text()
+    assert "vers=4.2" not in options.text()
+    assert fake.asked("mounts.apply") == []
+    # The advisor knows it from now on, in another session too.
+    driver.wait(lambda: len(queries.learned("nas01:/export/home", "gigabit")) == 1)
+    (finding,) = queries.learned("nas01:/export/home", "gigabit")
+    assert (finding.option, finding.value, finding.status) == ("rsize", "1048576", "confirmed")
+    driver.wait(lambda: fake.asked("advice.get")[-1].measured == (finding,))
+
+
+def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
+    opened(driver)
+    recipe = combo(driver, "experiment-recipe")
+    recipe.setCurrentIndex(5)
+    assert not driver.sees("experiment-size")
+    driver.click("experiment-plan")
+    driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
+    # The re-test's figure, not the 450 % that the search made of it.
+    assert "99 % faster" in driver.text_of("experiment-headline")
+    assert any(text.startswith("Tested again in 6 rounds") for text in said(driver, "experiment-summary"))
+    (args,) = fake.asked("experiment.best")
+    assert (args.share, args.budget_s, args.budget_bytes) == ("nas01:/export/home", 300.0, None)
+    driver.wait(lambda: "Search 1 of the history: 18 trials" in driver.text_of("experiment-ended"))
+    assert not driver.sees("experiment-start")
+    with HistoryStore.open() as store:
+        driver.wait(lambda: len(store.experiment(1).outcomes) == 18)
+
+
+def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> None:
+    opened(driver)
+    combo(driver, "experiment-recipe").setCurrentIndex(5)
+    within(driver, "10 GiB over the network")
+    driver.click("experiment-plan")
+    driver.wait(lambda: bool(fake.asked("experiment.best")))
+    (args,) = fake.asked("experiment.best")
+    assert (args.budget_bytes, args.budget_s) == (10 * 2**30, 86400.0)
+    combo(driver, "experiment-recipe").setCurrentIndex(0)
+    assert combo(driver, "experiment-budget").findText("10 GiB over the network") < 0
+
+
+def test_a_plan_is_run_over_the_link_that_it_was_made_for_only(driver: Driver, fake: FakeHost) -> None:
+    planned(driver, "gigabit")
+    driver.window.open_host("fast-ethernet")
+    driver.wait(lambda: driver.window.session.key == "fast-ethernet")
+    driver.click("experiment-start")
+    driver.wait(lambda: "planned over the lab's link gigabit" in driver.message())
+    assert fake.asked("experiment.run") == []
+    with HistoryStore.open() as store:
+        assert store.experiments() == []
+
+
+def look_at_media(driver: Driver) -> None:
+    """Choose another share in the list."""
+    assert driver.window._mounts.choose("nas01:/media", "/media")
+    detail = driver.window._detail
+    driver.wait(lambda: detail._mount is not None and detail._mount.share == "nas01:/media")
+
+
+def test_what_was_measured_of_another_share_is_not_used(driver: Driver, fake: FakeHost) -> None:
+    planned(driver)
+    fake.hold.clear()
+    driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-stop"))
+    look_at_media(driver)
+    fake.hold.set()
+    driver.wait(lambda: "18 of 18 trials on nas01:/export/home" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: bool(said(driver, "experiment-info")))
+    driver.wait(lambda: "measured on nas01:/export/home" in menu(driver, SETS[4].levels)[1])
+    assert not menu(driver, SETS[4].levels)[0].isEnabled()
+    assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
+
+
+def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
+    # What is typed into the form is not what was measured.
+    driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
+    used(driver, SETS[4].levels)
+    driver.wait(lambda: len(queries.learned("nas01:/export/home", "")) == 1)
+    assert queries.learned("nas01:/other", "") == ()
+
+
+def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> None:
+    opened(driver)
+    fake.hold.clear()
+    driver.click("experiment-plan")
+    driver.wait(lambda: bool(fake.asked("experiment.plan")))
+    look_at_media(driver)
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("experiment-start"))
+    assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
+
+
+def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
+    opened(driver)
+    detail = driver.window._detail
+    wish = detail.settings.wish()
+    detail.settings.load_entry(wish.share, wish.mount_point, wish.options, 4096)
+    sets = [
+        PlannedSet(levels={"read_ahead_kb": level}, options="", read_ahead_kb=int(level))
+        for level in ("128", "0")
+    ]
+    plan = msgspec.structs.replace(PLAN, sets=sets)
+    detail._on_use_set(WantedSet(plan, sets[1], "It was measured.", (), wish.share, ""))
+    agree(driver)
+    assert detail.settings.wish().read_ahead_kb == 0
+
+
+def flat(here: FakeHost) -> None:
+    """Let all sets be as fast as the others, but for chance, also when they are tested again."""
+    chance = random.Random(4)
+    here.outcomes = [
+        msgspec.structs.replace(one, figures=one.figures | {"write": 80e6 * chance.lognormvariate(0, 0.03)})
+        for one in here.outcomes
+    ]
+    here.again = {"8192": 80e6, "1048576": 80e6}
+
+
+def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fake: FakeHost) -> None:
+    flat(fake)
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    table = driver.find(QTableView, "experiment-ranking")
+    assert isinstance(table, QTableView)
+    assert table.model().rowCount() == 6
+    assert not table.selectionModel().hasSelection()
+    assert driver.window.findChild(QPushButton, "experiment-use") is None
+    # It stands in a row's menu, and says what was shown before anything is done.
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
+    use, _why = menu(driver, SETS[4].levels)
+    assert use.isEnabled()
+    use.trigger()
+    assert "Not proven: " in asked(driver)
+    heat = driver.window.findChild(HeatMap)
+    assert heat is not None
+    inks = {
+        item.background().color().name()
+        for row in range(heat.rowCount()) for column in range(heat.columnCount())
+        if (item := heat.item(row, column)) is not None
+    }  # fmt: skip
+    assert len(inks) == 1  # chance is no pattern
+    driver.window.grab()
+
+
+def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Driver, fake: FakeHost) -> None:
+    fake.again = {"8192": 80e6, "1048576": 80e6}
+    opened(driver)
+    combo(driver, "experiment-recipe").setCurrentIndex(5)
+    driver.click("experiment-plan")
+    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    assert any("The search had put it at +450 %" in text for text in said(driver, "experiment-summary"))
+    driver.wait(lambda: "Search 1 of the history" in driver.text_of("experiment-ended"))
+    # Of those that were not tested again nothing is known well enough.
+    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
+    use, why = menu(driver, SETS[2].levels)
+    assert not use.isEnabled()
+    assert "not tested again" in why
+
+
+def test_the_axes_of_the_tables_can_be_chosen(driver: Driver) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-rows"))
+    rows, columns = combo(driver, "experiment-rows"), combo(driver, "experiment-columns")
+    assert (rows.currentData(), columns.currentData()) == ("rsize", "nconnect")
+    rows.setCurrentIndex(rows.findData("nconnect"))
+    rows.activated.emit(rows.currentIndex())
+    assert (rows.currentData(), columns.currentData()) == ("nconnect", "rsize")
+
+    def turned() -> bool:
+        heats = [one for one in driver.window.findChildren(HeatMap) if one.isVisible()]
+        return [(one.rowCount(), one.columnCount()) for one in heats] == [(2, 3)]
+
+    driver.wait(turned)
+
+
+def test_trials_that_are_not_in_the_history_are_counted(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = experiment_store.keep
+
+    def fails_at_the_last(number: int, outcome: Outcome) -> None:
+        if outcome.order == 17:
+            raise AppError(ErrorKind.UNAVAILABLE, "The history is held.")
+        keep(number, outcome)
+
+    monkeypatch.setattr(experiment_store, "keep", fails_at_the_last)
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "1 of the trials are not in it" in driver.text_of("experiment-ended"))
+    assert driver.message().startswith("The history is held.")
+    assert len(experiment_store.load(1).outcomes) == 17
+
+
+def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> None:
+    planned(driver)
+    driver.click("experiment-start")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    button = driver.find(QPushButton, "experiment-export")
+    assert isinstance(button, QPushButton)
+    driver.wait(button.isEnabled)
+    for action, kind in zip(button.menu().actions(), ("html", "csv", "xlsx", "json"), strict=True):
+        action.trigger()
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is not None)
+        dialog = driver.window.findChild(QInputDialog, "history-ask")
+        assert dialog is not None
+        file = tmp_path / f"out.{kind}"
+        dialog.setTextValue(str(file))
+        dialog.accept()
+        driver.wait(lambda file=file: str(file) in driver.text_of("experiment-ended"))
+        assert file.stat().st_size > 500
+        driver.wait(lambda: driver.window.findChild(QInputDialog, "history-ask") is None)
+
+
+def test_a_recipe_of_one_s_own(driver: Driver) -> None:
+    opened(driver)
+    driver.click("experiment-change")
+    driver.wait(lambda: driver.sees("recipe-as-text"))
+    driver.click("recipe-as-text")
+    text = driver.window.findChild(QPlainTextEdit, "recipe-text")
+    assert text is not None
+    whole = text.toPlainText()
+    text.setPlainText("title = ")
+    assert not driver.find(QWidget, "recipe-save").isEnabled()
+    text.setPlainText(whole)
+    driver.click("recipe-save")
+    recipe = combo(driver, "experiment-recipe")
+    driver.wait(lambda: recipe.count() == 7)
+    assert "your own" in recipe.currentText()
+
+
+def test_findings_of_a_full_factorial() -> None:
+    assert figures_in(outcomes(), "a file") == ["write", "write_total_s", "unmount_s", "timeouts"]
+    found = find(PLAN, outcomes(), "write", "a file", written=written)
+    assert found.ranking.standings[0].levels["rsize"] == "1048576"
+    assert [matrix.row_factor for matrix in found.matrices] == ["rsize"]
+    assert any("No difference that counts" in text for _tone, text in found.said)
+    alone = msgspec.structs.replace(PLAN.experiment, strategy="one-at-a-time")
+    plan = msgspec.structs.replace(PLAN, experiment=alone)
+    assert find(plan, outcomes(), "write", "a file", written=written).matrices == []
+
+
+def test_heat_map_and_surface(qtbot: QtBot) -> None:
+    (matrix,) = matrices(outcomes(), "rsize", "nconnect", "write")
+    heat, surface = HeatMap(), SurfaceView()
+    for widget in (heat, surface):
+        qtbot.addWidget(widget)
+        widget.show_matrix(matrix)
+        widget.resize(500, 300)
+    for part in (heat.horizontalHeader(), heat.verticalHeader(), heat.findChild(QAbstractButton)):
+        assert part is not None
+        assert part.accessibleName()
+        widget.show()
+    item = heat.item(2, 0)
+    assert item is not None
+    assert item.text() == "111 MB/s"
+    before = surface.grab().toImage()
+    surface.turn(0.3)
+    assert surface.grab().toImage() != before

@@ -1,0 +1,225 @@
+"""The Live tab: a mount is watched while somebody looks, and no longer."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from fake_host import configured, mounted
+from PySide6.QtWidgets import QLabel, QTabWidget
+from waiting import DEADLINE_S
+
+import ui.panels.live
+from advisor.speeds import SpeedUnit
+from app.errors import AppError, ErrorKind
+from app.stats.model import ConnectionRate, OperationRate, StatsSample
+from ui.common.speed_units import SPEED_UNITS
+from ui.live.panel import OperationsTable
+from ui.live.sample_window import SPAN_S, LiveWindow
+from ui.widgets.unit_choice import UnitChoice
+
+if TYPE_CHECKING:
+    import pytest
+    from driver import Driver
+    from fake_host import FakeHost
+
+    from app.service.protocol import Empty
+    from app.service.server import Context
+
+
+def _sample(t_s: float, speed: float = 11.5e6) -> StatsSample:
+    return StatsSample(
+        t_s=t_s, read_bytes_per_s=speed, write_bytes_per_s=0, ops_per_s=44, rtt_s=0.0021, queue_s=None,
+        timeouts=0, retransmissions=0, connections=1, errors=2, read_ahead_kb=128, execute_s=0.0031,
+        operations=[
+            OperationRate(name="READ", ops_per_s=44, bytes_per_s=speed, queue_s=0, rtt_s=0.0021,
+                          execute_s=0.003, timeouts=0, retransmissions=0, errors=2)
+        ],
+        transports=[
+            ConnectionRate(kind="tcp", sends_per_s=44, receives_per_s=44, reconnections=0, waiting=0)
+        ],
+    )  # fmt: skip
+
+
+def test_a_mount_is_watched_while_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(1), _sample(2, 9e6)]
+    driver.open()
+    assert fake.asked("stats.watch") == []
+    driver.tab("Live")
+    driver.wait(lambda: "9 MB/s" in driver.text_of("live-said"))
+    assert driver.text_of("live-rtt") == "2.1 ms"
+    assert driver.text_of("live-execute") == "3.1 ms"
+    assert driver.text_of("live-readahead") == "128 KiB"
+    assert "44 answered a second" in driver.text_of("connections")
+    table = driver.find(OperationsTable, "operations")
+    assert isinstance(table, OperationsTable)
+    item = table.item(0, 0)
+    assert item is not None
+    assert item.text() == "READ"
+    assert len(fake.asked("stats.watch")) == 1
+    driver.tab("Settings")
+    driver.wait(lambda: fake.watching == 0)
+
+
+def test_another_mount_is_another_watch(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted(), configured()]
+    fake.samples = [_sample(1)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: "MB/s" in driver.text_of("live-said"))
+    panel = driver.window._detail.live
+    panel.set_mount(mounted("nas02:/b", "/b"))
+    driver.wait(lambda: [args.mount_point for args in fake.asked("stats.watch")] == ["/home", "/b"])
+    panel.set_mount(None)
+    driver.wait(lambda: fake.watching == 0)
+    assert driver.text_of("live-rtt") == "—"
+
+
+def test_what_is_not_mounted_has_no_live_tab(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [configured()]
+    driver.open()
+    tabs = driver.find(QTabWidget, "tabs")
+    assert isinstance(tabs, QTabWidget)
+    seen = [tabs.tabText(index) for index in range(tabs.count()) if tabs.isTabVisible(index)]
+    assert "Live" not in seen
+
+
+def test_it_says_why_it_is_still_while_something_private_is_measured(
+    driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.open()
+    driver.tab("Live")
+    note = driver.find(QLabel, "live-elsewhere")
+    assert not note.isVisible()
+    detail = driver.window._detail
+    monkeypatch.setattr(type(detail.experiment), "running", property(lambda _self: True))
+    detail._on_running(True)
+    assert note.isVisible()
+    assert driver.text_of("live-elsewhere").startswith("An experiment uses private mounts.")
+    monkeypatch.undo()
+    monkeypatch.setattr(type(detail.quick_test), "runs_privately", property(lambda _self: True))
+    detail._on_running(True)
+    assert driver.text_of("live-elsewhere").startswith("A test uses a private mount.")
+    monkeypatch.undo()
+    detail._on_running(False)
+    assert not note.isVisible()
+
+
+def test_the_window_of_time_moves() -> None:
+    window = LiveWindow()
+    for second in range(300):
+        window.take(_sample(float(second), speed=second))
+    timeline = window.timeline()
+    assert timeline.end_s == SPAN_S
+    assert timeline.curves[1].way == "read"
+    assert timeline.curves[1].speeds[-1] == 299
+    assert timeline.peak == 299
+    assert window.trouble().span_s == SPAN_S + 1
+    window.clear()
+    assert window.latest is None
+    assert window.trouble().span_s == 0
+    assert window.timeline().curves == []
+
+
+def test_what_went_wrong_is_that_of_all_the_time_shown(driver: Driver, fake: FakeHost) -> None:
+    bad = msgspec.structs.replace(_sample(1), timeouts=1, segments=7, disordered=40)
+    fake.samples = [bad, msgspec.structs.replace(_sample(2), segments=2), _sample(3)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "1 in 3 s")
+    assert driver.text_of("live-segments") == "9 in 3 s"
+    assert driver.text_of("live-disordered") == "40 in 3 s"
+    assert driver.text_of("live-retransmissions") == "0 in 3 s"
+    assert driver.text_of("live-errors") == "6 in 3 s"
+    legend = driver.window._detail.live._legend
+    assert legend._marks["timeout"].label.text() == "timed out: 1"
+    assert legend._marks["retransmission"].label.text() == "sent again: 9"
+
+
+def test_what_the_plot_marks_live() -> None:
+    window = LiveWindow()
+    window.take(_sample(1))
+    window.take(msgspec.structs.replace(_sample(2), retransmissions=1, segments=3, timeouts=2))
+    found = [(mark.time_s, mark.trouble, mark.count) for mark in window.timeline().incidents]
+    assert found == [(1, "timeout", 2), (1, "retransmission", 4)]
+    for second in range(3, 124):
+        window.take(_sample(float(second)))
+    assert window.timeline().incidents == []
+    assert window.trouble().timeouts == 0
+
+
+def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(0.0, speed=1_000_000)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: "1 MB/s" in driver.text_of("live-said"))
+    choices = driver.window.findChildren(UnitChoice)
+    assert len(choices) > 1
+    try:
+        choices[0].setCurrentIndex(choices[0].findData("Mbit/s"))
+        choices[0].activated.emit(choices[0].currentIndex())
+        assert {choice.currentText() for choice in choices} == {"Mbit/s"}
+        assert "8 Mbit/s" in driver.text_of("live-said")
+    finally:
+        SPEED_UNITS.choose(SpeedUnit.BYTES)
+    assert "1 MB/s" in driver.text_of("live-said")
+
+
+def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(1)]
+    driver.window.resize(760, 560)
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-said") != "")
+    legend = driver.window._detail.live._legend
+    labels = list(legend._labels.values())
+    driver.wait(lambda: all(label.visibleRegion().boundingRect() == label.rect() for label in labels))
+    assert all(label.width() >= label.sizeHint().width() for label in labels)
+    legend._figure("write", "x" * 60)
+    legend.show_marks(LiveWindow().timeline())
+    # One below the other now.
+    driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)
+
+
+def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [mounted()]
+    fake.samples = [msgspec.structs.replace(_sample(second), timeouts=1) for second in range(1, 61)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "60 in 60 s")
+    fake.samples = [_sample(second) for second in range(1, 4)]
+    driver.tab("Settings")
+    driver.tab("Live")
+    driver.wait(lambda: driver.text_of("live-timeouts") == "0 in 3 s")
+    times = driver.window._detail.live._window.timeline().curves[0].times_s
+    assert list(times) == sorted(times)
+
+
+def test_a_mount_that_is_away_for_a_moment_is_watched_again(
+    driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ui.panels.live, "_AGAIN_MS", 300)
+    gone = threading.Event()
+    watch = fake.watch
+
+    def watch_once(args: Any, context: Context) -> Empty:
+        if fake.asked("stats.watch"):
+            return watch(args, context)
+        fake.calls.append(("stats.watch", args))
+        context.emit(_sample(1))
+        gone.wait(DEADLINE_S)
+        raise AppError(ErrorKind.NOT_MOUNTED, "No NFS share is mounted at /home.")
+
+    fake.watch = watch_once  # type: ignore[method-assign]
+    fake.mounts = [mounted()]
+    fake.samples = [_sample(1)]
+    driver.open()
+    driver.tab("Live")
+    driver.wait(lambda: "reads" in driver.text_of("live-said"))
+    gone.set()
+    driver.wait(lambda: driver.text_of("live-said") == "it is not mounted at the moment")
+    assert driver.text_of("live-rtt") == "—"
+    assert driver.message() == ""
+    driver.wait(lambda: len(fake.asked("stats.watch")) == 2)
+    driver.wait(lambda: "reads" in driver.text_of("live-said"))

@@ -1,0 +1,302 @@
+"""The plot's scales, marks and cheapness."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QTransform
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QGraphicsItem, QLabel
+from waiting import DEADLINE_MS
+
+from advisor.speeds import SpeedUnit
+from app.speedtest.model import Sample, TestEvent
+from ui.common import theme
+from ui.common.speed_units import SPEED_UNITS
+from ui.plots.layers import View
+from ui.plots.lines import Line
+from ui.plots.live_plot import LivePlot
+from ui.plots.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytestqt.qtbot import QtBot
+
+    from app.speedtest.model import Phase
+    from ui.plots.timeline import Way
+
+
+@pytest.fixture
+def plot(qtbot: QtBot) -> LivePlot:
+    made = LivePlot()
+    qtbot.addWidget(made)
+    made.resize(800, 300)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def units() -> Iterator[None]:
+    yield
+    SPEED_UNITS.choose(SpeedUnit.BYTES)
+
+
+def run(speed: float, seconds: float, *, rounds: int = 1) -> Timeline:
+    timeline = Timeline(warm_up=rounds > 1)
+    for number in range(rounds):
+        for step in range(1, int(seconds * 20) + 1):
+            count = int(speed * step * 0.05)
+            timeline.take(TestEvent(direction="write", phase="write", round=number,
+                                    sample=Sample(step * 0.05, count, count, rtt_s=0.002)))  # fmt: skip
+    return timeline
+
+
+def more(timeline: Timeline, speed: float, moment: float) -> None:
+    count = int(speed * moment)
+    timeline.take(
+        TestEvent(direction="write", phase="write", sample=Sample(moment, count, count, rtt_s=0.002))
+    )
+
+
+def test_scales_fit_what_is_drawn(plot: LivePlot) -> None:
+    plot.draw(run(42e6, 7))
+    (left, right), (_bottom, top) = plot._item.viewRange()
+    assert (left, right) == (0, 10)
+    assert top == plot.top() == 50e6
+
+
+def test_the_links_limit_is_in_view_while_it_means_something(plot: LivePlot) -> None:
+    plot.set_limits({"write": 11.8e6})
+    assert plot.top() >= 11.8e6
+    plot.draw(run(10e6, 1))
+    assert plot.top() >= 11.8e6
+    plot.set_limits({"write": 1e9})
+    plot.draw(run(10e6, 1))
+    assert plot.top() < 1e9
+
+
+def test_each_way_has_the_limit_of_its_own(plot: LivePlot) -> None:
+    plot.set_limits({"write": 1.2e6, "read": 5.9e6})
+    assert plot.top() >= 5.9e6
+    plot.draw(run(1.1e6, 1))
+    assert plot.top() < 5.9e6  # what is five times as fast as anything drawn is not kept in view
+    plot.draw(run(1.2e6, 1))
+    assert plot.top() >= 5.9e6
+
+
+def test_the_warm_up_is_drawn_pale_and_repeats_are_numbered(plot: LivePlot) -> None:
+    plot.draw(run(10e6, 2, rounds=3))
+    curves = plot._curves
+    pale, full = (curves.speeds["write", warm_up] for warm_up in (True, False))
+    assert len(pale.times_s) == len(pale.values) == 40
+    assert len(full.times_s) == len(full.values) == 81  # with a gap between the repeats
+    assert curves.pens["write", True].color() != curves.pens["write", False].color()
+    assert [name for _, name in plot._rounds.shown] == ["warm-up", "1", "2"]
+    plot.clear()
+    assert plot._rounds.shown == []
+    assert full.times_s == []
+
+
+def test_round_trips_are_read_on_their_own_axis(plot: LivePlot) -> None:
+    plot.draw(run(42e6, 2))
+    axis = plot._curves.axis
+    assert axis.isVisible()
+    assert plot._curves.trips.values[-1] == 0.002
+    assert 2 * 0.002 <= plot.top() * axis.scale < 4 * 0.002
+    plot.clear()
+    assert not axis.isVisible()
+
+
+def test_phases_are_areas_and_losses_are_marks(plot: LivePlot) -> None:
+    timeline = run(10e6, 5)
+    timeline.take(TestEvent(direction="write", phase="fsync"))
+    timeline.take(TestEvent(direction="write", phase="fsync", sample=Sample(6.0, 1, 10**8, 1, 7)))
+    plot.draw(timeline)
+    assert [(span.phase, span.end_s) for span in plot._phases.spans] == [("fsync", 6.0)]
+    assert plot._losses.places == {"timeout": [6.0], "retransmission": [6.0]}
+
+
+def test_another_test_begins_without_the_phases_of_the_last(plot: LivePlot) -> None:
+    for _ in range(2):
+        timeline = Timeline()
+        plot.draw(timeline)
+        phases: tuple[Phase, ...] = ("fsync", "close")
+        for phase in phases:
+            timeline.take(TestEvent(direction="write", phase=phase, sample=Sample(1.0, 1, 10**8)))
+            plot.draw(timeline)
+        assert [span.phase for span in plot._phases.spans] == ["fsync", "close"]
+        plot.clear()
+        assert not plot._phases.spans
+
+
+def test_drawing_stays_cheap(plot: LivePlot) -> None:
+    """What makes it cheap, rather than a time: thin opaque pens, and pictures that are kept (measured)."""
+    kept = [*(plot._item.getAxis(side) for side in ("left", "bottom", "right")), plot._sheet]
+    assert {item.cacheMode() for item in kept} == {QGraphicsItem.CacheMode.DeviceCoordinateCache}
+    for pen in plot._curves.pens.values():
+        assert pen.widthF() == 1
+        assert pen.color().alpha() == 255
+
+
+class Spy:
+    """A part that notes what has to be painted."""
+
+    def __init__(self) -> None:
+        self.exposed: list[tuple[float, float]] = []
+
+    def paint(self, _painter: object, view: View) -> None:
+        self.exposed.append(view.exposed)
+
+    def colour(self, _colours: object) -> None:
+        pass
+
+
+def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
+    spy, timeline = Spy(), run(10e6, 21)
+    plot._sheet._parts = (*plot._parts, spy)
+    plot.draw(timeline)
+    qtbot.waitUntil(lambda: len(spy.exposed) > 0 and plot._plot.isVisible(), timeout=DEADLINE_MS)
+    qtbot.wait(50)  # until nothing is left to be painted
+    spy.exposed.clear()
+    more(timeline, 10e6, 21.05)
+    plot.draw(timeline)
+    qtbot.waitUntil(lambda: len(spy.exposed) > 0, timeout=DEADLINE_MS)
+    (start_s, end_s), *rest = spy.exposed
+    assert not rest
+    assert 19 < start_s < 21
+    assert end_s < 23
+
+
+def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> None:
+    """Nothing of what a sample changes is forgotten: curves, averages, areas, marks and numbers."""
+    timeline = Timeline(warm_up=True)
+    plot.set_limits({"write": 50e6})
+    ways: tuple[Way, ...] = ("write", "read")
+    for number in range(2):
+        for way in ways:
+            for step in range(1, 25):
+                phase: Phase = "fsync" if way == "write" and step > 16 else way
+                count = int(30e6 * step * 0.05 * (1 + (step * 7 % 11) / 20))
+                sample = Sample(step * 0.05, count, count, step // 25, step // 7, 0.001 * (1 + step % 3))
+                timeline.take(TestEvent(direction=way, phase=phase, round=number, sample=sample))
+                plot.draw(timeline)
+                plot._plot.viewport().repaint()
+    pieces = plot._plot.grab().toImage()
+    plot._sheet.fit()
+    assert plot._plot.grab().toImage() == pieces
+
+
+def test_what_is_denser_than_pixels_keeps_its_extremes() -> None:
+    line = Line()
+    count = 20_000
+    values = [50.0 + place % 3 for place in range(count)]
+    values[7_777], values[15_000] = 5.0, 95.0
+    line.extend([place / count * 100 for place in range(count)], values)
+    image = QImage(100, 100, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    line.paint(painter, View(QRectF(0, 0, 100, 100), (0.0, 100.0), QTransform(1, 0, 0, 1, 0, 0)))
+    painter.end()
+    assert image.pixelColor(38, 7) == image.pixelColor(75, 93) == QColor(Qt.GlobalColor.black)
+    assert image.pixelColor(40, 7) == QColor(Qt.GlobalColor.white)
+
+
+def test_numbers_of_repeats_that_have_no_room_are_left_out(plot: LivePlot) -> None:
+    plot.draw(run(10e6, 0.5, rounds=60))
+    written: list[str] = []
+
+    class Pen(QPainter):
+        def drawText(self, _place: QPointF, text: str) -> None:  # type: ignore[override]  # noqa: N802
+            written.append(text)
+
+    image = QImage(800, 300, QImage.Format.Format_RGB32)
+    painter = Pen(image)
+    plot._rounds.paint(painter, View(QRectF(0, 0, 800, 300), (0.0, 60.0), QTransform(13, 0, 0, 1, 0, 0)))
+    painter.end()
+    assert written[0] == "warm-up"
+    assert 10 < len(written) < 50
+
+
+def test_the_expectation_is_a_line_in_a_band(plot: LivePlot) -> None:
+    plot.set_expected({"read": (100e6, 0.1)})
+    assert plot._references.expected == {"read": (100e6, 0.1)}
+    plot.draw(run(95e6, 2))
+    plot._plot.viewport().repaint()
+    colours = theme.colours()
+    inside = plot._plot.grab().toImage().pixelColor(plot._plot.mapFromScene(
+        plot._item.getViewBox().mapViewToScene(QPointF(1.0, 105e6))))  # fmt: skip
+    assert inside == QColor(theme.blend(colours.read, colours.base, 0.13))
+    plot.set_expected({})
+    assert plot._references.expected == {}
+
+
+def test_the_best_so_far_is_a_line(plot: LivePlot) -> None:
+    plot.set_best({"write": 9e6})
+    assert plot._references.best == {"write": 9e6}
+
+
+def test_zoom_stays_while_the_test_goes_on_and_can_be_taken_back(plot: LivePlot, qtbot: QtBot) -> None:
+    plot.draw(run(10e6, 9))
+    with qtbot.waitSignal(plot.zoomed, check_params_cb=lambda zoomed: zoomed):
+        plot.zoom(2.0)
+    assert plot._item.viewRange()[0] == [2.5, 7.5]
+    plot.draw(run(10e6, 40))
+    assert plot._item.viewRange()[0] == [2.5, 7.5]
+    plot.reset_zoom()
+    assert plot._item.viewRange()[0] == [0, 45]
+
+
+def test_the_axis_follows_the_unit(plot: LivePlot, units: None) -> None:
+    plot.draw(run(42e6, 1))
+    axis = plot._item.getAxis("left")
+    assert "MB/s" in axis.labelText
+    assert axis.scale == pytest.approx(1e-6)
+    SPEED_UNITS.choose(SpeedUnit.BITS)
+    assert "Mbit/s" in axis.labelText
+    assert axis.scale == pytest.approx(8e-6)
+
+
+def test_the_mouse_reads_values(plot: LivePlot, qtbot: QtBot) -> None:
+    plot.draw(run(42e6, 9))
+    label = plot.findChild(QLabel, "readout")
+    assert label is not None
+    box = plot._item.getViewBox()
+    place = plot._plot.mapFromScene(box.mapViewToScene(box.viewRect().center()))
+    qtbot.waitExposed(plot)
+    QTest.mouseMove(plot._plot.viewport(), QPoint(place.x() - 5, place.y()))
+    QTest.mouseMove(plot._plot.viewport(), place)
+    qtbot.waitUntil(label.isVisible, timeout=DEADLINE_MS)
+    assert "42 MB/s" in label.text()
+    assert "round trip 2 ms" in label.text()
+    assert label.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    plot._crosshair.eventFilter(plot, QEvent(QEvent.Type.Leave))
+    assert not label.isVisible()
+
+
+def test_plots_are_loaded_on_a_thread_without_an_object_of_qt() -> None:
+    """An object of that thread would die with it; the window's loop goes on while they are loaded."""
+    code = (
+        "import gc, sys\n"
+        "from PySide6.QtCore import QObject, QThread\n"
+        "from PySide6.QtWidgets import QApplication\n"
+        "app = QApplication([])\n"
+        "import ui.main\n"
+        "from ui.plots.preloading import preload\n"
+        "assert 'pyqtgraph' not in sys.modules\n"
+        "preload().result(60)\n"
+        "assert 'pyqtgraph' in sys.modules\n"
+        "ours = QThread.currentThread()\n"
+        "foreign = [o for o in gc.get_objects() if isinstance(o, QObject) and o.thread() is not ours]\n"
+        "assert foreign == [], foreign\n"
+        "from ui.plots.live_plot import LivePlot\n"
+        "plot = LivePlot()\n"
+        "plot.resize(300, 200)\n"
+        "plot.grab()\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

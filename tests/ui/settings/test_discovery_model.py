@@ -1,0 +1,188 @@
+"""One question at a time, its countdown, and shares that are only half typed; no widget, no agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_call import FakeCall
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QObject
+
+from advisor.share import Share
+from app.discovery.model import Export, ExportsResult, KnownServer, RootEntry
+from app.errors import AppError, ErrorKind
+from ui.settings.discovery_model import (
+    Inquiry,
+    Words,
+    spell_server,
+    split_share,
+    suggest_exports,
+    suggest_servers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORDS = Words("everyone", "export", "directory", "known", {"fstab": "in fstab"})
+
+
+class World:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.calls: list[tuple[str, Any, FakeCall]] = []
+        self.refuses: AppError | None = None
+        self.changes = 0
+        self.owner = QObject()
+        self.inquiry = Inquiry(self.submit, "verb", str.upper, self.owner, lambda: self.now)  # type: ignore[arg-type]
+        self.inquiry.changed.connect(self.count)
+
+    def submit(self, verb: str, args: Any) -> FakeCall:
+        if self.refuses is not None:
+            raise self.refuses
+        call = FakeCall()
+        self.calls.append((verb, args, call))
+        return call
+
+    def count(self) -> None:
+        self.changes += 1
+
+
+@pytest.fixture
+def world(qapp: object) -> Iterator[World]:
+    del qapp
+    made = World()
+    yield made
+    made.inquiry.forget()
+
+
+def test_an_answer(world: World) -> None:
+    world.inquiry.ask("nas01")
+    assert world.inquiry.state == "asking"
+    assert [(verb, args) for verb, args, _ in world.calls] == [("verb", "NAS01")]
+    world.calls[0][2].succeeded.emit("answer")
+    assert (world.inquiry.state, world.inquiry.result) == ("answered", "answer")
+    world.inquiry.ask("nas01")
+    assert len(world.calls) == 1
+
+
+def test_the_answer_to_an_older_question_is_dropped_and_its_request_ended(world: World) -> None:
+    world.inquiry.ask("one")
+    world.inquiry.ask("two")
+    old, new = world.calls[0][2], world.calls[1][2]
+    assert old.cancelled
+    old.succeeded.emit("of one")
+    old.failed.emit(AppError(ErrorKind.CANCELLED, "Cancelled."))
+    assert world.inquiry.state == "asking"
+    new.succeeded.emit("of two")
+    assert (world.inquiry.server, world.inquiry.result) == ("two", "of two")
+
+
+def test_the_countdown_ends_at_zero(world: World) -> None:
+    world.inquiry.ask("nas01")
+    seen = [world.inquiry.seconds_left]
+    for _ in range(4):
+        world.now += 1
+        seen.append(world.inquiry.seconds_left)
+    assert seen == [3, 2, 1, 0, 0]
+    assert world.inquiry.state == "asking"
+
+
+def test_a_question_waits_for_the_last_letter(world: World) -> None:
+    world.inquiry.ask("n", delay_ms=60_000)
+    world.inquiry.ask("na", delay_ms=60_000)
+    assert world.inquiry.state == "waiting"
+    assert world.calls == []
+    world.inquiry.ask("na")
+    assert [args for _, args, _ in world.calls] == ["NA"]
+
+
+def test_cancel_forgets_the_question_but_not_an_answer(world: World) -> None:
+    world.inquiry.ask("nas01")
+    world.inquiry.cancel()
+    assert world.inquiry.state == "idle"
+    assert world.calls[0][2].cancelled
+    world.inquiry.ask("nas01")
+    world.calls[1][2].succeeded.emit("answer")
+    world.inquiry.cancel()
+    assert world.inquiry.result == "answer"
+
+
+def test_a_failure_can_be_asked_again(world: World) -> None:
+    world.inquiry.ask("nas01")
+    world.calls[0][2].failed.emit(AppError(ErrorKind.SERVER_SILENT, "No answer."))
+    assert world.inquiry.state == "failed"
+    world.inquiry.ask("nas01")
+    assert world.inquiry.state == "asking"
+    assert world.inquiry.error is None
+
+
+def test_an_agent_that_is_gone_is_a_failure(world: World) -> None:
+    world.refuses = AppError(ErrorKind.PROTOCOL, "Gone.")
+    world.inquiry.ask("nas01")
+    assert world.inquiry.state == "failed"
+    assert world.inquiry.error is world.refuses
+
+
+# Shares as far as they are typed
+
+EXPORT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map(lambda text: "/" + text)
+HOST = st.sampled_from(
+    ["nas01", "nas01.example.org", "10.0.0.7", "fd00::1", "fe80::1%eth0", "bücher", "サーバ"]
+)
+
+
+@given(st.text(max_size=30))
+def test_the_parts_make_the_text(text: str) -> None:
+    share = split_share(text)
+    assert share.server + ":" * share.colon + share.export == text
+
+
+@given(HOST, EXPORT, st.data())
+def test_every_beginning_of_a_share_is_understood(host: str, export: str, data: st.DataObject) -> None:
+    whole = f"{spell_server(host)}:{export}"
+    server = spell_server(host)
+    end = data.draw(st.integers(0, len(whole)))
+    share = split_share(whole[:end])
+    if end <= len(server):
+        assert share == (whole[:end], False, "")
+    else:
+        assert share == (server, True, whole[len(server) + 1 : end])
+        assert share.host == host
+
+
+def test_an_address_without_brackets_is_a_server_that_is_not_finished() -> None:
+    assert split_share("fd00::1") == ("fd00::1", False, "")
+
+
+def known(name: str, *exports: str) -> KnownServer:
+    return KnownServer(name=name, sources=["fstab"], exports=list(exports))
+
+
+def test_servers_that_begin_with_the_text_come_first() -> None:
+    rows = suggest_servers("NAS", [known("big-nas"), known("nas01"), known("zeus"), known("fd00::1")], WORDS)
+    assert [(row.label, row.note, row.text) for row in rows] == [
+        ("nas01", "in fstab", "nas01:"), ("big-nas", "in fstab", "big-nas:"),
+    ]  # fmt: skip
+    assert suggest_servers("[fd", [known("fd00::1")], WORDS)[0].text == "[fd00::1]:"
+
+
+def test_exports_come_once_and_say_who_may_mount_them() -> None:
+    result = ExportsResult(
+        server="nas01", address="10.0.0.7",
+        exports=[Export(path="/export/with space"),
+                 Export(path="/export/home", clients=["10.0.0.0/8", "a"])],
+        root=[RootEntry(path="/export", export=False), RootEntry(path="/export/home", export=True),
+              RootEntry(path="/secret", export=True, note="It wants Kerberos.")],
+    )  # fmt: skip
+    rows = suggest_exports(split_share("nas01:"), result, [known("nas01", "/old", "/export")], WORDS)
+    assert [(row.label, row.note) for row in rows] == [
+        ("/export/with space", "everyone"), ("/export/home", "10.0.0.0/8, a"), ("/export", "directory"),
+        ("/secret", "It wants Kerberos."), ("/old", "known"),
+    ]  # fmt: skip
+    assert rows[0].text == "nas01:/export/with space"
+    assert (
+        Share.parse(suggest_exports(split_share("[fd00::1]:"), result, [], WORDS)[0].text).host == "fd00::1"
+    )
+    assert suggest_exports(split_share("nas01:/nothing"), result, [], WORDS) == []

@@ -1,0 +1,195 @@
+"""The settings form: search, what is not in force, what is advised and found, and the way by keyboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from fake_host import configured, mounted
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
+from settings_steps import keys, part, raw, row, seen
+from waiting import DEADLINE_MS
+
+from advisor.catalogue import catalogue
+from ui.common import theme
+from ui.common.theme import Appearance
+
+if TYPE_CHECKING:
+    from driver import Driver
+    from fake_host import FakeHost
+    from pytestqt.qtbot import QtBot
+
+    from ui.panels.settings import SettingsPanel
+
+
+T = TypeVar("T", bound=QWidget)
+
+# Search
+
+
+def test_search(panel: SettingsPanel, qtbot: QtBot) -> None:
+    before = seen(panel)
+    keys(qtbot, panel, "Ctrl+F")
+    field = part(panel, QLineEdit, "option-search")
+    assert field.hasFocus()
+    qtbot.keyClicks(field, "cache")
+    assert {"acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "lookupcache"} <= seen(panel)
+    assert "rsize" not in seen(panel)
+    assert part(panel, QLabel, "option-hits").text() == f"{len(seen(panel))} options"
+    field.setText("mountport")
+    assert seen(panel) == {"mountport"}
+    assert part(panel, QLabel, "option-hits").text() == "1 option"
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert row(panel, "mountport").editor.field.hasFocus()
+    field.setFocus()
+    field.setText("xyzzy")
+    assert seen(panel) == set()
+    assert "xyzzy" in part(panel, QLabel, "no-options").text()
+    assert part(panel, QLabel, "no-options").isVisible()
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert field.text() == ""
+    assert seen(panel) == before
+
+
+def test_a_search_for_when_finds_the_choice(panel: SettingsPanel) -> None:
+    part(panel, QLineEdit, "option-search").setText("automount")
+    assert part(panel, QComboBox, "option-when").isVisible()
+
+
+# In use, advised, found
+
+
+def test_what_is_in_use_can_be_read_in_the_dark(qapp: QApplication, panel: SettingsPanel) -> None:
+    panel.show_mount(mounted(), keep_edits=False)
+    label = row(panel, "rsize").cells._used
+    try:
+        for appearance, colours in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
+            theme.apply_appearance(qapp, appearance)
+            qapp.processEvents()
+            assert label.palette().color(label.foregroundRole()).name() == colours.text
+    finally:
+        theme.apply_appearance(qapp, Appearance.LIGHT)
+
+
+def test_what_is_not_in_force_has_a_sign_a_word_and_the_reason(panel: SettingsPanel) -> None:
+    panel.show_mount(mounted(requested="rsize=1048576,local_lock=all,nconnect=4"), keep_edits=False)
+    assert row(panel, "rsize").cells._note.text() == "≠ Not as asked for: Limited by the server to 262144."
+    assert row(panel, "local_lock").cells._note.text() == "⊘ Ignored: Has no effect on version 4.2."
+    assert row(panel, "wsize").cells._note.text() == ""
+    assert row(panel, "wsize").cells._used.text() == "262144 (256 KiB)"
+    panel.show_mount(configured(), keep_edits=False)
+    assert row(panel, "rsize").cells._note.text() == ""
+    assert row(panel, "wsize").cells._used.text() == ""
+
+
+def test_a_default_depends_on_the_transport(panel: SettingsPanel) -> None:
+    panel.load_entry("", "", "vers=3,udp")
+    assert row(panel, "timeo").cells._default.text() == "1.1 s"
+    panel.load_entry("", "", "vers=3")
+    assert row(panel, "timeo").cells._default.text() == "60.0 s"
+
+
+@dataclass(frozen=True)
+class Advice:
+    option: str
+    proposed: str | None
+    reason: str
+
+
+def test_advised_values_stand_beside_the_others_and_are_taken_by_a_click(panel: SettingsPanel) -> None:
+    heading = next(label for label in panel.findChildren(QLabel) if label.text() == "Advised")
+    assert not heading.isVisible()
+    advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk.")]
+    panel.show_advised({one.option: one for one in advice})
+    assert heading.isVisible()
+    button = row(panel, "rsize").cells._advised
+    assert button.text() == "1 MiB"
+    assert button.toolTip() == "The link is fast."
+    button.click()
+    row(panel, "hard").cells._advised.click()
+    assert panel.wish().options == "nconnect=4,wat,,timeo=70,timeo=80,rsize=1048576"
+    panel.show_advised({})
+    assert not heading.isVisible()
+    assert not button.isVisible()
+
+
+def test_a_fix_is_a_step(panel: SettingsPanel) -> None:
+    button = next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
+    before = panel.wish().options
+    assert row(panel, "hard").cells._finding.isVisible()
+    button.click()
+    assert panel.wish().options != before
+    part(panel, QToolButton, "undo").click()
+    assert panel.wish().options == before
+
+
+def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot) -> None:
+    button = next(b for b in panel.findChildren(QPushButton) if b.objectName() == "fix-no-nofail")
+    field = raw(panel)
+    field.setFocus()
+    field.end(False)
+    qtbot.keyClicks(field, ',context="a')
+    typed = panel.wish().options
+    button.click()
+    assert panel.wish().options == typed
+
+
+def test_connections_of_other_mounts_are_reckoned_with(panel: SettingsPanel) -> None:
+    def rules() -> set[str]:
+        return {finding.rule for finding in panel._foot._findings._findings}
+
+    panel.show_mount(configured(share="nas:/a", options="vers=4.2,nconnect=8,nofail"), keep_edits=False)
+    before = rules()
+    live = mounted("nas:/b", "/b")
+    assert live.active is not None
+    live = msgspec.structs.replace(live, active=msgspec.structs.replace(live.active, nconnect=1))
+    panel.set_mounts([live])
+    assert rules() - before
+    panel.set_mounts([])
+    assert rules() == before
+
+
+def test_half_a_word_is_no_mistake_until_typing_pauses(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.load_entry("", "", "_netdev,nofail")
+    field = raw(panel)
+    field.setFocus()
+    field.end(False)
+    qtbot.keyClicks(field, ",sof")
+    assert panel._foot._findings.isHidden()
+    qtbot.waitUntil(panel._foot._findings.isVisible, timeout=DEADLINE_MS)
+
+
+# Keyboard
+
+
+def test_tab_goes_from_row_to_row(panel: SettingsPanel) -> None:
+    row(panel, "vers").editor.setFocus()
+    visited: list[str] = []
+    for _ in range(12):
+        widget = QApplication.focusWidget()
+        assert widget is not None
+        visited.append(widget.objectName())
+        panel.focusNextChild()
+    named = [name.removeprefix("option-") for name in visited if name.startswith("option-")]
+    order = [option.name for option in catalogue() if option.name in panel._rows]
+    assert named == order[: len(named)]
+    assert len(named) >= 6
+
+
+def test_the_row_with_the_focus_explains_itself(panel: SettingsPanel) -> None:
+    row(panel, "rsize").editor.setFocus()
+    text = part(panel, QLabel, "option-help").text()
+    assert text.startswith("rsize: ")
+    assert "unmount" in text
+
+
+def test_the_window_tells_what_is_known_of_the_way_to_the_server(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    panel = driver.window._detail.settings
+    driver.wait(lambda: panel._facts is not None)
+    assert [mount.mount_point for mount in panel._mounts] == ["/home", "/media"]
+    driver.window._on_new()
+    fake.set_mounts([configured()])
+    driver.wait(lambda: len(panel._mounts) == 1)

@@ -1,0 +1,32 @@
+"""What a scripted quick test tells, and how a person chooses what to test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QComboBox
+
+from app.speedtest.model import Sample, TestEvent
+
+if TYPE_CHECKING:
+    from driver import Driver
+
+
+def events(number: int = 0) -> list[TestEvent]:
+    """Return what a copy there and back tells, a sample every 50 ms."""
+    made = [TestEvent(direction="write", phase="prepare", round=number)]
+    for way in ("write", "read"):
+        for step in range(1, 21):
+            count = step * 465_000
+            made.append(TestEvent(direction=way, phase=way, round=number,
+                                  sample=Sample(step * 0.05, count, count)))  # fmt: skip
+        made.append(TestEvent(direction=way, phase="close", round=number))
+    return made
+
+
+def choose(driver: Driver, name: str, data: object) -> None:
+    """Choose in a combo box what has this data."""
+    combo = driver.find(QComboBox, name)
+    assert isinstance(combo, QComboBox)
+    assert combo.isVisible(), name
+    combo.setCurrentIndex(combo.findData(data))

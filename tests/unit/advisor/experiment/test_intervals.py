@@ -1,0 +1,112 @@
+"""Medians and their intervals: against brute force, and against what they promise."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.experiment.intervals import CONFIDENCE, ENOUGH, interval, median, single_outlier, spread_is_wide
+
+speeds = st.lists(st.floats(1e3, 1e10), min_size=1, max_size=30)
+
+
+@given(speeds)
+def test_the_median_is_that_of_the_library(values: list[float]) -> None:
+    assert median(values) == pytest.approx(statistics.median(values))
+
+
+@given(speeds, st.randoms(use_true_random=False))
+def test_the_order_of_the_repeats_does_not_matter(values: list[float], chance: random.Random) -> None:
+    other = values.copy()
+    chance.shuffle(other)
+    assert (median(other), interval(other)) == (median(values), interval(values))
+
+
+@given(speeds)
+def test_the_interval_encloses_the_median(values: list[float]) -> None:
+    low, high, confidence = interval(values)
+    assert min(values) <= low <= median(values) * (1 + 1e-9)
+    assert median(values) * (1 - 1e-9) <= high <= max(values)
+    assert (confidence >= CONFIDENCE) == (len(values) >= ENOUGH)
+
+
+@pytest.mark.parametrize("count", range(1, 15))
+def test_the_confidence_is_that_of_every_way_the_coins_can_fall(count: int) -> None:
+    low, _, confidence = interval([float(place) for place in range(count)])
+    rank = round(low) + 1
+    # Each value is below the true median or above it: the interval misses if too few are on one side.
+    ways = [sum(coins) for coins in itertools.product((0, 1), repeat=count)]
+    covered = sum(rank <= heads <= count - rank for heads in ways)
+    assert confidence == pytest.approx(covered / 2**count if count > 1 else 0)
+
+
+def test_known_ranks() -> None:
+    # From the tables of the sign test: 6 values 96.9 %, 9 values 96.1 %, 12 values 96.1 %.
+    for count, rank, confidence in ((6, 1, 0.969), (9, 2, 0.961), (12, 3, 0.961)):
+        low, high, found = interval([float(place) for place in range(1, count + 1)])
+        assert (low, high) == (rank, count + 1 - rank)
+        assert found == pytest.approx(confidence, abs=1e-3)
+
+
+def test_it_covers_the_median_of_a_skewed_distribution_as_often_as_promised() -> None:
+    chance = random.Random(7)
+    hits = 0
+    for _ in range(2000):
+        low, high, _ = interval([chance.expovariate(1) for _ in range(9)])
+        hits += low <= 0.6931 <= high
+    assert 0.945 < hits / 2000 < 0.975
+
+
+def test_a_wide_spread_is_named() -> None:
+    assert not spread_is_wide([100, 101, 99, 100, 102, 98])
+    assert spread_is_wide([100, 60, 140, 100, 90, 115])
+    # One outlier among many is what the order statistics are for.
+    assert not spread_is_wide([100] * 11 + [5])
+    assert not spread_is_wide([3.0])
+
+
+@pytest.mark.parametrize("ask", [median, interval, spread_is_wide])
+def test_nothing_has_no_median(ask: object) -> None:
+    assert callable(ask)
+    with pytest.raises(ValueError, match="no values"):
+        ask([])
+
+
+@pytest.mark.parametrize("count", [1023, 1024, 5000])
+def test_more_values_than_a_float_has_room_for(count: int) -> None:
+    # As many as an experiment of 5000 sets compares of one factor. Of so many the interval is the normal one.
+    low, high, confidence = interval([float(number) for number in range(count)])
+    assert 0.95 <= confidence < 0.96
+    assert low + high == count - 1
+    assert high - low == pytest.approx(1.96 * count**0.5, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ([100, 101, 99, 55, 100, 102], 3),
+        ([100, 101, 99, 155, 100, 102], 3),
+        ([100, 100, 100, 100, 88], 4),
+        ([100, 100, 100, 100, 91], None),  # less than 10 % away
+        ([100, 101, 55, 50, 100, 102], None),  # two are no single one
+        ([90, 100, 110, 80, 120, 70], None),  # they all scatter
+        ([100, 101, 55, 100], None),  # too few
+        ([0, 0, 0, 0, 0, 5], None),
+    ],
+)
+def test_a_single_outlier_is_found(values: list[float], place: int | None) -> None:
+    found = single_outlier(values)
+    assert (found.place if found else None) == place
+    if found is not None:
+        assert found.ratio == pytest.approx(values[found.place] / statistics.median(values))
+
+
+def test_few_sets_of_ordinary_repeats_have_an_outlier() -> None:
+    chance = random.Random(7)
+    sets = [[chance.gauss(100, 3) for _ in range(6)] for _ in range(2000)]
+    assert sum(single_outlier(values) is not None for values in sets) < 20

@@ -1,0 +1,46 @@
+"""Outcomes of experiments whose truth is known, and how their figures are written."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+from advisor.experiment.measurements import READ, WRITE, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The factors of most of them, with their levels.
+SIZES = {"rsize": ["4096", "65536", "1048576"], "nconnect": ["1", "2", "4", "8"]}
+
+
+def run(
+    truth: Callable[[dict[str, str]], float],
+    factors: dict[str, list[str]],
+    *,
+    repeats: int = 3,
+    noise: float = 0.03,
+    seed: int = 1,
+) -> list[Outcome]:
+    """Return the trials of a full factorial of these speeds; chance varies each by this share."""
+    chance = random.Random(seed)
+    sets = [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
+    plan = [(block, levels) for block in range(repeats) for levels in sets]
+    return [
+        Outcome(
+            levels=levels, workload="w", block=block, order=order,
+            figures={"write": truth(levels) * chance.lognormvariate(0, noise)},
+        )
+        for order, (block, levels) in enumerate(plan)
+    ]  # fmt: skip
+
+
+def growing(levels: dict[str, str]) -> float:
+    """Return a speed that doubles with each read size, whatever the rest is."""
+    return 1e7 * {"4096": 1, "65536": 2, "1048576": 4}[levels["rsize"]]
+
+
+def mb(figure: str, number: float) -> str:
+    """Write a speed in MB/s, and anything else in seconds."""
+    return f"{number / 1e6:.1f} MB/s" if figure in {WRITE, READ} else f"{number:.1f} s"

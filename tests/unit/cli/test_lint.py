@@ -1,0 +1,394 @@
+"""The command "lint" on files and option strings."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from advisor.dialects import Entry, autofs
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
+from app.cli import lint as command
+from app.cli.main import main
+from app.kernel import fstab
+from app.mounts.model import Active, Mount, MountTable
+
+CLIENT = ClientFacts(hostname="h", kernel="6.1.0", udp=False, mount_nfs=True)
+
+
+def replicas(shares: str) -> str:
+    return (
+        f"Line 1 of auto.x: the servers of “{shares}” hold copies, and what is written reaches one of them "
+        "only. Mount copies read-only: -ro."
+    )
+
+
+ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
+
+
+def mounted(point: str, share: str, nconnect: int, options: str = "rw,vers=4.2") -> Mount:
+    active = Active(mount_id=1, device="0:50", share=share, fstype="nfs4", options=options, nconnect=nconnect)
+    return Mount(mount_point=point, share=share, state="mounted", active=active)
+
+
+@pytest.fixture(autouse=True)
+def this_computer(monkeypatch: pytest.MonkeyPatch) -> list[Mount]:
+    mounts: list[Mount] = []
+    monkeypatch.setattr(command, "client_facts", lambda: CLIENT)
+    monkeypatch.setattr(command, "prerequisite_facts", PrerequisiteFacts)
+    monkeypatch.setattr(command, "read_table", lambda: MountTable(mounts=mounts, warnings=[]))
+    return mounts
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "fstab"
+    path.write_bytes(
+        b"UUID=1 / ext4 defaults,soft 0 1\n"
+        b"nas01:/a /mnt/a nfs soft,_netdev,nofail 0 0\n"
+        b"broken line\n"
+        b"nas01:/b /mnt/b\\040c nfs intr,_netdev,nofail 0 0\n"
+        b"nas01:/d /mnt/d nfs _netdev,nofail 0 0\n"
+    )
+    return path
+
+
+def test_a_whole_fstab_is_judged(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(file)]) == 1
+    text = capsys.readouterr().out
+    assert f"error: {file}:2: /mnt/a: A soft mount" in text
+    assert "Fix: set hard → hard,_netdev,nofail" in text
+    assert "Source: " in text
+    assert "Why: " in text
+    assert f"warning: Line 3 of {file} is ignored by mount: it has fewer than three fields." in text
+    assert f"info: {file}:4: /mnt/b c: “intr”" in text
+    assert f"3 NFS entries of {file}: 1 error, 1 note." in text
+    assert ":1: " not in text
+    assert ":5: " not in text
+    assert "✖" not in text
+
+
+def test_on_a_terminal_an_icon_stands_beside_the_word() -> None:
+    text = command.report_text(command.lint_options("soft,intr,timeo=7,udp", None), icons=True)
+    for words in ("✖ error: ", "⚠ warning: ", "• info: "):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["soft"], 1),
+        (["_netdev,nofail"], 0),
+        (["noac"], 0),
+        (["x-systemd.requires=/mnt/a,ro"], 0),
+        (["ro,soft", "--options"], 0),
+        (["hard", "--no-facts"], 0),
+        ([",".join(["ro"] * 500)], 0),
+    ],
+)
+def test_options_are_judged_as_for_a_mount_made_now(argv: list[str], code: int) -> None:
+    assert main(["lint", *argv]) == code
+
+
+def test_a_file_in_this_folder_needs_no_slash(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert main(["lint", "fstab"]) == 1
+    assert "fstab:2:" in capsys.readouterr().out
+    assert main(["lint", "fstab", "--options"]) == 0
+    assert "warning: The option “fstab” is not known to this program." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argv", [["/no/such/fstab"], ["hard", "--file"], ["/"]])
+def test_a_file_that_cannot_be_read_is_wrong_usage(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", *argv]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_standard_input_is_read_as_a_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+    assert main(["lint", "-"]) == 1
+    assert "standard input:2: /mnt/a:" in capsys.readouterr().out
+
+
+def test_json_has_the_findings_with_their_fixes(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(file), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["file"] == str(file)
+    assert len(report["warnings"]) == 1
+    assert [entry["line"] for entry in report["entries"]] == [2, 4, 5]
+    finding = report["entries"][0]["findings"][0]
+    assert (finding["rule"], finding["severity"]) == ("soft-rw", "error")
+    assert finding["fix"] == {"remove": [], "set": ["hard"]}
+
+
+def test_what_is_known_of_this_computer_counts_unless_told_not_to(
+    this_computer: list[Mount], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    this_computer.append(mounted("/mnt/other", "nas01:/other", 2))
+    path = tmp_path / "fstab"
+    path.write_text(
+        "nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\nnas02:/a /mnt/b nfs nconnect=4,_netdev,nofail\n"
+    )
+    main(["lint", str(path), "--json"])
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [[finding["rule"] for finding in entry["findings"]] for entry in entries] == [
+        ["nconnect-taken"],
+        [],
+    ]
+    main(["lint", str(path), "--json", "--no-facts"])
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [entry["findings"] for entry in entries] == [[], []]
+
+
+def test_a_mount_at_the_entrys_own_place_fixes_nothing_for_it(this_computer: list[Mount]) -> None:
+    this_computer.append(mounted("/mnt/a", "nas01:/a", 1))
+    raw = b"nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
+    assert not command.lint_file("f", raw, Facts(client=CLIENT), this_computer).entries[0].findings
+
+
+def test_a_server_is_also_known_by_its_address() -> None:
+    live = mounted("/mnt/other", "nas01:/other", 2, "rw,vers=4.2,addr=192.0.2.7")
+    raw = b"192.0.2.7:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
+    findings = command.lint_file("f", raw, Facts(client=CLIENT), [live]).entries[0].findings
+    assert [finding.rule for finding in findings] == ["nconnect-taken"]
+
+
+def test_a_file_that_is_much_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "_MAX_BYTES", 10)
+    path = tmp_path / "big"
+    path.write_bytes(b"#" * 11)
+    assert main(["lint", str(path)]) == 2
+    assert "too long" in capsys.readouterr().err
+
+
+def test_the_lab_has_no_part_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["lint", "hard", "--lab", "gigabit"])
+    assert caught.value.code == 2
+    assert "leave --lab out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_every_file_of_the_zoo_is_read(
+    path: Path, form: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", str(path), *form]) in {0, 1}
+    assert capsys.readouterr().out
+
+
+def test_what_a_terminal_would_obey_is_not_printed() -> None:
+    raw = b"nas:/a /mnt/\\033[31m nfs soft,comment=\x1b[2J,_netdev,nofail\n"
+    text = command.report_text(command.lint_file("f", raw, None, []), icons=True)
+    assert "\x1b" not in text
+    assert "\\x1b[31m" in text
+
+
+UNIT = "[Unit]\nDescription=x\n[Mount]\nWhat=nas01:/a\nWhere=/mnt/a\nType=nfs\nOptions=soft,bg\n"
+
+
+def judged(raw: str) -> tuple[list[tuple[int, str, str, list[str]]], list[str]]:
+    report = command.lint_file("f", raw.encode(), Facts(client=CLIENT), [])
+    entries = [(e.line, e.mount_point, e.options, [f.rule for f in e.findings]) for e in report.entries]
+    return entries, report.warnings
+
+
+def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mnt-a.mount"
+    path.write_text(UNIT)
+    assert main(["lint", str(path)]) == 1
+    text = capsys.readouterr().out
+    assert f"error: {path}: /mnt/a: A soft mount" in text
+    assert f"warning: {path}: /mnt/a: “bg” does not go with systemd units" in text
+    assert f"1 NFS entry of {path}: 1 error" in text
+    # What is of fstab alone is no finding: a unit needs neither nofail nor _netdev.
+    entries, warnings = judged(UNIT.replace("soft,bg", "ro") + "[Install]\nRequiredBy=x.target\n")
+    assert entries == [(0, "/mnt/a", "ro", [])]
+    assert warnings == []
+
+
+def test_a_unit_of_another_file_system_is_not_judged() -> None:
+    text = "[Mount]\nWhat=/dev/sdb1\nWhere=/mnt/a\nType=ext4\n"
+    assert judged(text) == ([], ["f is not judged: the unit mounts the type “ext4”, not nfs."])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("mnt-a.mount", UNIT.replace("Type=nfs\n", "Type=cifs\n"), "entry-type"),
+        ("mnt-b.mount", UNIT, "unit-name"),
+        ("mnt-b.automount", "[Automount]\nWhere=/mnt/a\n[Install]\nWantedBy=x.target\n", "unit-name"),
+        ("mnt-a.mount", "[Mount]\nWhat=nas:/a\n", "point-missing"),
+        ("mnt-a.mount", "[mount]\nWhat=nas:/a\nWhere=/mnt/a\n", "unit-section-missing"),
+        ("mnt-a.mount", UNIT.replace("nas01:/a", "nas01/a"), "share-no-server"),
+        ("mnt-a.mount", UNIT.replace("[Mount]", "After=remote-fs.target\n[Mount]"), "ordering-cycle"),
+        ("mnt-a.mount", UNIT.replace("soft,bg", "noauto"), "words-for-fstab"),
+    ],
+)
+def test_what_is_wrong_around_the_options_of_a_unit(name: str, text: str, rule: str) -> None:
+    report = command.lint_file(f"/etc/systemd/system/{name}", text.encode(), None, [])
+    assert rule in [finding.rule for finding in report.entries[0].findings]
+
+
+@pytest.mark.parametrize("options", ["vers=4.2,hard", "soft", "ro,bg", "nconnect=4"])
+def test_options_in_the_place_of_the_type_are_told(options: str) -> None:
+    report = command.lint_file("fstab", f"nas:/a /mnt/a {options} 0 0\n".encode(), None, [])
+    assert "entry-type" in [finding.rule for entry in report.entries for finding in entry.findings]
+
+
+def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
+    text = (
+        "UUID=1 /m/f ext4 defaults 0 1\nnas /m/e nfs nofail 0 0\n//nas/b /m/b nfs nofail 0 0\n"
+        "fd00::7:/p /m/c nfs nofail 0 0\nnas:/a m/rel nfs nofail 0 0\nnas:/a /m/d nfs nofail 1 2\n"
+        "nas:/b /m/d/ nfs nofail 0 0\nnas:/c /m/f nfs4.1 nofail 0 0\nnas:/my share /m/g nfs nofail 0 0\n"
+        "nas:/x /m/h nfs rw, hard 0 0\nceph1:/ /m/i ceph name=a 0 0\nann@box:/ /m/j fuse.sshfs ro 0 0\n"
+    )
+    report = command.lint_file("fstab", text.encode(), None, [])
+    found = [(e.line, [f.rule for f in e.findings if f.severity != "info"]) for e in report.entries]
+    assert found == [
+        (2, ["share-no-server"]),
+        (3, ["share-cifs"]),
+        (4, ["share-ipv6"]),
+        (5, ["point-relative"]),
+        (6, ["fsck-pass", "dump-field"]),
+        (7, ["point-twice"]),
+        (8, ["entry-type", "point-twice"]),
+    ]
+    assert "a blank in a share or a mount point is written \\040, here “" in report.warnings[0]
+    assert "(no blank can stand among the options, as in “rw, hard”)" in report.warnings[1]
+    text = command.report_text(report, icons=False)
+    assert "Fix: share → [fd00::7]:/p" in text
+    assert "Fix: pass → 0" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "warnings"),
+    [
+        ("data nas/x\n", ["share-no-server"], []),
+        ("data -fstype=nfs3 nas:/x\n", ["entry-type"], []),
+        ("data -rw nas:/a\ndata -ro nas:/b\n", ["point-twice"], []),
+        ("data fstype=nfs,rw nas:/x\n", ["map-options"], []),
+        ("data nas:/$USERNAME/$USER\n", [], ["Line 1 of auto.x: autofs sets no variable $USERNAME."]),
+        ("data nas:/x -rw\n", [], ["Line 1 of auto.x: the options stand behind the share, not before it."]),
+        ("/- auto.direct --timeout=1m\n", [], ["Line 1 of auto.x: --timeout takes whole seconds."]),
+        ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
+         ["Line 1 of auto.x: --timout is no option of a master map."]),
+        ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
+        ("/- auto.a\n/- auto.b\n", [], []),
+        ("/h auto.a\n/h auto.b\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /h already."]),
+        ("a/b -rw nas:/x\n", [], ["Line 1 of auto.x: the key “a/b” is neither one name nor a path from /."]),
+        ("/m//d -rw nas:/x\n", [],
+         ["Line 1 of auto.x: autofs takes the two slashes in “/m//d” as they are."]),
+        ("d -ro one,two:/x\n", [], []),
+        ("d -rw one,two:/x\n", [], [replicas("one,two:/x")]),
+        ("d one:/x two:/y\n", [], [replicas("one:/x two:/y")]),
+    ],
+)  # fmt: skip
+def test_a_file_called_auto_is_a_map(text: str, rules: list[str], warnings: list[str]) -> None:
+    report = command.lint_file("/etc/auto.x", text.encode(), None, [])
+    assert [f.rule for e in report.entries for f in e.findings] == rules
+    assert [warning.replace("/etc/", "") for warning in report.warnings] == warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("auto.direct", True), ("auto_direct", True), ("auto.indirect", False), ("auto.x", False)],
+)
+def test_a_key_of_a_direct_map_is_a_path(name: str, told: bool) -> None:
+    report = command.lint_file(f"/etc/{name}", b"/mnt/a -rw nas:/a\ndata -rw nas:/b\n", None, [])
+    sentence = (
+        f"Line 2 of /etc/{name}: the key “data” of a direct map is no path from /: it names no directory."
+    )
+    assert report.warnings == [sentence] * told
+
+
+def test_mount_commands_of_a_script_are_judged() -> None:
+    text = (
+        "#!/bin/sh\nset -e\nmkdir -p /mnt/a\n"
+        "sudo mount -t nfs -o vers=3,nolock \\\n  nas01:/a /mnt/a\n"
+        "mount -t cifs //nas/b /mnt/b\nmount -o remount,rsize=65536 nas01:/a /mnt/a\n"
+        "/sbin/mount.nfs4 nas01/c /mnt/c -o noauto\numount /mnt/a\nmount -t nfs nas01:/a\n"
+    )
+    report = command.lint_file("mounts.sh", text.encode(), None, [])
+    found = [(e.mount_point, [f.rule for f in e.findings if f.severity != "info"]) for e in report.entries]
+    assert found == [
+        ("/mnt/a", ["nolock"]),
+        ("/mnt/a", ["remount-refused", "remount-both"]),
+        ("/mnt/c", ["share-no-server", "words-for-fstab-in-map"]),
+    ]
+    assert len(report.warnings) == 1
+
+
+def test_a_remount_may_name_the_mount_point_alone() -> None:
+    text = "mount -o remount,vers=4.2 /mnt/data\nmount -o remount,ro /\n"
+    report = command.lint_file("mounts.sh", text.encode(), None, [])
+    assert [(e.line, e.mount_point, [f.rule for f in e.findings]) for e in report.entries] == [
+        (1, "/mnt/data", ["remount-refused"])
+    ]
+    report = command.lint_file("m.sh", b"mount -t nfs -o hard, timeo=600 nas:/a /mnt/a\n", None, [])
+    told = "The options end with “hard,”: no blank can stand among them. “timeo=600” is not read as one."
+    assert report.warnings[0].endswith(told)
+
+
+def test_nfsmount_conf_is_judged_by_its_sections() -> None:
+    text = (
+        "[ NFSMount_Global_Options ]\nSoft=True\nProto=Tcp\n"
+        '[ MountPoint "/mnt/a" ]\nrsize=32k\n[ Server nas ]\n'
+    )
+    report = command.lint_file("/etc/nfsmount.conf", text.encode(), None, [])
+    assert [(e.line, e.mount_point, e.options) for e in report.entries] == [
+        (2, "", "soft,proto=Tcp"),
+        (5, "/mnt/a", "rsize=32768"),
+    ]
+    # mount.nfs 2.6: Failed to find 'Tcp' protocol, although the manual page has it in an example.
+    assert {f.rule for f in report.entries[0].findings if f.severity == "error"} == {"bad-value", "soft-rw"}
+    assert report.warnings == [
+        'Line 6 of /etc/nfsmount.conf: The name of the section stands in quotes: [ Server "nas" ].'
+    ]
+
+
+def test_an_autofs_map_is_judged_line_by_line() -> None:
+    text = (
+        "# users\nalice -soft nas:/home/&\n* -fstype=nfs4,ro nas:/home/&\ncd -fstype=iso9660 :/dev/sr0\n"
+        "pc -rw / nas:/ \\\n  /usr -soft nas:/usr\n$x -bg $HOST:/x\ny -bg nas:/y\nbroken\n+auto.more\n"
+    )
+    entries, warnings = judged(text)
+    assert [entry[:3] for entry in entries] == [
+        (2, "alice", "soft"), (3, "*", "ro"), (5, "pc", "rw"), (5, "pc/usr", "rw,soft"), (7, "$x", "bg"),
+        (8, "y", "bg"),
+    ]  # fmt: skip
+    errors = {point for _, point, _, rules in entries if any("soft" in rule for rule in rules)}
+    assert errors == {"alice", "pc/usr"}
+    assert warnings == ["Line 9 of f names nothing that autofs can mount."]
+    assert {point for _, point, _, rules in entries if "background-elsewhere" in rules} == {"$x", "y"}
+
+
+def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None:
+    entry = Entry.make("nas:/a b", "/mnt/a b", "ro,_netdev,nofail,x-systemd.automount")
+    text = autofs.write(entry).text.partition("\n\n")[2]
+    assert judged(text) == ([(2, "/mnt/a b", "ro", [])], [])
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
+def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
+    raw = path.read_bytes()
+    report = command.lint_file("f", raw, Facts(client=CLIENT), [])
+    assert [entry.line for entry in report.entries] == [
+        line.number for line, _ in fstab.parse(raw).nfs_lines()
+    ]
+
+
+def test_a_binary_file_is_named_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", sys.executable]) == 2
+    assert "is a binary file" in capsys.readouterr().err

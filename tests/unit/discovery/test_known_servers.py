@@ -1,0 +1,194 @@
+"""Names for the server field: one entry a name, whoever tells of it."""
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from mdns_responder import MALFORMED, Responder, announcement
+from waiting import DEADLINE_S
+from zeroconf import DNSIncoming, ServiceInfo, Zeroconf
+
+from app.discovery import known_servers, mdns, recent
+from app.discovery.client import ask_network
+from app.discovery.mdns import Announcement
+from app.discovery.model import KnownServer
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelToken, run_in_thread
+
+
+def test_one_entry_a_name_with_what_every_source_knows() -> None:
+    found = known_servers.join([
+        KnownServer(name="nas", sources=["fstab"], exports=["/b"]),
+        KnownServer(name="Alpha", sources=["mdns"], exports=[]),
+        KnownServer(name="NAS", sources=["mdns"], exports=["/a", "/b"]),
+    ])  # fmt: skip
+    assert found == [
+        KnownServer(name="Alpha", sources=["mdns"], exports=[]),
+        KnownServer(name="nas", sources=["fstab", "mdns"], exports=["/a", "/b"]),
+    ]
+
+
+def test_a_network_that_cannot_be_listened_to_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_token: CancelToken, _tell: object) -> list[KnownServer]:
+        raise AppError(ErrorKind.UNAVAILABLE, "There is no network.")
+
+    monkeypatch.setattr(known_servers, "ask_network", fail)
+    assert known_servers.find_servers(CancelToken()).warnings[-1] == "There is no network."
+
+
+def test_shares_used_recently_are_kept_newest_first_and_forgotten() -> None:
+    for share in ("nas:/a", "[fd00::2]:/b c", "nas:/a"):
+        recent.remember(share)
+    assert recent.recent_shares() == ["nas:/a", "[fd00::2]:/b c"]
+    assert stat.S_IMODE(recent.state_file().stat().st_mode) == 0o600
+    assert [path.name for path in recent.state_file().parent.iterdir()] == [recent.state_file().name]
+    known = known_servers.find_servers(CancelToken(), browse=False).servers
+    assert KnownServer(name="fd00::2", sources=["recent"], exports=["/b c"]) in known
+    for number in range(40):
+        recent.remember(f"nas:/{number}")
+    assert recent.recent_shares()[:2] == ["nas:/39", "nas:/38"]
+    assert len(recent.recent_shares()) == 30
+    recent.forget_all()
+    assert recent.recent_servers() == []
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '["nas:/a"', "\udcff"])
+def test_a_damaged_list_counts_as_empty(text: str) -> None:
+    recent.state_file().parent.mkdir(parents=True)
+    recent.state_file().write_bytes(text.encode(errors="surrogateescape"))
+    assert recent.recent_shares() == []
+    recent.remember("nas:/a")
+    assert recent.recent_shares() == ["nas:/a"]
+
+
+def test_a_list_that_cannot_be_read_is_a_warning_and_tells_where_it_is() -> None:
+    recent.state_file().mkdir(parents=True)
+    found = known_servers.find_servers(CancelToken(), browse=False)
+    assert found.warnings[-1] == "The list of servers used recently could not be read."
+    with pytest.raises(AppError) as caught:
+        recent.remember("nas:/a")
+    assert str(recent.state_file()) in caught.value.hint
+
+
+def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "here")
+    assert recent.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
+
+
+def test_what_a_service_announces_is_found_by_the_child() -> None:
+    service = ServiceInfo(
+        "_nfs._tcp.local.", "Music of the attic._nfs._tcp.local.", port=2049, server="attic-test.local.",
+        parsed_addresses=["192.0.2.77"], properties={"path": "/music"},
+    )  # fmt: skip
+    told: list[KnownServer] = []
+    # No name service knows the name, so the address is what can be mounted from.
+    wanted = KnownServer(
+        name="192.0.2.77", sources=["mdns"], exports=["/music"], address="192.0.2.77",
+        calls_itself="attic-test.local",
+    )  # fmt: skip
+    with Zeroconf() as network:
+        network.register_service(service)
+        try:
+            for _ in range(3):  # a lost packet is asked for again
+                found = ask_network(CancelToken(), lambda event: told.extend(event.servers))
+                if wanted in found:
+                    break
+        finally:
+            network.unregister_service(service)
+    assert wanted in found
+    assert wanted in told
+
+
+def test_listening_ends_when_it_is_cancelled() -> None:
+    token = CancelToken()
+    asking = run_in_thread("ask", lambda: ask_network(token, seconds=50))
+    token.cancel()
+    with pytest.raises(AppError) as caught:
+        asking.result(DEADLINE_S)
+    assert caught.value.kind is ErrorKind.CANCELLED
+
+
+def test_damaged_packets_hide_nobody() -> None:
+    good = announcement(b"Good", b"good-test.local", "192.0.2.78", b"/good")
+    packets = [*MALFORMED.values(), good, *MALFORMED.values()]
+    told: list[KnownServer] = []
+    with Responder("127.0.0.1", packets):
+        for _ in range(3):
+            mdns.browse(1.5, told.append)
+            if told:
+                break
+    # What only points somewhere, or is cut off, is nobody's; the whole ones are there.
+    assert {server.name for server in told} <= {"192.0.2.78", "192.0.2.9"}
+    assert ("192.0.2.78", ["/good"]) in [(server.name, server.exports) for server in told]
+
+
+@pytest.mark.parametrize("packet", MALFORMED.values(), ids=MALFORMED)
+def test_a_damaged_packet_is_read_without_a_failure(packet: bytes) -> None:
+    for record in DNSIncoming(packet).answers():
+        assert record.name is not None
+
+
+def announced(server: str | None, path: bytes | None, address: str = "") -> ServiceInfo:
+    properties = {} if path is None else {b"path": path}
+    return ServiceInfo(
+        "_nfs._tcp.local.", "a._nfs._tcp.local.", server=server, properties=properties,
+        parsed_addresses=[address] if address else None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("service", "is_read_as"),
+    [
+        (None, None),
+        (announced("nas.local.", b"/b", "192.0.2.1"), Announcement("nas.local", "192.0.2.1", "/b")),
+        (announced("nas.local.", b"/a\x1b[31m"), Announcement("nas.local", "", "/a\\x1b[31m")),
+        (announced("nas.local.", b"not absolute"), Announcement("nas.local", "", "")),
+        (announced("nas.local.", None), Announcement("nas.local", "", "")),
+        (announced("ev\x1b[31mil.local.", b"/a"), None),
+        (announced("a b.local.", None, "192.0.2.2"), Announcement("", "192.0.2.2", "")),
+        (announced("nas:/etc.local.", None), None),
+        (announced("-o.local.", None), None),
+        (announced(".", None), None),
+        (announced("x" * 64 + ".local.", None), None),
+        (announced(".".join(["x" * 60] * 5) + ".", None), None),
+        (announced("192.0.2.9.", None), None),
+    ],
+)
+def test_only_what_may_be_a_host_is_taken_from_an_announcement(
+    service: ServiceInfo | None, is_read_as: Announcement | None
+) -> None:
+    assert mdns.read(service) == is_read_as
+
+
+def test_several_announcements_of_a_host_become_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mdns, "leads_to", lambda name, _address: name != "far.local")
+    told: list[KnownServer] = []
+    servers = mdns._Servers(told.append)
+    for one in (
+        Announcement("nas.local", "192.0.2.1", "/b"),
+        Announcement("NAS.local", "192.0.2.1", "/a"),
+        Announcement("nas.local", "192.0.2.1", "/a"),
+        Announcement("far.local", "192.0.2.3", ""),
+    ):
+        named = mdns._named(one)
+        assert named is not None
+        servers.add(named)
+    assert [(server.name, server.exports, server.calls_itself) for server in servers.all()] == [
+        ("192.0.2.3", [], "far.local"), ("nas.local", ["/a", "/b"], ""),
+    ]  # fmt: skip
+    assert len(told) == 3  # what says nothing new is not told
+
+
+def test_a_name_that_the_name_service_does_not_answer_for_gives_way_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(mdns, "leads_to", lambda _name, _address: ended.wait(DEADLINE_S))
+    monkeypatch.setattr(mdns, "_NAME_S", 0.05)
+    try:
+        named = mdns._named(Announcement("nas.local", "192.0.2.1", ""))
+        assert named is not None
+        assert named.name == "192.0.2.1"
+    finally:
+        ended.set()

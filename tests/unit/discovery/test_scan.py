@@ -1,0 +1,140 @@
+"""A scan of the subnet: which addresses it asks, how fast, and who is found."""
+
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+from test_rpc import accepted, asked, garbage, server, silent
+
+from app.discovery import scan
+from app.discovery.client import scan_networks
+from app.discovery.model import KnownServer, ServersEvent, Subnet
+from app.discovery.xdr import u32
+from app.errors import AppError, ErrorKind
+from app.tasks import CancelToken
+
+
+def nfs(link: socket.socket, stop: threading.Event) -> None:
+    link.sendall(accepted(asked(link, stop), 0))
+
+
+def other_version(link: socket.socket, stop: threading.Event) -> None:
+    link.sendall(accepted(asked(link, stop), 2, u32(2, 3)))
+
+
+def other_program(link: socket.socket, stop: threading.Event) -> None:
+    link.sendall(accepted(asked(link, stop), 1))
+
+
+@pytest.mark.parametrize(
+    ("behave", "answer"),
+    [(nfs, True), (other_version, True), (other_program, False), (garbage, False), (silent, False)],
+)
+def test_only_what_answers_as_nfs_is_a_server(
+    monkeypatch: pytest.MonkeyPatch, behave: Any, answer: bool
+) -> None:
+    monkeypatch.setattr(scan, "_CALL_S", 0.3)
+    with server(behave) as port:
+        assert scan.is_nfs("127.0.0.1", port) is answer
+
+
+def test_nothing_listens() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        assert scan.is_nfs("127.0.0.1", unused.getsockname()[1]) is False
+
+
+def test_servers_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "_name_of", lambda _address: "nas.example")
+    told: list[ServersEvent] = []
+    with server(nfs) as port:
+        found = scan.scan(["127.0.0.0/30"], told.append, port=port, seconds=60)
+    one = KnownServer(name="nas.example", sources=["scan"], exports=[], address="127.0.0.1")
+    assert found == [one]
+    assert [event.servers for event in told if event.servers] == [[one]]
+    assert (told[-1].asked, told[-1].total) == (2, 2)
+
+
+def test_a_scan_is_slow_enough_and_ends() -> None:
+    began = time.monotonic()
+    told: list[ServersEvent] = []
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        found = scan.scan(["127.0.0.0/25"], told.append, port=unused.getsockname()[1], seconds=60)
+    assert found == []
+    assert time.monotonic() - began >= 125 / 200
+    assert told[-1].asked == told[-1].total == 126
+    scan.scan(["127.0.0.0/22"], told.append, port=1, seconds=0.2)
+    assert told[-1].asked < told[-1].total == 1022
+
+
+@pytest.mark.parametrize(
+    ("address", "mask", "network", "count", "cut"),
+    [
+        ("10.9.0.2", "255.255.255.0", "10.9.0.0/24", 254, ""),
+        ("10.9.7.2", "255.255.252.0", "10.9.4.0/22", 1022, ""),
+        ("172.17.9.1", "255.255.0.0", "172.17.8.0/22", 1022, "172.17.0.0/16"),
+        ("10.1.2.3", "255.0.0.0", "10.1.0.0/22", 1022, "10.0.0.0/8"),
+        ("192.0.2.1", "255.255.255.252", "192.0.2.0/30", 2, ""),
+    ],
+)
+def test_the_addresses_of_a_network(address: str, mask: str, network: str, count: int, cut: str) -> None:
+    found = scan.subnet_of("eth0", address, mask)
+    assert found is not None
+    assert (found.network, found.count, found.cut_from) == (network, count, cut)
+    hosts = [str(host) for host in ipaddress.IPv4Network(network).hosts()]
+    assert (found.first, found.last, found.count) == (hosts[0], hosts[-1], len(hosts))
+    assert address in hosts
+
+
+@pytest.mark.parametrize(
+    ("address", "mask"),
+    [("127.0.0.1", "255.0.0.0"), ("169.254.3.4", "255.255.0.0"), ("10.8.0.2", "255.255.255.255"),
+     ("10.8.0.2", "255.255.255.254"), ("10.8.0.2", ""), ("fe80::1", "ffff::")],
+)  # fmt: skip
+def test_what_is_no_network_of_hosts_is_not_scanned(address: str, mask: str) -> None:
+    assert scan.subnet_of("x", address, mask) is None
+
+
+@contextmanager
+def interfaces(monkeypatch: pytest.MonkeyPatch, rows: dict[str, tuple[str, str, bool]]) -> Generator[None]:
+    def row(address: str, mask: str) -> Any:
+        return SimpleNamespace(family=socket.AF_INET, address=address, netmask=mask)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psutil, "net_if_addrs", lambda: {n: [row(a, m)] for n, (a, m, _) in rows.items()})
+        patch.setattr(
+            psutil, "net_if_stats", lambda: {n: SimpleNamespace(isup=up) for n, (*_, up) in rows.items()}
+        )
+        yield
+
+
+def test_no_more_than_a_22_is_asked_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {
+        "docker0": ("172.17.0.1", "255.255.0.0", True),
+        "eth0": ("10.9.0.2", "255.255.255.0", True),
+        "wlan0": ("10.8.0.2", "255.255.255.0", True),
+        "eth1": ("10.7.0.2", "255.255.255.0", False),
+    }
+    with interfaces(monkeypatch, rows):
+        found = scan.subnets()
+    assert sorted(subnet.network for subnet in found.subnets) == ["10.8.0.0/24", "10.9.0.0/24"]
+    assert sum(subnet.count for subnet in found.subnets) <= scan.MAX_ADDRESSES
+    assert found.left_out == ["172.17.0.0/22"]
+
+
+def test_only_networks_of_this_computer_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    with interfaces(monkeypatch, {"eth0": ("10.9.0.2", "255.255.255.0", True)}):
+        assert [type(subnet) for subnet in scan.chosen_subnets([])] == [Subnet]
+        with pytest.raises(AppError) as caught:
+            scan_networks(["8.8.8.0/24"], CancelToken(), lambda _event: None)
+        assert caught.value.kind is ErrorKind.UNAVAILABLE
+    with interfaces(monkeypatch, {}), pytest.raises(AppError):
+        scan.chosen_subnets([])

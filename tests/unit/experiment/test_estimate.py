@@ -1,0 +1,138 @@
+"""How long trials will take: what options make a test wait for is measured, and the rest is the link's."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from experiment_world import World, experiment
+
+from advisor.facts import ClientFacts, Facts, LinkFacts
+from advisor.throughput import Costs
+from app.bench.experiment.costs import Waits, measured_costs, sample_of, waits_of
+from app.experiment.estimate import way_seconds
+from app.experiment.model import ExperimentArgs, Factor, PlannedSet, Work
+from app.experiment.plan import plan_experiment
+from app.speedtest.model import Figure, TestResult, TestSpec, Transfer
+from app.tasks import CancelToken
+
+_SEED = "vers=3,hard,rsize=32768,wsize=32768,proto=tcp,timeo=600"
+_FILE = TestSpec(path="", size=65536, block_size=8192)
+_FILES = TestSpec(path="", workload="files", size=8192, count=8, block_size=8192)
+
+
+def _transfer(write_s: float, fsync_s: float = 0.0) -> Transfer:
+    return Transfer(
+        bytes=65536, bytes_per_s=1e6, transfer_s=write_s, fsync_s=fsync_s, close_s=0.0, timeouts=0,
+        retransmissions=0, retransmissions_from="none", rpc_retransmissions=None, tcp_retransmissions=None,
+        server_bytes=65536, mean_rtt_s=None, cached=False, samples=[],
+    )  # fmt: skip
+
+
+def _result(write: Transfer, read: Transfer, create: float | None = None) -> TestResult:
+    figures: dict[str, Figure] = {}
+    if create is not None:
+        figures["create"] = Figure(
+            values=[create], median=create, low=create, high=create, confidence=0.0, wide=True
+        )
+    return TestResult(
+        path="", nfs=True, share="nas:/x", started_at="", write=write, read=read, cache=None, requested={},
+        effective={}, link=None, block_size=8192, sync=False, notes=[], figures=figures,
+    )  # fmt: skip
+
+
+def _facts(rate_bps: float, rtt_s: float) -> Facts:
+    return Facts(client=ClientFacts(), link=LinkFacts(rate_bps=rate_bps, rtt_s=rtt_s))
+
+
+@pytest.mark.parametrize(
+    ("options", "stable", "attributes"),
+    [
+        ("vers=4.2", False, False),
+        ("vers=4.2,async", False, False),
+        ("sync", True, False),
+        ("noac", True, True),
+        ("actimeo=0", False, True),
+        ("acregmax=0,acregmin=0", False, True),
+    ],
+)
+def test_what_options_make_a_test_wait_for(options: str, stable: bool, attributes: bool) -> None:
+    assert waits_of(options) == Waits(stable=stable, attributes=attributes)
+
+
+#: Recorded in the lab: a test of next to nothing on a mount (seconds of its writing, fsync and reading, files
+#: made a second), and what trials with the same options then took to write and to read, median seconds.
+_FAST, _GIGABIT = (1e8, 0.0004), (1e9, 0.0002)
+_NOAC = f"{_SEED},noac", _FILES, (0.0277, 0.0045, 0.0442, 510.0)
+_ACTIMEO = f"{_SEED},actimeo=0", _FILES, (0.0168, 0.0145, 0.0408, 500.0)
+_SYNC = "vers=4.2,rsize=8192,wsize=8192,sync", _FILE, (0.0116, 0.0012, 0.0068, None)
+_RECORDED = [
+    (_FAST, _NOAC, TestSpec(path="", size=2**24), (1.488, 1.469)),
+    (_FAST, _NOAC, TestSpec(path="", workload="files", size=160 * 1024, count=100), (1.904, 2.046)),
+    (_FAST, _ACTIMEO, TestSpec(path="", size=2**24), (1.443, 1.467)),
+    (_FAST, _ACTIMEO, TestSpec(path="", workload="files", size=160 * 1024, count=100), (2.172, 2.061)),
+    (_FAST, _SYNC, TestSpec(path="", size=2**21), (0.217, 0.199)),
+    (_FAST, _SYNC, TestSpec(path="", size=2**21, block_size=4096), (0.639, 0.278)),
+    (_FAST, _SYNC, TestSpec(path="", workload="streams", size=2**21, block_size=4096, count=4), (1.05, 0.8)),
+    (
+        _GIGABIT, ("vers=3,noac,rsize=8192,wsize=8192,timeo=7", _FILE, (0.0039, 0.0014, 0.0049, None)),
+        TestSpec(path="", size=2**20, block_size=8192), (0.063, 0.071),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("link", "sample", "spec", "took_s"), _RECORDED)
+def test_a_small_test_tells_what_a_large_one_will_take(
+    link: tuple[float, float],
+    sample: tuple[str, TestSpec, tuple[float, float, float, float | None]],
+    spec: TestSpec,
+    took_s: tuple[float, float],
+) -> None:
+    facts = _facts(*link)
+    options, small, (write_s, flush_s, read_s, create) = sample
+    result = _result(_transfer(write_s, flush_s), _transfer(read_s), create)
+    costs = measured_costs(options, small, result, facts)
+    one = PlannedSet(levels={}, options=options)
+    expected = [way_seconds(one, spec, facts, costs, write=write) for write in (True, False)]
+    assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)
+
+
+def test_one_hiccup_is_not_what_every_call_takes() -> None:
+    result = _result(_transfer(3.0), _transfer(3.0), 2.0)
+    costs = measured_costs("noac", _FILES, result, _facts(1e9, 0.0002))
+    assert costs.commit_s <= 5 * Costs().commit_s
+    assert costs.create_s <= 5 * Costs().create_s
+    assert costs.open_s <= 5 * Costs().open_s
+
+
+def test_what_makes_nobody_wait_is_not_measured() -> None:
+    result = _result(_transfer(3.0), _transfer(3.0))
+    assert measured_costs("vers=4.2", _FILE, result, _facts(1e9, 0.0002)) == Costs()
+
+
+def test_every_kind_of_waiting_is_tried_once() -> None:
+    """One that fails there ends nothing: its trials will say so."""
+    world = World()
+    world.failing = {"noac"}
+    factors = [
+        Factor(name="cache_mode", levels=["default", "noac", "actimeo=0"]),
+        Factor(name="rsize", levels=["4096", "65536"]),
+    ]
+    works = [Work(name="many", kind="files", size=4096, count=20)]
+    asked = ExperimentArgs(experiment=experiment(factors=factors, workloads=works))
+    made = plan_experiment(asked, world.hands(), CancelToken(), lambda _event: None)
+    assert len(made.sets) == 6
+    tried = [(waits_of(options), spec.workload) for options, spec in world.samples]
+    assert tried == [
+        (waits_of(""), "file"), (waits_of(""), "file"), (waits_of("noac"), "files"),
+        (waits_of("actimeo=0"), "files"),
+    ]  # fmt: skip
+
+
+def test_a_sample_makes_the_calls_of_the_trials_and_several_where_each_is_waited_for() -> None:
+    one = experiment(workloads=[Work(name="one", size=2**20, block_size=2**18)])
+    many = experiment(workloads=[Work(name="many", kind="files", size=4096, count=20)])
+    assert sample_of(many, "noac", {}) == msgspec.structs.replace(_FILES, block_size=2**20)
+    assert sample_of(many, "vers=4.2", {}) == msgspec.structs.replace(_FILE, block_size=2**20)
+    assert sample_of(one, "vers=4.2", {}).block_size == 2**18
+    assert sample_of(one, "vers=4.2", {"block_size": "4096"}).block_size == 4096
+    assert sample_of(one, "noac", {}) == _FILE

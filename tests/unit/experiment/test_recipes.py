@@ -1,0 +1,325 @@
+"""Recipes: the five studies are there and possible, and a mistake in one of one's own is found."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from experiment_world import World
+
+from app.bench.experiment.guess import guess
+from app.bench.experiment.recipe_text import parse_recipe
+from app.bench.experiment.recipe_toml import recipe_toml
+from app.errors import AppError, ErrorKind
+from app.experiment.design import combinations
+from app.experiment.factors import (
+    CACHE_MODE,
+    ELSEWHERE,
+    GONE,
+    OF_THE_TEST,
+    READ_AHEAD,
+    TRANSFER_SIZE,
+    mounting,
+    normal,
+    spec_of,
+)
+from app.experiment.model import Experiment, Factor
+from app.experiment.recipe_store import (
+    delete_recipe,
+    find_recipe,
+    own_folder,
+    read_cookbook,
+    recipes,
+    save_recipe,
+)
+from app.experiment.recipes import Extent, Recipe, RecipeFactor, RecipeWork, Study
+
+_SEEDS = Path(__file__).parents[2] / "data/seeds"
+
+GOOD = """\
+title = "Mine"
+options = "vers=4.2"
+
+[[factor]]
+name = "rsize"
+levels = ["64k", "default"]
+
+[[workload]]
+name = "a file"
+size = "4M"
+quick_size = "1M"
+"""
+
+
+def test_the_five_studies_are_there_with_what_they_found() -> None:
+    found = recipes()
+    assert [recipe.name for recipe in found] == [
+        "one-at-a-time", "transfer-size", "full-factorial", "attribute-caching", "versions",
+    ]  # fmt: skip
+    for recipe in found:
+        assert recipe.study is not None
+        assert recipe.study.measured.strip()
+        assert recipe.study.concluded
+        assert not recipe.own
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_every_set_of_a_study_is_a_mount_and_a_test(recipe, size) -> None:  # type: ignore[no-untyped-def]
+    experiment = recipe.experiment("nas:/x", size, seed=1)
+    factors = [factor for factor in experiment.factors if factor.name not in ELSEWHERE]
+    sets = combinations(experiment, factors)
+    assert 1 < len(sets) < 3000
+    assert size == "full" or len(sets) < 80
+    for levels in sets:
+        if not set(levels.items()) & set(GONE):
+            assert mounting(experiment, levels).options
+        for work in experiment.workloads:
+            assert spec_of(work, levels).total > 0
+
+
+def test_what_the_studies_varied_is_varied() -> None:
+    cache = find_recipe("attribute-caching").experiment("nas:/x")
+    assert cache.repeats == 5
+    options = [mounting(cache, levels).options for levels in combinations(cache, cache.factors)]
+    base = "vers=3,hard,rsize=32768,wsize=32768,proto=tcp,timeo=600"
+    assert options == [base, f"{base},noac", f"{base},actimeo=0"]
+    works = [spec_of(work, {}) for work in cache.workloads]
+    assert [(work.size, work.count, work.workload) for work in works] == [
+        (2**30, 1, "file"), (2**20, 100, "files"),
+    ]  # fmt: skip
+    assert {work.block_size for work in works} == {32768}, "as cp wrote then, so that noac waits as often"
+    alone = find_recipe("one-at-a-time").experiment("nas:/x")
+    assert alone.repeats == 10
+    sets = combinations(alone, alone.factors)
+    assert all(sum(one[name] != sets[0][name] for name in one) <= 1 for one in sets)
+    assert len(sets) == 1 + 10 + 10 + 6
+
+
+def test_the_unmount_times_quoted_are_those_of_the_study_s_rows() -> None:
+    study = find_recipe("full-factorial").study
+    assert study is not None
+    times: list[float] = []
+    for megabytes in (256, 1024):
+        with (_SEEDS / f"002-top-30-of-{megabytes}-mb.csv").open(encoding="utf-8", newline="") as file:
+            times += [float(row["umount_s"]) for row in csv.DictReader(file)]
+    assert f"Unmounting took {min(times)} to {max(times)} s" in study.measured
+
+
+def test_levels_of_a_test_change_the_test() -> None:
+    versions = find_recipe("versions").experiment("nas:/x", "quick")
+    levels = {"vers": "4.2", "file_size": "4194304", "record_size": "16384", "pattern": "random"}
+    spec = spec_of(versions.workloads[0], levels)
+    assert (spec.size, spec.block_size, spec.workload) == (4194304, 16384, "random")
+    streams = spec_of(versions.workloads[0], {"streams": "4"})
+    assert (streams.workload, streams.count) == ("streams", 4)
+    assert mounting(versions, levels).options == "vers=4.2"
+    assert mounting(versions, {"read_ahead_kb": "512", "vers": "default"}).read_ahead_kb == 512
+
+
+def test_sizes_are_kept_as_bytes() -> None:
+    assert normal("rsize", "64k") == "65536"
+    assert normal("transfer_size", "1M") == "1048576"
+    assert normal("timeo", "600") == "600"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "word"),
+    [
+        ('title = "Mine"', 'title = "Mine', 1, "TOML"),
+        ('title = "Mine"\n', "", 1, "title"),
+        ('name = "rsize"', 'name = "rsise"', 6, "rsise"),
+        ('"default"]', '"12x"]', 6, "12x"),
+        ('"default"]', "64]", 6, "levels"),
+        ('"default"]\n', '"default"]\nbase = "1024"\n', 7, "base"),
+        ('"default"]\n', '"default"]\nsteps = 3\n', 7, "steps"),
+        ('size = "4M"', 'size = "many"', 10, "many"),
+        ('size = "4M"', 'size = "4M"\ncount = 3', 11, "count"),
+        ('size = "4M"', 'size = "4M"\nkind = "own"', 11, "kind"),
+        ('size = "4M"', 'size = "4M"\nkind = "grid"', 11, "kind"),
+        ('size = "4M"', 'size = "4M"\nblock_size = "100"', 11, "block_size"),
+        ('size = "4M"', 'size = "4M"\nblock_size = "512M"', 11, "block_size"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\ncount = 2000000', 12, "count"),
+        ('size = "4M"', 'size = "4M"\nkind = "streams"\ncount = 65', 12, "64"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\nquick_count = 2000000', 12, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nquick_count = 3', 11, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nquick_count = -3', 11, "quick_count"),
+        ('size = "4M"', 'size = "4M"\nkind = "files"\ncount = 0', 12, "count"),
+        ('options = "vers=4.2"', 'options = "vers=9"', 2, "options"),
+        ('options = "vers=4.2"', 'strategy = "rows"', 2, "rows"),
+        ('options = "vers=4.2"', 'strategy = "best"', 2, "strategy"),
+        ('quick_size = "1M"\n', 'quick_size = "1M"\n[quick]\nrepeats = 0\n', 13, "repeats"),
+        ('quick_size = "1M"\n', 'quick_size = "1M"\n[[row]]\nwsize = "4096"\n', 13, "wsize"),
+    ],
+)
+def test_a_mistake_is_named_by_file_line_and_key(old: str, new: str, line: int, word: str) -> None:
+    assert parse_recipe(GOOD, "mine.toml").title == "Mine"
+    assert old in GOOD
+    with pytest.raises(AppError) as caught:
+        parse_recipe(GOOD.replace(old, new), "mine.toml")
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "mine.toml" in caught.value.message
+    assert f"line {line}" in caught.value.message
+    assert word in caught.value.message
+
+
+def test_the_manual_describes_every_key_and_its_example_is_a_recipe() -> None:
+    page = (Path(__file__).parents[3] / "packaging/mountwright.1").read_text(encoding="utf-8")
+    section = page.partition(".Sh RECIPES\n")[2].partition("\n.Sh ")[0]
+    example, _, keys = section.partition(".Bd -literal -offset indent\n")[2].partition(".Ed\n")
+    recipe = parse_recipe(example, "manual")
+    assert [len(factor.levels) for factor in recipe.experiment("nas:/x").factors] == [3, 2]
+    assert [work.count for work in recipe.experiment("nas:/x", "quick").workloads] == [1, 100]
+    for part in (Recipe, RecipeFactor, RecipeWork, Extent, Study):
+        for field in set(part.__struct_fields__) - ({"own"} if part is Recipe else set()):
+            assert re.search(rf"^\.(Cm|It Cm) .*\b{field}\b", keys, re.MULTILINE), field
+    for factor in OF_THE_TEST | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}:
+        assert re.search(rf"^\.Cm .*\b{factor}\b", keys, re.MULTILINE), factor
+
+
+def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
+    save_recipe(GOOD, "mine")
+    assert own_folder() == own_home / ".config/mountwright/recipes"
+    recipe = find_recipe("mine")
+    assert (recipe.title, recipe.own) == ("Mine", True)
+    quick = recipe.experiment("nas:/x", "quick")
+    assert quick.workloads[0].size == 2**20
+    assert quick.factors[0].levels == ["65536", "default"]
+    assert find_recipe(str(own_folder() / "mine.toml")).title == "Mine"
+    delete_recipe("mine")
+    with pytest.raises(AppError):
+        find_recipe("mine")
+
+
+@pytest.mark.parametrize("name", ["versions", "../x", "Ä", ""])
+def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
+    with pytest.raises(AppError) as caught:
+        save_recipe(GOOD, name)
+    assert caught.value.kind is ErrorKind.USAGE
+    with pytest.raises(AppError):
+        delete_recipe(name or "none")
+
+
+def test_the_name_of_the_search_is_no_recipe_s(own_home: Path) -> None:
+    """Its trials would be taken for a search's: it could never be gone on with."""
+    with pytest.raises(AppError, match="the search for the best setting") as caught:
+        save_recipe(GOOD, "best")
+    assert caught.value.kind is ErrorKind.USAGE
+    own_folder().mkdir(parents=True)
+    (own_folder() / "best.toml").write_text(GOOD)  # as earlier versions kept it
+    assert find_recipe("best").experiment("nas:/x").recipe == ""
+    delete_recipe("best")
+    assert not [recipe for recipe in recipes() if recipe.own]
+
+
+def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home: Path) -> None:
+    save_recipe(GOOD, "good")
+    for name in ("broken", "other"):
+        (own_folder() / f"{name}.toml").write_text("title = ")
+    (own_folder() / "bytes.toml").write_bytes(b"title = '\xff'")
+    book = read_cookbook()
+    assert book.recipes == recipes()
+    assert [recipe.name for recipe in book.recipes if recipe.own] == ["good"]
+    assert [error.message.partition(".toml")[0].rpartition("/")[2] for error in book.unreadable] == [
+        "broken", "bytes", "other",
+    ]  # fmt: skip
+    assert "experiment remove broken" in book.unreadable[0].hint
+    assert find_recipe("good").title == "Mine"
+    with pytest.raises(AppError, match="it is not TOML"):
+        find_recipe("broken")
+    assert save_recipe(GOOD, "broken") == find_recipe("broken")
+    delete_recipe("other")
+    delete_recipe("bytes")
+    assert read_cookbook().unreadable == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "", ".", "gr\udcf6"])
+def test_what_no_file_can_be_called_is_no_recipe(name: str, own_home: Path) -> None:
+    save_recipe(GOOD, "good")
+    for ask in (find_recipe, delete_recipe):
+        with pytest.raises(AppError, match="There is no recipe") as caught:
+            ask(name)
+        assert caught.value.kind is ErrorKind.USAGE
+
+
+def test_a_broken_recipe_with_an_odd_name_is_removed_as_the_list_says(own_home: Path) -> None:
+    own_folder().mkdir(parents=True)
+    with open(f"{own_folder()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - as a person's file system has it
+        file.write("title = ")
+    (broken,) = read_cookbook().unreadable
+    name = broken.hint.partition("experiment remove ")[2].removesuffix("”.")
+    with pytest.raises(AppError, match="it is not TOML"):
+        find_recipe(name)
+    delete_recipe(name)
+    assert read_cookbook().unreadable == []
+
+
+def test_a_file_whose_name_is_not_utf_8_can_be_run(own_home: Path) -> None:
+    own_folder().mkdir(parents=True)
+    name = f"{own_folder()}/gr\udcf6\udcdfen.toml"
+    with open(name, "w") as file:  # noqa: PTH123 - as a person's file system has it
+        file.write(GOOD)
+    experiment = find_recipe(name).experiment("nas:/x")
+    assert experiment.recipe == r"gr\xf6\xdfen"
+    assert msgspec.json.decode(msgspec.json.encode(experiment), type=Experiment) == experiment
+    with pytest.raises(AppError) as caught:
+        save_recipe(GOOD, "gr\udcf6")
+    assert msgspec.json.encode(caught.value.message)
+
+
+@pytest.mark.parametrize("text", [f"a = {'[' * 20000}", f"{GOOD}count = {'9' * 5000}\n"])
+def test_what_is_too_deep_or_too_long_to_read_is_refused(text: str) -> None:
+    with pytest.raises(AppError) as caught:
+        parse_recipe(text, "mine.toml")
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "mine.toml" in caught.value.message
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_a_recipe_written_down_is_the_same_recipe(recipe) -> None:  # type: ignore[no-untyped-def]
+    written = parse_recipe(recipe_toml(recipe), "recipe", name=recipe.name)
+    assert written == recipe
+
+
+@pytest.mark.parametrize("text", ['a "quoted" \\ one', "two\nlines\twith \x7f", '"""', "é …"])
+def test_any_text_can_be_written_down(text: str) -> None:
+    recipe = parse_recipe(GOOD, "recipe")
+    changed = msgspec.structs.replace(
+        recipe, title=text, strategy="rows", row=[{"rsize": "64k"}, {"rsize": "default"}]
+    )
+    assert parse_recipe(recipe_toml(changed), "recipe") == changed
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "options"),
+    [("ac", "no", "noac"), ("ac", "yes", "ac"), ("softreval", "yes", "softreval"), ("ac", "default", "")],
+)
+def test_a_flag_is_given_or_not(name: str, level: str, options: str) -> None:
+    assert normal(name, level) == level
+    text = GOOD.replace("rsize", name).replace('"64k"', f'"{level}"').replace("vers=4.2", "")
+    experiment = parse_recipe(text, "recipe").experiment("nas:/x")
+    assert mounting(experiment, {name: level}).options == options
+
+
+def test_what_it_would_take_is_told_before_anything_is_mounted() -> None:
+    experiment = parse_recipe(GOOD.replace('"default"]', '"default", "1M"]'), "recipe").experiment("nas:/x")
+    facts = World().facts
+    plan = guess(experiment, facts)
+    assert (len(plan.sets), plan.trials) == (3, 13)
+    assert plan.space == 4 * 2**20
+    assert plan.bytes == 14 * 2 * 4 * 2**20  # with the warm-up, to the server and back
+    assert 5 < plan.seconds < 60
+    udp = msgspec.structs.replace(experiment, factors=[Factor(name="proto", levels=["tcp", "udp"])])
+    (struck,) = guess(udp, facts).struck
+    assert struck.levels == {"proto": "udp"}
+
+
+def test_more_option_sets_than_anybody_can_count() -> None:
+    levels = [str(level) for level in range(1, 1000)]
+    factors = [Factor(name=name, levels=levels) for name in ("timeo", "retrans", "acregmin", "acregmax")]
+    experiment = parse_recipe(GOOD, "recipe").experiment("nas:/x")
+    with pytest.raises(AppError, match="996005996001 option sets; 5000 are the most"):
+        guess(msgspec.structs.replace(experiment, factors=factors), World().facts)

@@ -1,0 +1,241 @@
+"""What Kerberos, TLS, RDMA and new options need here, and what becomes of a mount that lacks it."""
+
+import struct
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
+from advisor.lint import LintContext, prerequisites
+from advisor.options import MountOptions
+from app.errors import ErrorKind
+from app.facts import kernel_options as options_of_kernel
+from app.facts import missing_prerequisites as checks
+from app.facts import prerequisites as needed
+from app.kernel import fsconfig
+from app.kernel.netlink import family_answer, has_generic_family
+from app.mounts.findings import finding_text, judge, merged, refusal
+from app.process import Outcome
+
+OLD = Facts(
+    client=ClientFacts(kernel="6.1.0"), prerequisites=PrerequisiteFacts(kernel_options={"xprtsec": False})
+)
+
+
+def keytab(*names: str, hole: int = 0) -> bytes:
+    """Return a keytab of version 2, with a hole before its entries."""
+    data = b"\x05\x02"
+    if hole:
+        data += struct.pack(">i", -hole) + bytes(hole)
+    for name in names:
+        parts = ["EXAMPLE.ORG", *name.split("/")]
+        entry = struct.pack(">H", len(parts) - 1)
+        entry += b"".join(struct.pack(">H", len(part)) + part.encode() for part in parts)
+        entry += struct.pack(">IIBHH", 1, 0, 1, 18, 4) + b"keys"
+        data += struct.pack(">i", len(entry)) + entry
+    return data
+
+
+def put(root: Path, place: str, content: bytes = b"") -> None:
+    path = root / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "there", "usable"),
+    [
+        (None, False, None),
+        (b"", False, None),
+        (b"\x05\x02", False, None),
+        (keytab("nfs/here.example.org"), True, True),
+        (keytab("HTTP/www.example.org", "HERE$"), True, True),
+        (keytab("HTTP/www.example.org", "ann", hole=40), True, False),
+        (keytab("host/here", hole=3), True, True),
+        (keytab("nfs/here")[:-15], True, True),
+        (keytab("nfs/here")[:9], True, False),
+        (b"\x05\x01" + bytes(30), True, None),
+        (b"\x05\x02\x7f\xff\xff\xff\xff\xff", True, False),
+    ],
+)
+def test_a_keytab(tmp_path: Path, content: bytes | None, there: bool, usable: bool | None) -> None:
+    if content is not None:
+        put(tmp_path, "etc/krb5.keytab", content)
+    assert needed.read_keytab(str(tmp_path))[:2] == (there, usable)
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("etc/nfs.conf", "[gssd]\nkeytab-file=/srv/k\n"), ("etc/krb5.conf.d/x", " default_keytab_name = /k\n")],
+)
+def test_a_keytab_elsewhere_is_not_a_missing_one(tmp_path: Path, place: str, text: str) -> None:
+    put(tmp_path, place, text.encode())
+    assert needed.read_keytab(str(tmp_path)) == (None, None, f"/{place} names another one")
+
+
+def test_the_services_that_run(tmp_path: Path) -> None:
+    assert needed.running_services(str(tmp_path)) is None  # /proc hides them
+    put(tmp_path, "proc/1/comm", b"init\n")
+    put(tmp_path, "proc/33/comm", b"rpc.gssd\n")
+    (tmp_path / "proc/self").mkdir()
+    assert needed.running_services(str(tmp_path)) == {"init", "rpc.gssd"}
+
+
+def test_a_module_is_loaded_or_listed_or_missing_or_nobody_knows(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    assert needed.has_module("rpcrdma", "6.1", root) is None
+    listed = b"kernel/net/sunrpc/xprtrdma/rpcrdma.ko.xz: kernel/net/sunrpc/sunrpc.ko\nkernel/a-b.ko:\n"
+    put(tmp_path, "lib/modules/6.1/modules.dep", listed)
+    put(tmp_path, "lib/modules/6.1/modules.builtin", b"kernel/net/tls/tls.ko\n")
+    assert needed.has_module("rpcrdma", "6.1", root) is True
+    assert needed.has_module("a_b", "6.1", root) is True
+    assert needed.has_module("tls", "6.1", root) is True
+    assert needed.has_module("sunrpc", "6.1", root) is False
+    (tmp_path / "sys/module/sunrpc").mkdir(parents=True)
+    assert needed.has_module("sunrpc", "6.1", root) is True
+
+
+@pytest.mark.parametrize(
+    ("outcome", "uid", "answer"),
+    [
+        (Outcome(("k",), 0, "", ""), 1000, True),
+        (Outcome(("k",), 1, "", ""), 1000, False),
+        (Outcome(("k",), None, "", ""), 1000, None),
+        (Outcome(("k",), 1, "", ""), 0, None),
+    ],
+)
+def test_a_ticket_is_the_persons(
+    monkeypatch: pytest.MonkeyPatch, outcome: Outcome, uid: int, answer: bool | None
+) -> None:
+    given: list[dict[str, str]] = []
+
+    def run(_argv: list[str], *, timeout: float, env: dict[str, str]) -> Outcome:
+        assert timeout <= 1
+        given.append(env)
+        return outcome
+
+    monkeypatch.setattr(needed, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(needed, "run", run)
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    monkeypatch.setenv("KRB5CCNAME", "KEYRING:x")
+    assert needed._ticket()[0] is answer
+    assert given == ([] if uid == 0 else [{"KRB5CCNAME": "KEYRING:x"}])
+
+
+def test_every_prerequisite_says_how_it_is_known() -> None:
+    facts = needed.prerequisite_facts()
+    names = {field.name for field in fields(PrerequisiteFacts)} - {"sources"}
+    assert set(facts.sources) == names
+    assert all(facts.sources.values())
+
+
+def test_the_kernel_says_which_families_it_has() -> None:
+    assert has_generic_family("nlctrl") is True
+    assert has_generic_family("mountwright") is False
+    for message in (b"", bytes(7), bytes(16), struct.pack("=IHHII", 20, 2, 0, 1, 0)):
+        assert family_answer(message) is None
+
+
+def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def answer(questions: Any) -> dict[str, bool]:
+        asked.extend(questions)
+        return {"alignwrite": False, "rdirplus": False}
+
+    monkeypatch.setattr(options_of_kernel, "_known", answer)
+    known = options_of_kernel.newer_options("6.5.0-1-amd64")
+    assert known == {"alignwrite": False, "rdirplus=force": False}
+    assert ("rdirplus", "force") in asked
+    assert ("xprtsec", "none") not in asked
+    assert ("alignwrite", "") in asked
+    assert options_of_kernel.newer_options("99.0") == {}
+    asked.clear()
+    options_of_kernel.newer_options("6.1.0")
+    assert ("xprtsec", "none") in asked
+
+
+def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
+    # The machine of the tests may have no NFS client; asked, it knows its options or nothing.
+    assert options_of_kernel._ask((("nconnect", "4"),)) in ({}, {"nconnect": True})
+    with pytest.raises(OSError, match="fsopen"):
+        fsconfig.ask([], "no-such-file-system")
+
+
+def test_a_question_that_was_not_answered_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [None, {"alignwrite": False}]
+    monkeypatch.setattr(options_of_kernel, "_answers", {})
+    monkeypatch.setattr(options_of_kernel, "_ask", lambda _questions: answers.pop(0))
+    assert options_of_kernel.newer_options("6.5.0") == {}
+    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
+    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
+
+
+# Before a mount
+
+
+def test_a_mount_that_needs_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked(*_args: object, **_kwargs: object) -> Any:
+        raise AssertionError("something was looked at")
+
+    for name in ("client_facts", "gather_facts", "prerequisite_facts"):
+        monkeypatch.setattr(checks, name, looked)
+    assert checks.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys") == []
+
+
+def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def gather(share: str) -> Facts:
+        asked.append(share)
+        return Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(gssd_running=False))
+
+    monkeypatch.setattr(checks, "gather_facts", gather)
+    monkeypatch.setattr(checks, "client_facts", lambda: ClientFacts(kernel="6.1.0"))
+    monkeypatch.setattr(
+        checks, "prerequisite_facts", lambda: PrerequisiteFacts(rdma_module=True, rdma_device=False)
+    )
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5p")
+    assert [finding.rule for finding in found] == ["kerberos-gssd-not-running"]
+    assert asked == ["nas.example:/a"]
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "rdma")
+    assert [finding.rule for finding in found] == ["rdma-no-device"]
+    assert asked == ["nas.example:/a"]
+
+
+def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "gather_facts", lambda _share: Facts(client=ClientFacts()))
+    monkeypatch.setattr(checks, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
+    found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5")
+    assert [finding.rule for finding in found] == ["kerberos-no-keytab"]
+
+
+def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
+    options = "ro,xprtsec=tls"
+    found = prerequisites(MountOptions.parse(options), context=LintContext(), facts=OLD)
+    error = refusal(found, options)
+    assert error is not None
+    assert error.kind is ErrorKind.OPTION_REJECTED
+    assert "came with Linux 6.5, and this is 6.1.0" in error.message
+    assert "“ro”" in error.hint
+    assert error.detail.splitlines()[0] == "option-not-in-kernel"
+    assert finding_text(found[0]).splitlines()[-1] == "uname -r"
+
+
+def test_what_may_work_all_the_same_is_tried() -> None:
+    facts = Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(keytab=False, gssd_running=False))
+    found = prerequisites(MountOptions.parse("sec=krb5"), context=LintContext(), facts=facts)
+    assert len(found) == 2
+    assert refusal(found, "sec=krb5") is None
+
+
+def test_what_is_lacking_and_what_is_risky_are_told_once() -> None:
+    options = MountOptions.parse("sec=krb5,soft")
+    context = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
+    lacking = prerequisites(options, context=context, facts=None)
+    risky = judge(options, saved=True, share="192.0.2.7:/a", mount_point="/mnt/a")
+    rules = [finding.rule for finding in merged(lacking, risky)]
+    assert rules.count("kerberos-by-address") == 1
+    assert "soft-rw" in rules

@@ -1,0 +1,93 @@
+"""An experiment runs in one program at a time, whose end, however it comes, frees it."""
+
+import fcntl
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from waiting import DEADLINE_S
+
+from app.errors import AppError, ErrorKind
+from app.history.experiment_lock import claim, is_running
+
+HOLDS = (
+    "import sys; from pathlib import Path; from app.history.experiment_lock import claim\n"
+    "held = claim(7, Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    return tmp_path / "history.sqlite"
+
+
+def test_the_second_is_refused_until_the_first_is_through(history: Path) -> None:
+    with claim(7, history) as held:
+        assert is_running(7, history)
+        assert not is_running(8, history)
+        with pytest.raises(AppError) as caught:
+            claim(7, history)
+        assert caught.value.kind is ErrorKind.BUSY
+        assert "Experiment 7 is running" in caught.value.message
+        held.release()
+        assert not is_running(7, history)
+    assert list(history.parent.iterdir()) == []  # nothing is left behind
+
+
+def test_a_program_that_is_killed_holds_nothing(history: Path) -> None:
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(history)],
+        cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert is_running(7, history)
+        other.send_signal(signal.SIGKILL)
+        other.wait(DEADLINE_S)
+    claim(7, history).release()
+
+
+def test_of_many_at_once_one_has_it(history: Path) -> None:
+    """Each takes the file away at its end: none may hold one that is gone."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work(turns: int) -> int:
+        had = 0
+        for _ in range(turns):
+            try:
+                held = claim(1, history)
+            except AppError:
+                continue
+            inside.append(1)
+            most.append(len(inside))
+            had += 1
+            inside.pop()
+            held.release()
+        return had
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(work, [300] * 4)) == len(most)
+    assert max(most) == 1
+
+
+@pytest.mark.parametrize("where", ["no-folder", "no-locks"])
+def test_where_nothing_can_be_locked_nothing_is_refused(
+    history: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def refused(_descriptor: int, _operation: int) -> None:
+        raise OSError(37, "No locks available")
+
+    if where == "no-locks":
+        monkeypatch.setattr(fcntl, "flock", refused)
+    else:
+        history = history.parent / "file/history.sqlite"
+        history.parent.write_text("")
+    with claim(7, history):
+        assert not is_running(7, history)
+        claim(7, history).release()
+    assert not history.with_name("history.sqlite.running-7").exists()

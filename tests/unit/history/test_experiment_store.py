@@ -1,0 +1,41 @@
+"""The experiments that the window lists: how far each is, and one that cannot be read hides no other."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from sample_experiment import experiment
+
+from app.errors import AppError
+from app.history import experiment_store
+from app.history.database import default_path
+from app.history.store import HistoryStore
+
+
+def kept() -> int:
+    with HistoryStore.open() as store:
+        return store.add_experiment(experiment())
+
+
+def test_failed_trials_are_not_done() -> None:
+    number = kept()
+    (line,) = experiment_store.of_share("nas:/a")
+    assert (line.number, line.done, line.planned, line.unfinished) == (number, 35, 36, True)
+    assert experiment_store.load(number).done == 35
+    assert experiment_store.load(number).resumable
+
+
+def test_one_that_cannot_be_read_hides_no_other() -> None:
+    first, second = kept(), kept()
+    with closing(sqlite3.connect(default_path())) as history:
+        changed = 'UPDATE outcomes SET body = replace(body, \'"levels"\', \'"state":"new","levels"\')'
+        history.execute(f"{changed} WHERE experiment = ? AND place = 2", (second,))
+        history.commit()
+    lines = {line.number: line for line in experiment_store.of_share("nas:/a")}
+    assert lines[first].title == "Sizes & connections"
+    assert lines[second].title == "quick: cannot be read"
+    assert not lines[second].unfinished
+    with pytest.raises(AppError, match=f"experiment {second} cannot be read"):
+        experiment_store.load(second)

@@ -1,0 +1,163 @@
+"""What a mount was requested with, from the kernel's table, utab, our record, its entry and nfsmount.conf."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from advisor.nfsmount_conf import read
+from advisor.options import MountOptions
+from app.mounts.model import Active, Configured, ConfiguredBy, Mount
+from app.mounts.option_changes import option_changes
+from app.mounts.option_comparison import differences
+from app.mounts.requested_options import command_options, complete, live_options
+
+#: As Linux 6.12 shows them, without those of the mount itself.
+V42 = (
+    "rw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,"
+    "clientaddr=10.9.0.2,local_lock=none,addr=10.9.0.1"
+)
+V3 = (
+    "rw,vers=3,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,"
+    "mountaddr=10.9.0.1,mountvers=3,mountport=51370,mountproto=udp,local_lock=none,addr=10.9.0.1"
+)
+
+
+def row(
+    options: str | None,
+    recorded: str | None = None,
+    entry: str | None = None,
+    *,
+    nconnect: int = 1,
+    settings: str = "",
+    keeper: ConfiguredBy = "fstab",
+    **configured: Any,
+) -> Mount:
+    """Return a mount with these options in use (None: not mounted) and this entry (None: saved nowhere)."""
+    live = None
+    if options is not None:
+        live = Active(
+            mount_id=1, device="0:1", share="nas:/a", fstype="nfs4", options=options, recorded=recorded,
+            nconnect=nconnect,
+        )  # fmt: skip
+    kept = None
+    if entry is not None:
+        kept = Configured(
+            origin="/etc/fstab", line=1, share="nas:/a", fstype="nfs", options=entry, keeper=keeper
+        )
+        kept = msgspec.structs.replace(kept, **configured)
+    sentences = differences(kept, live) if kept is not None and live is not None else []
+    state = "not-mounted" if live is None else "differs" if sentences else "mounted"
+    mount = Mount(
+        mount_point="/mnt/a", share="nas:/a", state=state, configured=kept, active=live, differences=sentences
+    )
+    return complete(mount, tuple(read(settings, "/etc/nfsmount.conf")))
+
+
+@pytest.mark.parametrize(
+    ("options", "recorded", "requested"),
+    [
+        # libmount writes none of the flags to utab: mountinfo has them.
+        ("ro,noexec,relatime," + V42[3:], "vers=4.2,acregmin=9", "vers=4.2,acregmin=9,ro,noexec"),
+        ("rw,sync,noatime,nodiratime," + V3[3:], "vers=3", "vers=3,sync,noatime,nodiratime"),
+        ("rw,nosymfollow," + V3[3:], "vers=3", "vers=3,nosymfollow,strictatime"),
+        # noac makes writes synchronous by itself.
+        ("rw,relatime,sync,noac," + V3[3:], "vers=3,noac", "vers=3,noac"),
+        # A remount leaves the record as it was.
+        ("rw,relatime," + V42[3:], "vers=4.2,ro,noexec", "vers=4.2"),
+        ("ro,relatime," + V42[3:], "rw,vers=4.2", "ro,vers=4.2"),
+        # What this program adds itself is nobody's wish; another retry is.
+        ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,retry=0", "vers=4.2"),
+        ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,nosuid,nodev", "vers=4.2"),
+        ("rw,relatime," + V42[3:], "vers=4.2,retry=5", "vers=4.2,retry=5"),
+        # mount.nfs records what it made of “vers=4,minorversion=1” beside what was given.
+        ("rw,relatime," + V42[3:], "vers=4,soft,vers=4.2", "soft,vers=4.2"),
+        ("rw,relatime," + V42[3:], "nfsvers=4,minorversion=2,vers=4.2,a=1,a=2",
+         "minorversion=2,vers=4.2,a=1,a=2"),
+        # Words for fstab mean nothing where nothing is saved.
+        ("rw,relatime," + V42[3:], "vers=4.2,_netdev,nofail,x-gvfs-show", "vers=4.2"),
+    ],
+)  # fmt: skip
+def test_a_live_mount(options: str, recorded: str, requested: str) -> None:
+    mount = row(options, recorded)
+    assert mount.requested == requested
+    assert option_changes(mount, MountOptions.parse(requested), None) == []
+
+
+def test_what_is_in_use_stands_in_for_what_nobody_recorded() -> None:
+    text = "ro,noexec,relatime,seclabel,vers=4.2,rsize=262144,namlen=255,soft,proto=tcp,timeo=50,retrans=2"
+    assert (
+        row(f"{text},addr=::1", nconnect=4).requested
+        == "ro,noexec,vers=4.2,rsize=262144,soft,timeo=50,nconnect=4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "recorded", "options", "requested"),
+    [
+        # Made from its entry: the entry's own text, which the negotiated version is not part of.
+        ("_netdev,nofail", "vers=4.2", "rw,relatime,", "_netdev,nofail"),
+        ("nofail,bg,retry=0,soft", "soft,bg,retry=0,vers=4.2", "rw,relatime,", "nofail,bg,retry=0,soft"),
+        ("noexec,ro,nofail,nosuid,nodev", "vers=4.2", "ro,noexec,relatime,", "noexec,ro,nofail"),
+        ("user,nofail", "vers=4.2,user", "rw,nosuid,nodev,noexec,relatime,", "user,nofail"),
+        # Somebody wrote them in the middle: they are that person's words.
+        ("nosuid,nodev,nofail", "vers=4.2", "rw,nosuid,nodev,relatime,", "nosuid,nodev,nofail"),
+        # Mounted in another way: what is in use, and when it is mounted.
+        ("noauto,bg,retry=7,timeo=50,x-gvfs-show", "vers=4.2,retry=0", "ro,relatime,",
+         "vers=4.2,ro,bg,retry=7,noauto,x-gvfs-show"),
+        # Nothing is recorded, and it is as the entry says.
+        ("hard,nofail", None, "rw,noatime,", "hard,nofail,noatime"),
+    ],
+)  # fmt: skip
+def test_a_mount_with_an_entry(entry: str, recorded: str | None, options: str, requested: str) -> None:
+    live = V42[3:].replace("hard", "soft") if "soft" in entry else V42[3:]
+    mount = row(options + live, recorded, entry)
+    options_now = MountOptions.parse(mount.requested)
+    assert sorted(options_now) == sorted(MountOptions.parse(requested))
+    assert option_changes(mount, options_now, None) == []
+
+
+def test_an_entry_alone() -> None:
+    assert row(None, entry="vers=4.2,wat,nofail,nosuid,nodev").requested == "vers=4.2,wat,nofail"
+    unit = row(None, entry="vers=4.2,nosuid,nodev,noauto", keeper="unit", ours=True)
+    assert unit.requested == "vers=4.2,noauto"
+    theirs = row(None, entry="vers=4.2,nosuid,nodev,noauto", keeper="unit", ours=False)
+    assert theirs.requested == "vers=4.2,nosuid,nodev,noauto"
+
+
+def test_what_nfsmount_conf_adds_is_nobody_s_wish_and_is_told() -> None:
+    conf = "[ NFSMount_Global_Options ]\nSoft=True\nTimeo=50\n"
+    conf += '[ Server "nas" ]\nacregmin=9\n[ Server "other" ]\nrsize=8k\n'
+    live = "rw,relatime," + V42[3:].replace("hard", "acregmin=9,soft").replace("timeo=600", "timeo=50")
+    mount = row(live, "vers=4.2,soft,timeo=50,acregmin=9", settings=conf)
+    assert mount.requested == "vers=4.2"
+    assert [(one.item, one.section, one.line) for one in mount.added] == [
+        ("acregmin=9", 'Server "nas"', 5), ("soft", "NFSMount_Global_Options", 2),
+        ("timeo=50", "NFSMount_Global_Options", 3),
+    ]  # fmt: skip
+    # An entry that says so itself keeps its words.
+    mount = row(live, "soft,vers=4.2,timeo=50,acregmin=9", "soft,nofail", settings=conf)
+    assert mount.requested == "soft,nofail"
+    # The file was changed after the mount was made: it added nothing to this one.
+    mount = row("rw,relatime," + V42[3:], "vers=4.2", settings="[ NFSMount_Global_Options ]\nSoft=True\n")
+    assert (mount.requested, mount.added) == ("vers=4.2", [])
+
+
+@pytest.mark.parametrize(
+    ("mount", "after"),
+    [
+        (row("rw,relatime," + V42[3:], "vers=4.2"), "gone"),
+        (row(None, entry="nofail"), "mounted"),
+        (row(None, entry="noauto"), "by-hand"),
+        (row(None, entry="x-systemd.automount,noauto"), "on-demand"),
+        (row(None, entry="", keeper="autofs", automount=True), "on-demand"),
+    ],
+)
+def test_what_becomes_of_it_at_the_next_boot(mount: Mount, after: str) -> None:
+    assert mount.after_boot == after
+
+
+def test_the_words_of_the_command_that_makes_it_again() -> None:
+    mount = row("ro,nosuid,nodev,relatime," + V42[3:], "vers=4.2,retry=0", "bg,nofail,timeo=5")
+    assert str(live_options(mount)) == "vers=4.2,ro"
+    assert str(command_options(mount)) == "vers=4.2,ro,nosuid,nodev"

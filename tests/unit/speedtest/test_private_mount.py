@@ -1,0 +1,307 @@
+"""Private mounts with a stand-in for the helper, which starts what it is told to on this computer."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from helper_line import peer
+from waiting import DEADLINE_S, wait_for
+
+from app.bench.problems import explain
+from app.errors import AppError, ErrorKind
+from app.helper_client.client import HelperClient
+from app.speedtest import mount_session as session_module
+from app.speedtest import private_mount
+from app.speedtest.cleanup import in_background
+from app.speedtest.model import TestEvent, TestSpec
+from app.speedtest.mount_session import BenchSession, Worker
+from app.speedtest.private_mount import Closing, PrivateMount
+from app.speedtest.runner import wait_for_cleanups
+from app.speedtest.testdir import PREFIX
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MIB = 2**20
+
+#: Opens, runs and closes as the helper does, without a mount. Arguments: a file for what it is told, facts.
+STAND_IN = """
+import json, os, socket, sys
+notes, facts = open(sys.argv[1], "a"), json.loads(sys.argv[2])
+for line in sys.stdin:
+    request = json.loads(line)
+    print(request["verb"], json.dumps(request["args"]), file=notes, flush=True)
+    answer = {}
+    if request["verb"] == "open":
+        answer, facts = facts, {**facts, "fresh": False}
+    elif request["verb"] == "close":
+        answer = {"sync_ms": 12.5, "unmount_ms": None, "gone": True}
+    elif request["verb"] == "run" and os.fork() == 0:
+        os.setsid()
+        ends = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for end in ends:
+            end.connect(request["args"]["socket"])
+        for number, end in enumerate((ends[0], ends[0], ends[1])):
+            os.dup2(end.fileno(), number)
+        os.closerange(3, 64)
+        os.execve(request["args"]["argv"][0], request["args"]["argv"], {})
+    print(json.dumps({"id": request["id"], "ok": answer}), flush=True)
+"""
+
+
+class World:
+    """Where the stand-in copies, and what it was told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = folder / "place"
+        self.place.mkdir()
+        self._notes = folder / "notes"
+        self._facts: dict[str, Any] = {
+            "path": str(self.place), "mount_id": 7, "device": "0:1", "source": "nas:/a", "fstype": "nfs4",
+            "options": "rw,vers=4.2,rsize=65536", "mount_options": "rw,nosuid,nodev", "nconnect": 1,
+            "read_ahead_kb": 128, "version": "4.2", "shared": False, "joined": False, "mount_ms": 50.0,
+            "fresh": True,
+        }  # fmt: skip
+        self.helpers: list[HelperClient] = []
+        self.sessions: list[BenchSession] = []
+
+    def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
+        told = json.dumps({**self._facts, **facts})
+        command = [sys.executable, "-c", peer("bench", STAND_IN), str(self._notes), told]
+        helper = HelperClient("bench", command=command)
+        session = BenchSession(helper)
+        self.helpers.append(helper)
+        self.sessions.append(session)
+        return self.open_in(session, options)
+
+    def open_in(self, session: BenchSession, options: str) -> PrivateMount:
+        return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, session=session)
+
+    def told(self) -> list[str]:
+        return [line.split()[0] for line in self._notes.read_text().splitlines()]
+
+    def asked(self, verb: str) -> dict[str, Any]:
+        lines = self._notes.read_text().splitlines()
+        found: dict[str, Any] = next(
+            json.loads(line.partition(" ")[2]) for line in lines if line.startswith(verb)
+        )
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    assert wait_for_cleanups(30)
+    for session in made.sessions:
+        session.close()
+    assert [path.name for path in made.place.iterdir() if path.name.startswith(PREFIX)] == []
+
+
+def ignore(_event: TestEvent) -> None:
+    return
+
+
+@pytest.mark.parametrize(("options", "hint"), [("vers=4.2,ro", "leave that out"), ("vers=4.2", "exports it")])
+def test_an_error_names_the_share(
+    world: World, monkeypatch: pytest.MonkeyPatch, options: str, hint: str
+) -> None:
+    def refuse(spec: TestSpec, *_args: object, **_more: object) -> None:
+        raise explain(OSError(errno.EROFS, "Read-only file system"), "writing", spec.path)
+
+    monkeypatch.setattr("app.speedtest.private_mount.run_test", refuse)
+    monkeypatch.setattr("app.speedtest.private_mount.look_at", refuse)
+    spec = TestSpec(path="below")
+    with world.open(options) as mount:
+        for do in (
+            lambda: mount.run_test(spec, CancelToken(), ignore),
+            lambda: mount.look_at(spec, CancelToken()),
+        ):
+            with pytest.raises(AppError) as caught:
+                do()
+            assert caught.value.kind is ErrorKind.READ_ONLY
+            assert "The file system at nas:/a/below is read-only" in caught.value.message
+            assert hint in caught.value.hint
+
+
+def test_a_test_runs_where_the_mount_is(world: World) -> None:
+    with world.open("vers=4.2,rsize=65536") as mount:
+        assert (mount.version, mount.connections, mount.shared, mount.mount_s) == ("4.2", 1, False, 0.05)
+        assert mount.effective["rsize"] == "65536"
+        result = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
+        closing = mount.close()
+    assert result.path == ""
+    assert result.write is not None
+    assert result.write.bytes == MIB
+    assert closing == Closing(0.0125, None, gone=True)
+    assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["open", "run", "close"]
+    asked = world.asked("open")
+    assert asked == {
+        "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 15000,
+    }  # fmt: skip
+
+
+def test_a_fresh_mount_is_the_mount_opened_anew(world: World) -> None:
+    with world.open() as mount:
+        result = mount.run_test(TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), ignore)
+    assert result.cache is not None
+    assert result.cache.method == "fresh-mount"
+    assert world.told() == ["open", "run", "close", "open", "close"]
+
+
+def test_connections_that_were_there_before_are_told(world: World) -> None:
+    with world.open("nconnect=4", joined=True) as mount:
+        assert mount.shared
+        notes = mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore).notes
+    assert any("nconnect=4 had no effect" in note for note in notes)
+
+
+@pytest.mark.parametrize("path", ["..", "a/../../b", "/../etc"])
+def test_a_path_stays_below_the_share(world: World, path: str) -> None:
+    with world.open() as mount, pytest.raises(AppError) as caught:
+        mount.run_test(TestSpec(path=path, size=MIB), CancelToken(), ignore)
+    assert caught.value.kind is ErrorKind.USAGE
+    assert "run" not in world.told()
+
+
+def test_a_cancelled_test_is_cleaned_up_before_its_mount_goes(world: World) -> None:
+    token = CancelToken()
+
+    def cancel(event: TestEvent) -> None:
+        if event.sample is not None and event.sample.bytes > MIB:
+            token.cancel()
+
+    with pytest.raises(CancelledError), world.open() as mount:
+        mount.run_test(TestSpec(path="", size=2**30), token, cancel)
+    assert wait_for_cleanups(30)
+    assert world.told()[-1] == "close"
+    assert world.told().count("run") <= 2  # the worker, and its cleaner if it had to be killed
+
+
+def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
+    mount = world.open()
+    connection = world.helpers[0]._connection
+    assert connection is not None
+    os.killpg(connection._child.pid, signal.SIGKILL)
+    with pytest.raises(AppError) as caught:
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
+    assert caught.value.kind is ErrorKind.HELPER_FAILED
+    with pytest.raises(AppError) as caught:
+        mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
+    assert caught.value.kind is ErrorKind.NOT_MOUNTED
+    assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["open"]
+
+
+def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_CONNECT_S", 0.2)
+    real = HelperClient.call
+
+    def deaf(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
+        return {} if verb == "run" else real(self, verb, *rest)
+
+    monkeypatch.setattr(HelperClient, "call", deaf)
+    with world.open() as mount, pytest.raises(AppError) as caught:
+        mount.session.launch(["/bin/true"])
+    assert caught.value.kind is ErrorKind.HELPER_FAILED
+    assert "did not start" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("share", "options", "kind"),
+    [
+        ("nas", "", ErrorKind.SHARE_INVALID),
+        ("nas:x", "", ErrorKind.SHARE_INVALID),
+        ("nas:/a", "rsize=lots", ErrorKind.OPTION_INVALID),
+    ],
+)
+def test_bad_words_reach_no_helper(share: str, options: str, kind: ErrorKind) -> None:
+    with pytest.raises(AppError) as caught:
+        PrivateMount.open(share, options, token=CancelToken())
+    assert caught.value.kind is kind
+
+
+def test_one_process_does_one_test_after_the_other_until_it_is_killed(world: World) -> None:
+    """Those of the stand-in's mounts are started once; what was killed or cancelled is not used again."""
+    pids: list[int] = []
+
+    def ran_by(event: TestEvent) -> None:
+        copy = world.sessions[0]._copy
+        if event.phase == "clean-up" and copy is not None:
+            pids.append(copy.pid)
+
+    def once_more(mount: PrivateMount) -> None:
+        for _ in range(2):
+            mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ran_by)
+
+    with world.open() as mount:
+        once_more(mount)
+    with world.open_in(world.sessions[0], "vers=4.2") as mount:
+        once_more(mount)
+        os.kill(pids[-1], signal.SIGKILL)
+        once_more(mount)
+        with pytest.raises(AppError) as caught:
+            mount.run_test(TestSpec(path="missing", size=MIB), CancelToken(), ignore)
+        assert caught.value.kind is ErrorKind.PATH_MISSING
+        once_more(mount)
+    first, second, third = pids[0], pids[4], pids[6]
+    assert pids == [first] * 4 + [second] * 2 + [third] * 2
+    assert len({first, second, third}) == 3
+    assert world.told().count("run") == 1
+
+
+def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
+    """Its descriptors were closed under the hands of who waited; their numbers may be other files' then."""
+    failed: list[BaseException] = []
+
+    def wait(worker: Worker) -> None:
+        try:
+            worker.wait(DEADLINE_S)
+        except BaseException as error:  # noqa: BLE001 - told below
+            failed.append(error)
+
+    for _ in range(50):
+        (talk, its_talk), (errors, its_errors), (more, its_more) = (socket.socketpair() for _ in range(3))
+        worker = Worker(os.getpid(), talk, errors, more)
+        threads = [threading.Thread(target=wait, args=(worker,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        worker.close()
+        for thread in threads:
+            thread.join()
+        for end in (its_talk, its_errors, its_more):
+            end.close()
+    assert failed == []
+
+
+def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
+    with world.open() as mount:
+        mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore)
+        connection = world.helpers[0]._connection
+        assert connection is not None
+        os.killpg(connection._child.pid, signal.SIGKILL)
+        connection._child.wait()
+        assert mount.close() == Closing(None, None, gone=True)
+    assert world.told() == ["open", "run"]
+
+
+def test_a_session_counts_as_busy_while_a_mount_of_it_closes() -> None:
+    """Another session that mounts the same server then would share the connections of the old mount."""
+    session, over = BenchSession(), threading.Event()
+    in_background("private-mount-close", lambda: wait_for(over, "the end of the test"), owner=session)
+    assert private_mount._busy_sessions() == {session}
+    over.set()
+    assert wait_for_cleanups(DEADLINE_S)
+    assert private_mount._busy_sessions() == set()
+    session.close()

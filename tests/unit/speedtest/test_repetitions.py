@@ -1,0 +1,382 @@
+"""Repeats, small files and presets: in real workers on this computer's own file system."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from advisor.facts import LinkFacts
+from app.bench.data import DataPool
+from app.bench.probe import Look, Probe
+from app.bench.statx import ServerStat
+from app.bench.verdict import cache_report
+from app.errors import AppError, ErrorKind
+from app.speedtest.analysis import figures, judged_reads, middle, outlier_notes, uses
+from app.speedtest.messages import OwnSize, Round
+from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec, Transfer
+from app.speedtest.planning import plan_test
+from app.speedtest.repetitions import another_fits, sized_by
+from app.speedtest.runner import look_at, run_test
+from app.speedtest.sampler import Meter, Progress
+from app.speedtest.testdir import PREFIX, TestDirectory, check_space
+from app.speedtest.worker.many_files import SmallFiles
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+MIB = 2**20
+FILES = TestSpec(path="", workload="files", size=5000, count=40, block_size=4096)
+
+
+def do(directory: Path, spec: TestSpec) -> tuple[TestResult, list[TestEvent]]:
+    events: list[TestEvent] = []
+    return run_test(msgspec.structs.replace(spec, path=str(directory)), CancelToken(), events.append), events
+
+
+@pytest.mark.parametrize("direction", ["both", "write", "read"])
+@pytest.mark.parametrize("workload", ["file", "files"])
+def test_the_warm_up_is_not_counted(tmp_path: Path, direction: str, workload: str) -> None:
+    spec = msgspec.structs.replace(FILES, direction=direction, repeats=3, workload=workload)
+    if workload == "file":
+        spec = msgspec.structs.replace(spec, count=1)
+    result, events = do(tmp_path, spec)
+    assert {event.round for event in events} == {0, 1, 2, 3}
+    names = {name for name in ("write", "read") if direction in {"both", name}}
+    if workload == "files":
+        names |= {"stat", "delete"} | ({"create"} if direction != "read" else set())
+    assert set(result.figures) == names
+    for figure in result.figures.values():
+        assert len(figure.values) == 3
+        assert figure.low <= figure.median <= figure.high
+        assert figure.confidence == 0.75
+    for name, transfer in (("write", result.write), ("read", result.read)):
+        assert (transfer is None) == (name not in names)
+        if transfer is not None:
+            assert transfer.bytes_per_s == result.figures[name].median
+            assert transfer.bytes == spec.total
+
+
+def test_a_test_that_only_reads_writes_its_file_once(tmp_path: Path) -> None:
+    spec = TestSpec(path="", direction="read", size=MIB, repeats=2)
+    _, events = do(tmp_path, spec)
+    # The first "prepare" of a round says that it begins, the second that the file is written.
+    prepared = [event.round for event in events if event.phase == "prepare"]
+    assert prepared == [0, 0, 1, 2]
+
+
+def test_small_files_tell_every_phase(tmp_path: Path) -> None:
+    result, events = do(tmp_path, FILES)
+    phases = [(event.direction, event.phase) for event in events if event.sample is None]
+    assert phases == [
+        ("write", "prepare"), ("write", "write"), ("read", "drop-cache"), ("read", "read"),
+        ("read", "stat"), ("read", "delete"), ("read", "clean-up"),
+    ]  # fmt: skip
+    assert (result.workload, result.count) == ("files", 40)
+    assert result.write is not None
+    assert result.write.samples[-1].bytes == 40 * 5000
+    assert result.write.fsync_s > 0
+
+
+@pytest.mark.parametrize("cache", ["direct", "fresh-mount"])
+def test_small_files_read_in_other_ways(tmp_path: Path, cache: str) -> None:
+    result, _ = do(tmp_path, msgspec.structs.replace(FILES, cache=cache))
+    assert result.read is not None
+
+
+def small_files(path: Path) -> tuple[SmallFiles, TestDirectory]:
+    directory = TestDirectory(str(path), "run")
+    meter = Meter(Probe(None), Progress(), lambda _message: None)
+    return SmallFiles(FILES, directory, DataPool(FILES.block_size, "r"), meter), directory
+
+
+def test_no_two_small_files_are_the_same_and_damage_is_noticed(tmp_path: Path) -> None:
+    workload, directory = small_files(tmp_path)
+    with directory:
+        workload.write()
+        paths = sorted((tmp_path / (PREFIX + "run")).glob("f*"))
+        assert len({path.read_bytes() for path in paths}) == 40
+        assert {path.stat().st_size for path in paths} == {5000}
+        workload.read()
+        paths[20].write_bytes(paths[21].read_bytes())
+        with pytest.raises(AppError, match="not what was written"):
+            workload.read()
+
+
+def test_a_stat_rate_from_memory_is_said(tmp_path: Path) -> None:
+    class Counters(Probe):
+        def look(self) -> Look:
+            return Look()
+
+    directory = TestDirectory(str(tmp_path), "run")
+    probe = Counters(None)
+    probe.nfs = True
+    meter = Meter(probe, Progress(), lambda _message: None)
+    workload = SmallFiles(FILES, directory, DataPool(FILES.block_size, "r"), meter)
+    with directory:
+        workload.prepare()
+        workload.measure_operations()
+    assert "only 0 times for 40 files: the stat rate" in workload.notes[0]
+
+
+def test_stat_without_the_library_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workload, directory = small_files(tmp_path)
+    ask = ServerStat()
+    with directory:
+        workload.prepare()
+        ask(directory.fd, "f000001")
+        with pytest.raises(FileNotFoundError):
+            ask(directory.fd, "none")
+        monkeypatch.setattr(ask, "_statx", None)
+        ask(directory.fd, "f000001")
+        with pytest.raises(FileNotFoundError):
+            ask(directory.fd, "none")
+
+
+@pytest.mark.parametrize("phase", ["prepare", "write", "read", "stat", "delete"])
+def test_cancel_of_small_files_at_any_phase(tmp_path: Path, phase: str) -> None:
+    token = CancelToken()
+    reached = threading.Event()
+
+    def seen(event: TestEvent) -> None:
+        if event.phase == phase:
+            reached.set()
+            token.cancel()
+
+    spec = msgspec.structs.replace(FILES, path=str(tmp_path), count=300, size=100)
+    with pytest.raises(CancelledError):
+        run_test(spec, token, seen)
+    assert reached.is_set()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"count": 0}, {"count": 10**6}, {"workload": "file"}, {"repeats": 0}, {"repeats": 10**6}]
+)
+def test_numbers_out_of_bounds(tmp_path: Path, changes: dict[str, object]) -> None:
+    with pytest.raises(AppError) as caught:
+        do(tmp_path, msgspec.structs.replace(FILES, **changes))
+    assert caught.value.kind == ErrorKind.USAGE
+
+
+def test_small_files_take_blocks_and_inodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    try:
+        room = os.statvfs_result((4096, 4096, 1000, 500, 500, 100, 50, 50, 0, 255))
+
+        def fstatvfs(_fd: int) -> os.statvfs_result:
+            return room
+
+        monkeypatch.setattr(os, "fstatvfs", fstatvfs)
+        check_space(fd, 40, "/m", 40)
+        for size, count in ((1, 51), (49 * 4096, 10)):
+            with pytest.raises(AppError) as caught:
+                check_space(fd, size, "/m", count)
+            assert caught.value.kind == ErrorKind.NO_SPACE
+    finally:
+        os.close(fd)
+
+
+def test_no_repeat_begins_that_would_end_too_late() -> None:
+    spec = TestSpec(path="", repeats=6, seconds=10)
+    assert another_fits(spec, [60])  # a warm-up alone is no result
+    # 9 s are left after the warm-up, and half of that more for six repeats, which make an interval.
+    assert another_fits(spec, [1, 6.7])
+    assert not another_fits(spec, [1, 6.8])
+    assert another_fits(spec, [1, *[2.2] * 5])
+    assert not another_fits(spec, [0.1] * 7)
+    more = msgspec.structs.replace(spec, repeats=12)
+    assert another_fits(more, [1, *[1.2] * 6])
+    assert not another_fits(more, [1, *[1.4] * 6])
+    # A warm-up that took too long leaves the repeats half of the time.
+    assert another_fits(spec, [60, 3.7])
+    assert not another_fits(spec, [60, 3.8])
+    assert another_fits(msgspec.structs.replace(spec, seconds=None), [1e6] * 6)
+    assert not another_fits(TestSpec(path=""), [0])
+
+
+def test_a_slow_warm_up_makes_the_repeats_smaller() -> None:
+    spec = TestSpec(path="", repeats=6, seconds=14, size=64 * MIB)
+    assert sized_by(spec, 2) == spec
+    assert sized_by(spec, 2.2) == spec  # a little slower than planned is no matter
+    assert sized_by(spec, 4).size == 64 * MIB * 10 // 24 // 65536 * 65536
+    assert sized_by(spec, 1e6).size == 65536
+    assert sized_by(msgspec.structs.replace(spec, size=1000), 1e6).size == 1000
+    small = msgspec.structs.replace(FILES, repeats=6, seconds=14)
+    assert sized_by(small, 4).count == 20
+    assert sized_by(msgspec.structs.replace(small, count=240), 4).count == 100
+    assert sized_by(msgspec.structs.replace(small, workload="own"), 400).count == 40
+    assert sized_by(msgspec.structs.replace(spec, seconds=None), 400).size == 64 * MIB
+
+
+@pytest.mark.parametrize("direction", ["both", "write", "read"])
+def test_smaller_repeats_are_what_is_told_of(tmp_path: Path, direction: str) -> None:
+    spec = {"path": "", "direction": direction, "size": MIB, "repeats": 2, "seconds": 1e-6}
+    result, events = do(tmp_path, msgspec.convert(spec, TestSpec))
+    for transfer in (result.write, result.read):
+        assert transfer is None or transfer.bytes == 65536
+    assert any("each repeat copied 64 KiB, not 1 MiB" in note for note in result.notes)
+    assert {event.total for event in events if event.total} == {MIB, 65536}
+    small, _ = do(tmp_path, msgspec.structs.replace(FILES, repeats=2, seconds=1e-6))
+    assert small.count == 20
+    assert any("20 files, not 40" in note for note in small.notes)
+
+
+def test_a_file_is_read_as_often_as_asked_for(tmp_path: Path) -> None:
+    result, events = do(tmp_path, TestSpec(path="", size=MIB + 7, passes=3))
+    assert result.write is not None
+    assert result.read is not None
+    assert result.write.bytes == MIB + 7
+    assert result.read.bytes == result.read.samples[-1].bytes == 3 * (MIB + 7)
+    assert [event.total for event in events if event.total] == [MIB + 7, 3 * (MIB + 7)]
+    with pytest.raises(AppError, match="Only one file"):
+        do(tmp_path, msgspec.structs.replace(FILES, passes=2))
+
+
+def test_a_test_cut_short_says_so(tmp_path: Path) -> None:
+    result, _ = do(tmp_path, TestSpec(path="", size=MIB, repeats=50, seconds=1e-6))
+    assert len(result.figures["write"].values) == 1
+    assert any("1 of 50 repeats" in note for note in result.notes)
+
+
+def transfer(speed: float, server_bytes: int = 100) -> Transfer:
+    return Transfer(
+        bytes=100, bytes_per_s=speed, transfer_s=1, fsync_s=0, close_s=0, timeouts=1, retransmissions=2,
+        retransmissions_from="tcp_info", rpc_retransmissions=0, tcp_retransmissions=2,
+        server_bytes=server_bytes, mean_rtt_s=None, cached=False, samples=[],
+    )  # fmt: skip
+
+
+def test_repeats_are_summed_up() -> None:
+    rounds = [Round(write=transfer(speed), rates={"stat": 2 * speed}) for speed in (3, 1, 2, 4)]
+    found = figures(rounds)
+    assert (found["write"].median, found["write"].timeouts, found["write"].retransmissions) == (2.5, 4, 8)
+    assert found["stat"].values == [6, 2, 4, 8]
+    assert found["write"].wide
+    chosen = middle([item.write for item in rounds if item.write])
+    assert chosen is not None
+    assert chosen.bytes_per_s == 2
+    assert middle([]) is None
+
+
+def test_a_single_outlier_is_named() -> None:
+    found = figures(
+        [Round(write=transfer(speed), rates={"create": 40.0}) for speed in (100, 101, 99, 55, 100)]
+    )
+    assert outlier_notes(found) == [
+        "Outlier: repeat 4 of 5 to the server was 45 % below the median (55 B/s, median 100 B/s)."
+    ]
+
+
+def test_one_read_from_the_cache_spoils_them_all() -> None:
+    reads = [transfer(10), transfer(10, server_bytes=40), transfer(10)]
+    rounds = [Round(read=read, cache=cache_report(read, "fadvise", None)) for read in reads]
+    judged, report = judged_reads(rounds, None)
+    assert [read.cached for read in judged] == [False, True, False]
+    assert report is not None
+    assert report.cached
+    assert judged_reads([Round(write=transfer(1))], None) == ([], None)
+
+
+def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
+    rounds = [Round(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
+    found = figures(rounds)
+    spec = TestSpec(path="")
+    assert uses(spec, found, cached=False) == []  # they are too far apart
+    found = {name: msgspec.structs.replace(figure, wide=False) for name, figure in found.items()}
+    video, backup = uses(spec, found, cached=False)
+    assert "about 2 films in 4K" in video
+    assert "290 GB" in backup
+    assert uses(spec, found, cached=True) == [backup]
+    # A copy that is over at once says nothing, unless the file is read often enough.
+    short = TestSpec(path="", size=MIB)
+    assert uses(short, found, cached=False) == []
+    assert uses(msgspec.structs.replace(short, passes=4), found, cached=False) == [video]
+    (machines,) = uses(msgspec.structs.replace(FILES, size=4096, count=1000), found, cached=False)
+    assert "2441 small files" in machines
+    # Files of a megabyte say nothing of a virtual disk's small writes.
+    assert uses(msgspec.structs.replace(FILES, size=MIB, count=10), found, cached=False) == [video, backup]
+    assert uses(FILES, {}, cached=False) == []
+    films = OwnSize(files=3, bytes=900 * MIB)
+    assert uses(spec, found, own=films, cached=False) == [video, backup]
+    (papers,) = uses(spec, found, own=msgspec.structs.replace(films, files=5000), cached=False)
+    assert "of files like these" in papers
+
+
+@pytest.mark.parametrize(("preset", "seconds"), [("quick", 15), ("normal", 60), ("thorough", 240)])
+@pytest.mark.parametrize("rate", [10e6, 1e9, 100e9])
+@pytest.mark.parametrize("workload", ["file", "files"])
+@pytest.mark.parametrize("direction", ["both", "write", "read"])
+def test_presets_take_their_time(
+    preset: str, seconds: float, rate: float, workload: str, direction: str
+) -> None:
+    spec = {"path": "/m", "workload": workload, "direction": direction, "size": 4096}
+    args = msgspec.convert({"spec": spec, "preset": preset}, TestPlanArgs)
+    plan = plan_test(args, 10**15, LinkFacts(rate_bps=rate, rtt_s=0.001))
+    assert plan.seconds is not None
+    assert plan.seconds <= seconds
+    assert plan.seconds > seconds / 2 or plan.spec.count == 5000 or plan.spec.size == 64 * 2**30
+    assert plan.spec.repeats >= 6
+    assert plan.bytes >= plan.spec.total * plan.spec.repeats
+    assert plan.note
+
+
+def test_a_preset_leaves_room_on_the_server() -> None:
+    args = TestPlanArgs(spec=TestSpec(path="/m"), preset="normal")
+    fast = LinkFacts(rate_bps=10e9)
+    assert plan_test(args, 64 * MIB, fast).spec.size == 16 * MIB
+    assert "free space" in plan_test(args, 64 * MIB, fast).note
+    assert plan_test(args, None, fast).spec.size > 1000 * MIB
+    small = msgspec.structs.replace(args, spec=FILES)
+    assert plan_test(small, 4 * MIB, fast).spec.count == MIB // 5000
+    assert plan_test(small, 0, fast).spec.count == 1
+
+
+def test_a_read_leaves_time_for_the_writing_before_it() -> None:
+    spec = TestSpec(path="/m", direction="read")
+    link = LinkFacts(rate_bps=100e6, rtt_s=0.001)
+    plan = plan_test(TestPlanArgs(spec=spec, preset="quick"), None, link)
+    assert plan.seconds is not None
+    assert 13 < plan.seconds <= 15
+    # Written once, read for the warm-up and six times more, at what 100 Mbit/s carry.
+    assert plan.bytes == 8 * plan.spec.size
+    assert plan.bytes / 11.8e6 < 15 * 0.86
+
+
+def test_a_quicker_way_from_the_server_is_read_through_more_often() -> None:
+    dsl = LinkFacts(rate_bps=50e6, up_bps=10e6, rtt_s=0.02)
+    plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, dsl)
+    assert plan.spec.passes == 5
+    assert plan.bytes == 6 * 7 * plan.spec.size
+    assert plan.seconds is not None
+    assert plan.seconds <= 15
+    assert plan.spec.size * 5 / 6e6 > 0.7  # seconds that a read takes at what 50 Mbit/s carry
+    for changes in ({"direction": "read"}, {"direction": "write"}, {"workload": "files"}):
+        spec = msgspec.convert({"path": "/m", **changes}, TestSpec)
+        assert plan_test(TestPlanArgs(spec=spec, preset="quick"), None, dsl).spec.passes == 1
+    lopsided = LinkFacts(rate_bps=10e6, up_bps=50e6)
+    assert plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, lopsided).spec.passes == 1
+
+
+def test_a_link_that_nobody_knows_is_said() -> None:
+    plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, None)
+    assert "not known" in plan.note
+    assert plan.seconds == 15
+    plain = plan_test(TestPlanArgs(spec=TestSpec(path="/m", size=MIB)), None, None)
+    assert plain.seconds is None
+    assert (plain.bytes, plain.note) == (2 * MIB, "")
+    assert plan_test(TestPlanArgs(spec=TestSpec(path="/m", direction="read")), None, None).spec.repeats == 1
+
+
+def test_the_look_before_makes_nothing(tmp_path: Path) -> None:
+    looked = look_at(TestSpec(path=str(tmp_path)), CancelToken())
+    assert looked.free
+    assert looked.path == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(AppError) as caught:
+        look_at(TestSpec(path=str(tmp_path / "none")), CancelToken())
+    assert caught.value.kind == ErrorKind.PATH_MISSING

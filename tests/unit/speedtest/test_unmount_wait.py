@@ -1,0 +1,104 @@
+"""An unmount after a cancelled test: it waits while the test's last data moves, and says why it is in use."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from waiting import DEADLINE_S
+
+from app.bench.probe import Look
+from app.errors import AppError, ErrorKind
+from app.speedtest import unmount_wait
+from app.speedtest.cleanup import in_background, pending, wait_for_cleanups
+from app.speedtest.unmount_wait import settled
+from app.tasks import CancelledError, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def work() -> Iterator[threading.Event]:
+    """Clean-up work below /mnt/a, which ends when it is told."""
+    over = threading.Event()
+    in_background("work", lambda: over.wait(DEADLINE_S) and None, "/mnt/a/deep")
+    yield over
+    over.set()
+    assert wait_for_cleanups(10)
+
+
+@pytest.fixture
+def moving(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What each look at the connection adds, bytes; short limits."""
+    step, sums = [0], [0]
+
+    class Moving(unmount_wait.Probe):
+        def look(self) -> Look:
+            sums[0] += step[0]
+            return Look(tcp_bytes=sums[0])
+
+    monkeypatch.setattr(unmount_wait, "Probe", Moving)
+    monkeypatch.setattr(unmount_wait, "STILL_S", 0.3)
+    monkeypatch.setattr(unmount_wait, "MOST_S", 0.8)
+    return step
+
+
+def unmount(error: AppError | None = None, point: str = "/mnt/a") -> None:
+    with settled(point, CancelToken()):
+        if error is not None:
+            raise error
+
+
+BUSY = AppError(ErrorKind.BUSY, "In use.", detail="python (process 792): open file")
+
+
+def test_only_work_below_the_mount_counts(work: threading.Event) -> None:
+    assert pending("/mnt/a")
+    assert pending("/mnt/a/deep/")
+    assert pending("/")
+    for other in ("/mnt/b", "/mnt/a/de", "/mnt/a/deep/er"):
+        assert not pending(other)
+    with pytest.raises(AppError, match=r"In use\."):
+        unmount(BUSY, "/mnt/b")
+
+
+def test_it_waits_until_the_work_is_done(work: threading.Event, moving: list[int]) -> None:
+    moving[0] = 1000
+    threading.Timer(0.4, work.set).start()
+    with pytest.raises(AppError, match=r"In use\."):
+        unmount(BUSY)  # somebody else uses it
+    assert not pending("/mnt/a")
+
+
+def test_what_is_still_being_sent_is_said(work: threading.Event, moving: list[int]) -> None:
+    moving[0] = 1000
+    with pytest.raises(AppError) as caught:
+        unmount(BUSY)
+    assert caught.value.kind is ErrorKind.BUSY
+    assert "last data of a cancelled test is still being sent" in caught.value.message
+    assert "kB/s" in caught.value.message
+    assert caught.value.detail == BUSY.detail
+    unmount()  # and if it can be unmounted all the same, nothing is said
+    with pytest.raises(AppError, match="Not that"):
+        unmount(AppError(ErrorKind.NOT_MOUNTED, "Not that."))
+
+
+def test_a_server_that_takes_nothing_is_not_waited_for(work: threading.Event, moving: list[int]) -> None:
+    with pytest.raises(AppError, match="takes nothing"):
+        unmount(BUSY)
+
+
+def test_the_wait_can_be_cancelled(work: threading.Event, moving: list[int]) -> None:
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(CancelledError), settled("/mnt/a", token):
+        raise AssertionError("not reached")
+
+
+def test_the_mount_at_a_place_is_found() -> None:
+    found = unmount_wait._where("/proc")
+    assert found is not None
+    assert found.fstype == "proc"
+    assert unmount_wait._where("/nothing/is/here") is None

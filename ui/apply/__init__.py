@@ -1,0 +1,1 @@
+"""Apply: the preview of a change, its progress, and the questions during it."""

@@ -1,0 +1,175 @@
+"""Programs stand in the way of an unmount: which they are, and what can be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QDialog,
+    QHeaderView,
+    QPushButton,
+    QRadioButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.common.dialogs import add_buttons, fit, show_outline
+from ui.common.labels import MutedLabel, heading, plain_label
+from ui.common.tables import make_calm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.mounts.change_model import BusyChoice
+    from app.mounts.model import Holder
+
+#: At most so many names stand in a sentence.
+_NAMES = 4
+
+
+class BusyDialog(QDialog):
+    """Lists the processes and asks.
+
+    Args:
+        parent: the window.
+        mount_point: what they use.
+        holders: who they are; empty if they could not be found.
+        can_wait_for_start: whether the change is kept somewhere, so that it can wait for the next start.
+        wait_s: how long “wait” waits.
+
+    Signals:
+        chosen: a BusyChoice.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(
+        self,
+        parent: QWidget,
+        mount_point: str,
+        holders: Sequence[Holder],
+        *,
+        can_wait_for_start: bool,
+        wait_s: float,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("busy")
+        self.setWindowTitle(self.tr("In use"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._group = QButtonGroup(self)
+        self._choices: dict[BusyChoice, QRadioButton] = {}
+        self._go_on = QPushButton()
+        self._go_on.setObjectName("busy-go-on")
+        self._go_on.clicked.connect(self._on_go_on)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
+        layout.setSpacing(4)
+        layout.addWidget(heading(self.tr("Programs use {path}").format(path=mount_point), scale=1.3))
+        layout.addWidget(plain_label(
+            self.tr("It cannot be unmounted while they do.") if holders else
+            self.tr("It cannot be unmounted, and which programs use it could not be found: they may "
+                    "belong to somebody else or to a container."), wrap=True))  # fmt: skip
+        layout.addSpacing(6)
+        if holders:
+            layout.addWidget(_table(self, holders))
+        layout.addSpacing(8)
+        self._add(layout, "wait", self.tr("&Wait until they have finished"),
+                  self.tr("For {count} seconds at most; if they still use it then, all stays as it was.")
+                  .format(count=round(wait_s)))  # fmt: skip
+        self._add(layout, "next-boot", self.tr("&Leave the mount alone"),
+                  self.tr("Only what is set up changes; it takes effect at the next start of the computer.")
+                  if can_wait_for_start else
+                  self.tr("Possible only for a mount that is kept in fstab or as systemd units."),
+                  possible=can_wait_for_start)  # fmt: skip
+        foreign = [holder for holder in holders if not holder.own]
+        self._add(layout, "stop", self.tr("&Stop them"), self._stop_text(holders, foreign),
+                  possible=bool(holders) and not foreign)  # fmt: skip
+        self._add(layout, "lazy", self.tr("&Detach it from under them"),
+                  self.tr("It disappears at once. They keep their open files and may go on writing through "
+                          "the old mount, which nobody can see or unmount any more; while it lives, the new "
+                          "mount may inherit its settings."))  # fmt: skip
+        layout.addSpacing(6)
+        layout.addStretch(1)
+        add_buttons(self, layout, self.tr("&Cancel"), [self._go_on], self._go_on)
+        self._choices["wait"].setChecked(True)
+        self._group.buttonClicked.connect(self._show_action)
+        self._show_action()
+        fit(self, 88)
+
+    def _stop_text(self, holders: Sequence[Holder], foreign: Sequence[Holder]) -> str:
+        if not holders:
+            return self.tr("Possible only where they are known.")
+        if foreign:
+            return self.tr("Only your own programs can be stopped; not yours: {names}.").format(
+                names=_names(foreign)
+            )
+        return self.tr("{names} are told to end. What they have not saved is lost.").format(
+            names=_names(holders)
+        )
+
+    def _add(
+        self, layout: QVBoxLayout, choice: BusyChoice, text: str, consequence: str, *, possible: bool = True
+    ) -> None:
+        button = QRadioButton(text)
+        button.setObjectName(f"busy-{choice}")
+        button.setAccessibleDescription(consequence)
+        button.setEnabled(possible)
+        show_outline(button)
+        self._group.addButton(button)
+        self._choices[choice] = button
+        label = MutedLabel(consequence, wrap=True)
+        label.setContentsMargins(self.fontMetrics().averageCharWidth() * 3, 0, 0, 4)
+        layout.addWidget(button)
+        layout.addWidget(label)
+
+    def _choice(self) -> BusyChoice:
+        return next(choice for choice, button in self._choices.items() if button.isChecked())
+
+    def _show_action(self, *_button: object) -> None:
+        self._go_on.setText(
+            {
+                "wait": self.tr("&Wait"),
+                "next-boot": self.tr("Change what is &set up"),
+                "stop": self.tr("&Stop them and go on"),
+                "lazy": self.tr("&Detach and go on"),
+                "ask": "",
+            }[self._choice()]
+        )
+
+    def _on_go_on(self) -> None:
+        choice = self._choice()
+        self.accept()
+        self.chosen.emit(choice)
+
+
+def _names(holders: Sequence[Holder]) -> str:
+    names = [f"{holder.command} ({holder.pid})" for holder in holders[:_NAMES]]
+    return ", ".join([*names, "…"] if len(holders) > _NAMES else names)
+
+
+def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
+    headings = [dialog.tr("Program"), dialog.tr("Process"), dialog.tr("Of"), dialog.tr("Uses")]
+    table = QTableWidget(len(holders), len(headings))
+    table.setObjectName("busy-holders")
+    table.setAccessibleName(dialog.tr("Programs that use it"))
+    make_calm(table)
+    table.setHorizontalHeaderLabels(headings)
+    table.verticalHeader().hide()
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+    for row, holder in enumerate(holders):
+        texts = (holder.command, str(holder.pid), holder.user or dialog.tr("unknown"), holder.use)
+        for column, text in enumerate(texts):
+            table.setItem(row, column, QTableWidgetItem(text))
+    table.resizeColumnsToContents()
+    table.resizeRowsToContents()
+    table.horizontalHeader().setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
+    table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    rows = min(6, len(holders))
+    table.setFixedHeight(table.horizontalHeader().sizeHint().height() + rows * table.rowHeight(0) + 4)
+    return table

@@ -1,0 +1,216 @@
+"""The message area: what happened, what to do, and the raw text behind a disclosure. Never in the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.errors import AppError, ErrorKind, remains_text
+from app.helper_client.polkit import install_command
+from ui.common import theme
+from ui.common.labels import enlarge, plain_label
+from ui.common.speed_units import in_chosen_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: How long a note stays, milliseconds.
+_NOTE_MS = 8000
+
+
+class Banner(QFrame):
+    """Shows one message; hidden when there is none. Plain text only.
+
+    Attributes:
+        number: of the last message, counted from 1.
+
+    Signals:
+        closed: the person dismissed it.
+    """
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("banner")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self._meaning = "error"
+        self.number = 0
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_NOTE_MS)
+        self._patience.timeout.connect(self.dismiss)
+        self._bar = QWidget()
+        self._word = plain_label()
+        self._word.setAlignment(Qt.AlignmentFlag.AlignTop)
+        enlarge(self._word, 1.0, bold=True)
+        self._message = plain_label(wrap=True)
+        self._hint = plain_label(wrap=True)
+        for label in (self._message, self._hint):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # It stands above every page, and their buttons have the keys; Esc closes it.
+        self._details_button = QPushButton(self.tr("Details"))
+        self._details_button.setCheckable(True)
+        self._details_button.toggled.connect(self._on_details)
+        self._copy_button = QPushButton(self.tr("Copy details"))
+        self._copy_button.clicked.connect(self._on_copy)
+        self._action_button = QPushButton()
+        self._action_button.setObjectName("banner-action")
+        self._action_button.clicked.connect(self._on_action)
+        self._action: Callable[[], None] | None = None
+        close_button = QPushButton(self.tr("Close"))
+        close_button.setObjectName("banner-close")
+        close_button.clicked.connect(self.dismiss)
+        self._detail = QPlainTextEdit()
+        self._detail.setReadOnly(True)
+        self._detail.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._detail.setAccessibleName(self.tr("Details"))
+        self._detail.setTabChangesFocus(True)
+        self._lay_out(close_button)
+        self.hide()
+
+    def _lay_out(self, close_button: QPushButton) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self._message)
+        texts.addWidget(self._hint)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._action_button)
+        buttons.addWidget(self._details_button)
+        buttons.addWidget(self._copy_button)
+        buttons.addWidget(close_button)
+        top = QHBoxLayout()
+        top.setSpacing(12)
+        top.addWidget(self._word, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(texts, 1)
+        top.addLayout(buttons)
+        top.setAlignment(buttons, Qt.AlignmentFlag.AlignTop)
+        inner = QVBoxLayout()
+        inner.setContentsMargins(12, 10, 10, 10)
+        inner.addLayout(top)
+        inner.addWidget(self._detail)
+        self._bar.setFixedWidth(4)
+        self._bar.setAutoFillBackground(True)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addLayout(inner, 1)
+
+    def show_error(
+        self, error: AppError, action_text: str = "", action: Callable[[], None] | None = None
+    ) -> None:
+        """Show an error; a cancellation is told as information.
+
+        Args:
+            error: what to show.
+            action_text: of a button that offers a way on; without one, an error that a command mends offers
+                the command.
+            action: what it does, once.
+        """
+        if error.kind is ErrorKind.CANCELLED:
+            self._show("info", self.tr("Cancelled"), error)
+        else:
+            self._show("error", self.tr("Error"), error)
+        if error.kind is ErrorKind.HELPER_MISSING and action is None:
+            action_text, action = self.tr("Copy the command"), _copy_install_command
+        self._offer(action_text, action)
+
+    def show_warning(
+        self,
+        message: str,
+        hint: str = "",
+        detail: str = "",
+        *,
+        action_text: str = "",
+        action: Callable[[], None] | None = None,
+    ) -> None:
+        """Show a warning, with a button that offers a way on as of :meth:`show_error`."""
+        self._show(
+            "warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message, hint=hint, detail=detail)
+        )
+        self._offer(action_text, action)
+
+    def show_information(self, message: str, detail: str = "") -> None:
+        """Show that something was done."""
+        self._show("info", self.tr("Note"), AppError(ErrorKind.INTERNAL, message, detail=detail))
+
+    def message(self) -> str:
+        """Return the message shown, "" if none."""
+        return "" if self.isHidden() else self._message.text()
+
+    def dismiss(self) -> None:
+        """Hide it."""
+        if self.isHidden():
+            return
+        self._patience.stop()
+        self.hide()
+        self.closed.emit()
+
+    def _show(self, meaning: str, word: str, error: AppError) -> None:
+        self._meaning = meaning
+        self.number += 1
+        self._word.setText(word)
+        self._message.setText(in_chosen_unit(error.message))
+        hint = f"{error.hint} {remains_text(error.remains)}".strip()
+        self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
+        self._detail.setPlainText(error.detail)
+        lines = min(8, max(2, error.detail.count("\n") + 1))
+        margins = 2 * (int(self._detail.document().documentMargin()) + self._detail.frameWidth())
+        self._detail.setFixedHeight(self._detail.fontMetrics().lineSpacing() * lines + margins + 4)
+        self._details_button.setChecked(False)
+        self._details_button.setVisible(bool(error.detail))
+        self._action = None
+        self._action_button.hide()
+        self._on_details(shown=False)
+        self.setAccessibleName(f"{word}: {error.message} {hint}".strip())
+        self._colour()
+        self.show()
+        # A note without details goes by itself; everything else waits for the person.
+        if meaning == "info" and not error.detail and not error.remains:
+            self._patience.start()
+        else:
+            self._patience.stop()
+
+    def _offer(self, text: str, action: Callable[[], None] | None) -> None:
+        self._action = action
+        self._action_button.setText(text)
+        self._action_button.setVisible(action is not None)
+
+    def _on_details(self, shown: bool) -> None:  # noqa: FBT001 - a slot
+        self._detail.setVisible(shown)
+        self._copy_button.setVisible(shown)
+
+    def _on_action(self) -> None:
+        action = self._action
+        self.dismiss()
+        if action is not None:
+            action()
+
+    def _on_copy(self) -> None:
+        text = "\n".join(part for part in (self._message.text(), self._hint.text(),
+                                           self._detail.toPlainText()) if part)  # fmt: skip
+        QGuiApplication.clipboard().setText(text)
+
+    def _colour(self) -> None:
+        colour: str = getattr(theme.colours(), self._meaning)
+        theme.tint(self._word, colour)
+        theme.tint(self._bar, colour, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_detail"):
+            self._colour()
+
+
+def _copy_install_command() -> None:
+    QGuiApplication.clipboard().setText(install_command())

@@ -1,0 +1,173 @@
+"""Labels: plain text only, headings, and one that elides what does not fit."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from ui.common import theme
+
+
+def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = False) -> QLabel:
+    """Return a label that shows its text as it is, never as markup."""
+    label = QLabel(text, parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(wrap)
+    return label
+
+
+def breakable(text: str) -> str:
+    """Return options that a label can break after a comma; not for what is copied: it has invisible signs."""
+    return text.replace(",", ",\u200b")
+
+
+def plain_tip(text: str) -> str:
+    """Return a tool tip that shows the text as it is: Qt guesses markup, and servers choose their names."""
+    if "<" not in text:
+        return text
+    return "<qt>" + html.escape(text).replace("\n", "<br>") + "</qt>"
+
+
+def heading(text: str, *, scale: float = 1.15) -> QLabel:
+    """Return a heading: heavier, and larger by the scale."""
+    label = plain_label(text)
+    enlarge(label, scale, bold=True)
+    return label
+
+
+def enlarge(widget: QWidget, scale: float, *, bold: bool = False) -> None:
+    """Scale the widget's font."""
+    font = widget.font()
+    font.setPointSizeF(font.pointSizeF() * scale)
+    if bold:
+        font.setWeight(QFont.Weight.DemiBold)
+    widget.setFont(font)
+
+
+class MutedLabel(QLabel):
+    """Secondary text; follows the palette when it changes."""
+
+    def __init__(self, text: str = "", *, wrap: bool = False) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+
+
+class Line(QWidget):
+    """A thin horizontal line between two parts of the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(1)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Mid)
+
+
+class ElidedLabel(QWidget):
+    """One line of text that ends in … where it does not fit; the whole text is its tool tip."""
+
+    def __init__(self, text: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> None:
+        super().__init__()
+        self._text = text
+        self._mode = mode
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setText(text)
+
+    def text(self) -> str:
+        """Return the whole text."""
+        return self._text
+
+    def setText(self, text: str) -> None:
+        """Show this text."""
+        self._text = text
+        self.setToolTip(plain_tip(text))
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def ink(self) -> QColor:
+        """Return the colour of the text."""
+        return self.palette().color(self.foregroundRole())
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: wide enough for all of it."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self._text) + 2, metrics.height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: wide enough for a few letters."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.averageCharWidth() * 8, metrics.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt: paint the part that fits."""
+        del event
+        painter = QPainter(self)
+        text = self.fontMetrics().elidedText(self._text, self._mode, self.width())
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        painter.setPen(self.ink())
+        painter.drawText(self.rect(), flags, text)
+        painter.end()
+
+
+class StateLabel(QWidget):
+    """A dot and a word in a colour of meaning: the state of a mount."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._word = ""
+        self._meaning = "muted"
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def word(self) -> str:
+        """Return the word shown."""
+        return self._word
+
+    def set_state(self, word: str, meaning: str) -> None:
+        """Show this word in the colour of that meaning (a field of :class:`ui.common.theme.Colours`)."""
+        self._word = word
+        self._meaning = meaning
+        self.setAccessibleName(word)
+        self.updateGeometry()
+        self.update()
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: dot, gap and word."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self._word) + metrics.height() + 4, metrics.height() + 4)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt: paint them."""
+        del event
+        painter = QPainter(self)
+        colour = getattr(theme.colours(), self._meaning)
+        draw_dot(painter, self.rect().left(), self.rect().center().y(), self.fontMetrics().height(), colour,
+                 filled=self._meaning != "muted")  # fmt: skip
+        painter.setPen(colour)
+        area = self.rect().adjusted(self.fontMetrics().height(), 0, 0, 0)
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._word)
+        painter.end()
+
+
+def draw_dot(
+    painter: QPainter, left: int, middle: int, line_height: int, colour: str, *, filled: bool
+) -> None:
+    """Draw a state's dot, sized by the line of text beside it; hollow for what is not there."""
+    size = line_height * 0.5
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    pen = painter.pen()
+    pen.setColor(colour)
+    pen.setWidthF(1.5)
+    painter.setPen(pen)
+    painter.setBrush(pen.color() if filled else Qt.BrushStyle.NoBrush)
+    painter.drawEllipse(int(left) + 1, int(middle - size / 2), int(size), int(size))
+    painter.restore()

@@ -1,0 +1,269 @@
+"""The host that the window works on: opened in the background, watched, and replaced by another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.errors import AppError, ErrorKind
+from app.service.protocol import HelloResult, LinkArgs, ListArgs
+from app.stats.model import SpeedsArgs
+from app.tasks import CancelToken, run_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from advisor.facts import LinkFacts
+    from app.mounts.model import MountTable
+    from app.service.client import Host
+    from app.stats.model import SpeedsSample
+    from ui.common.bridge import Bridge, BridgeCall
+
+    #: Opens the host of a key; blocks, and gives up when the token is set.
+    Opener = Callable[[str, CancelToken], "OpenHost"]
+
+#: The key of this computer; any other key is a link of the lab.
+LOCAL = ""
+
+#: When speeds are asked for again that could not be told, milliseconds.
+_AGAIN_MS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHost:
+    """An opened host.
+
+    Attributes:
+        client: answers the verbs.
+        close: ends it; may take seconds, so it runs on a thread.
+        watch: has a function called, on another thread, with whether the host is slow to answer, each time
+            that changes; None for a host that is always near.
+    """
+
+    client: Host
+    close: Callable[[], None]
+    watch: Callable[[Callable[[bool], None]], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A host that is being opened."""
+
+    call: BridgeCall
+    future: Future[OpenHost]
+    token: CancelToken
+
+
+class HostSession(QObject):
+    """Opens hosts and follows their mounts.
+
+    Signals:
+        starting: a host is being opened (its key).
+        opened: it answered (HelloResult).
+        failed: it could not be opened, or it went away (AppError).
+        table_changed: the mounts (MountTable), first and at each change.
+        speeds_changed: how busy the mounts are, once a second (SpeedsSample).
+        speeds_lost: how busy they are is not known for now.
+        link_changed: the lab's link was switched (LinkFacts).
+        trouble: something smaller failed (AppError); the host is still there.
+        slow_changed: whether the host has not answered for some seconds.
+    """
+
+    starting = Signal(str)
+    opened = Signal(object)
+    failed = Signal(object)
+    table_changed = Signal(object)
+    speeds_changed = Signal(object)
+    speeds_lost = Signal()
+    link_changed = Signal(object)
+    trouble = Signal(object)
+    slow_changed = Signal(bool)
+
+    def __init__(self, bridge: Bridge, opener: Opener, parent: QObject) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._opener = opener
+        self._key = LOCAL
+        self._host: OpenHost | None = None
+        self._hello: HelloResult | None = None
+        self._slow = False
+        self._watch: BridgeCall | None = None
+        self._opening: _Opening | None = None
+        self._closing: list[Future[None]] = []
+        self._speeds_again = QTimer(self)
+        self._speeds_again.setSingleShot(True)
+        self._speeds_again.timeout.connect(self._ask_speeds)
+
+    @property
+    def key(self) -> str:
+        """The key of the host shown or being opened."""
+        return self._key
+
+    @property
+    def hello(self) -> HelloResult | None:
+        """Who answers, None until it did."""
+        return self._hello
+
+    @property
+    def slow(self) -> bool:
+        """Whether the host has not answered for some seconds."""
+        return self._slow
+
+    def restart(self) -> None:
+        """Leave the present host, whatever runs there, and open it again."""
+        key = self._key
+        self.leave()
+        self.open(key)
+
+    def open(self, key: str) -> None:
+        """Leave the present host and open another; the lab's link is switched while it runs."""
+        if self._hello is not None and self._hello.lab and key != LOCAL:
+            self._switch_link(key)
+            return
+        self.leave()
+        self._key = key
+        self.starting.emit(key)
+        token = CancelToken()
+        opener = self._opener
+        future = run_in_thread("open-host", lambda: opener(key, token))
+        opening = _Opening(self._bridge.follow(future), future, token)
+        self._opening = opening
+        opening.call.succeeded.connect(partial(self._on_host, opening))
+        opening.call.failed.connect(partial(self._on_open_failed, opening))
+
+    def submit(self, verb: str, args: Any = None) -> BridgeCall:
+        """Send a request to the present host.
+
+        Raises:
+            AppError: if there is none.
+        """
+        if self._host is None:
+            raise AppError(ErrorKind.UNAVAILABLE, "The host is not ready yet.", hint="Wait until it answers.")
+        return self._bridge.submit(self._host.client, verb, args)
+
+    def refresh(self) -> BridgeCall | None:
+        """Read the mounts again; return the call, None if there is no host."""
+        if self._hello is None:
+            return None
+        call = self.submit("mounts.list", ListArgs())
+        call.succeeded.connect(partial(self._on_table, self._host))
+        call.failed.connect(partial(self._on_trouble, self._host))
+        return call
+
+    def leave(self) -> None:
+        """End the present host in the background."""
+        host, self._host = self._host, None
+        self._hello = None
+        self._slow = False
+        self._watch = None
+        self._speeds_again.stop()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.token.cancel()
+            self._in_background(partial(_close_when_open, opening.future))
+        if host is not None:
+            self._in_background(host.close)
+
+    def close(self, wait_s: float) -> None:
+        """End everything; wait this long for hosts to end (used once, when the program ends)."""
+        self.leave()
+        for future in self._closing:
+            try:
+                future.exception(wait_s)
+            except TimeoutError:
+                return
+
+    def _in_background(self, close: Callable[[], None]) -> None:
+        self._closing = [future for future in self._closing if not future.done()]
+        self._closing.append(run_in_thread("close-host", close))
+
+    def _switch_link(self, key: str) -> None:
+        call = self.submit("lab.link", LinkArgs(link=key))
+        call.succeeded.connect(partial(self._on_link, self._host, key))
+        call.failed.connect(partial(self._on_trouble, self._host))
+
+    # An answer may come when its host was left: it is not to be shown as one of the next host.
+
+    def _on_trouble(self, host: OpenHost | None, error: AppError) -> None:
+        if host is self._host:
+            self.trouble.emit(error)
+
+    def _on_link(self, host: OpenHost | None, key: str, link: LinkFacts) -> None:
+        if host is not self._host:
+            return
+        self._key = key
+        if self._hello is not None:
+            self._hello = msgspec.structs.replace(self._hello, link=link)
+        self.link_changed.emit(link)
+
+    def _on_host(self, opening: _Opening, host: OpenHost) -> None:
+        if opening is not self._opening:  # left before it was ready
+            return
+        self._opening = None
+        self._host = host
+        if host.watch is not None:
+            host.watch(lambda slow: self._bridge.post(partial(self._on_slow, host, slow)))
+        call = self.submit("hello")
+        call.succeeded.connect(partial(self._on_hello, host))
+        call.failed.connect(partial(self._on_lost, host))
+
+    def _on_slow(self, host: OpenHost, slow: bool) -> None:  # noqa: FBT001 - a slot
+        if host is self._host and slow != self._slow:
+            self._slow = slow
+            self.slow_changed.emit(slow)
+
+    def _on_open_failed(self, opening: _Opening, error: AppError) -> None:
+        if opening is self._opening:
+            self._opening = None
+            self.failed.emit(error)
+
+    def _on_hello(self, host: OpenHost, hello: HelloResult) -> None:
+        if host is not self._host:
+            return
+        self._hello = hello
+        self.opened.emit(hello)
+        watch = self.submit("mounts.list", ListArgs(watch=True))
+        self._watch = watch
+        watch.progressed.connect(partial(self._on_watched, watch))
+        watch.failed.connect(partial(self._on_lost, host))
+        self._ask_speeds()
+
+    def _ask_speeds(self) -> None:
+        host = self._host
+        if host is not None:
+            speeds = self.submit("stats.speeds", SpeedsArgs())
+            speeds.progressed.connect(partial(self._on_speeds, host))
+            speeds.failed.connect(partial(self._on_no_speeds, host))
+
+    def _on_watched(self, watch: BridgeCall, table: MountTable) -> None:
+        if watch is self._watch:
+            self.table_changed.emit(table)
+
+    def _on_speeds(self, host: OpenHost, sample: SpeedsSample) -> None:
+        if host is self._host:
+            self.speeds_changed.emit(sample)
+
+    def _on_no_speeds(self, host: OpenHost, _error: AppError) -> None:
+        if host is self._host:
+            self.speeds_lost.emit()
+            self._speeds_again.start(_AGAIN_MS)
+
+    def _on_table(self, host: OpenHost | None, table: MountTable) -> None:
+        if host is self._host:
+            self.table_changed.emit(table)
+
+    def _on_lost(self, host: OpenHost, error: AppError) -> None:
+        if host is self._host:
+            self.leave()
+            self.failed.emit(error)
+
+
+def _close_when_open(future: Future[OpenHost]) -> None:
+    """Close a host that nobody wants any more, as soon as it is there."""
+    if future.exception() is None:
+        future.result().close()

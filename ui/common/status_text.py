@@ -1,0 +1,125 @@
+"""Sentences about facts and about what was done; what is not known says so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from advisor.options import catalogue
+from advisor.speeds import format_rate
+from app.mounts.option_comparison import not_taken
+from app.units import format_duration
+from ui.common.option_text import value_text
+from ui.common.translation import tr
+
+if TYPE_CHECKING:
+    from advisor.facts import Facts, LinkFacts
+    from app.mounts.change_model import ApplyReport
+    from app.mounts.model import AddedOption, Mount
+
+
+def boot_text(mount: Mount) -> str:
+    """Return what becomes of a mount at the next boot, in words."""
+    return {
+        "mounted": tr("at boot"),
+        "on-demand": tr("on demand"),
+        "by-hand": tr("by hand"),
+        "gone": tr("until restart"),
+    }[mount.after_boot]
+
+
+def added_lines(added: list[AddedOption]) -> list[str]:
+    """Return what nfsmount.conf adds to a mount, one line an option."""
+    place = tr("{item}: line {line} of {file}, section {section}")
+    lines: list[str] = []
+    for one in added:
+        text = place.format(item=one.item, line=one.line, file=one.file, section=one.section)
+        if one.beats:
+            text = tr("{text}. It overrides “{other}”.").format(text=text, other=one.beats)
+        lines.append(text)
+    return lines
+
+
+def link_line(facts: Facts | None) -> str:
+    """Return the link in one line: adapter, rate, duplex, round trip."""
+    if facts is None or facts.link is None:
+        return tr("Link: not known yet")
+    return "  ·  ".join([_name(facts.link), *link_figures(facts.link)])
+
+
+def link_figures(link: LinkFacts) -> list[str]:
+    """Return what is known of a link in figures: rate, round trip, loss."""
+    parts: list[str] = []
+    if link.rate_bps is None:
+        parts.append(tr("speed unknown"))
+    else:
+        parts.append(format_rate(link.rate_bps) + (f" {link.duplex} duplex" if link.duplex else ""))
+    if link.rtt_s is None:
+        parts.append(tr("round trip unknown"))
+    else:
+        parts.append(tr("round trip {time}").format(time=format_duration(link.rtt_s)))
+    if link.loss:
+        parts.append(tr("{percent} % lost").format(percent=f"{link.loss * 100:.3g}"))
+    return parts
+
+
+def applied_text(report: ApplyReport) -> tuple[str, str, str]:
+    """Return what became of a change: a sentence, what a person should know or "", and details or ""."""
+    point = report.plan.mount_point
+    mounted, written = report.report is not None, bool(report.diff)
+    files = " and ".join(diff_files(report.diff))
+    if mounted and written:
+        message = tr("{path} is mounted with these settings, and they are kept in {files}.").format(
+            path=point, files=files
+        )
+    elif mounted:
+        message = tr("{path} is mounted with these settings.").format(path=point)
+    else:
+        message = tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
+            path=point, files=files
+        )
+    values = not_taken(report.report.values) if report.report is not None else []
+    # What the plan has said already, and what is said of a value below, is not said again.
+    told = [
+        text
+        for text in report.warnings
+        if text not in report.plan.warnings and not any(f"“{value.name}" in text for value in values)
+    ]
+    for value in values:
+        asked = value_of(value.name, value.requested)
+        if value.effective is None:
+            sentence = tr("{name}: {asked} was asked for. {note}").format(
+                name=value.name, asked=asked, note=value.note)  # fmt: skip
+        else:
+            sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
+                name=value.name, asked=asked, used=value_of(value.name, value.effective), note=value.note
+            )  # fmt: skip
+        told.append(sentence.strip())
+    details = [tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
+    messages = report.report.messages if report.report is not None else []
+    return message, "\n".join(told), "\n".join([*details, *messages])
+
+
+def diff_files(diff: str) -> list[str]:
+    """Return the files that a unified diff changes."""
+    return [line.removeprefix("--- ") for line in diff.splitlines() if line.startswith("--- /")]
+
+
+def value_of(name: str, value: str | None) -> str:
+    """Return a value of an option, as people read it."""
+    option = catalogue().find(name)
+    if value is None:
+        return tr("nothing")
+    return (value_text(option, value) if option is not None else value) or tr("given")
+
+
+def when(started_at: str) -> str:
+    """Return a moment (ISO 8601, UTC) as this computer's clock said it."""
+    return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _name(link: LinkFacts) -> str:
+    if link.emulated:
+        return tr("Emulated link {name}").format(name=link.name)
+    names = [part for part in (link.interface or link.name, link.adapter) if part]
+    return tr("Link: {name}").format(name=", ".join(names) or tr("interface unknown"))

@@ -1,0 +1,93 @@
+"""Text of files and commands, fixed width, to be read and copied; a diff in colours and signs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtGui import QColor, QFontDatabase, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtWidgets import QPlainTextEdit
+
+from ui.common import theme
+
+
+class TextView(QPlainTextEdit):
+    """Shows a text as it is.
+
+    Args:
+        name: accessible name.
+        lines: height to ask for at most, in lines.
+        diff: whether lines that begin with + and - are coloured, and it is as high as its text.
+    """
+
+    def __init__(self, name: str, *, lines: int = 12, diff: bool = False) -> None:
+        super().__init__()
+        self._lines = lines
+        self._fixed = diff
+        self.setReadOnly(True)
+        self.setAccessibleName(name)
+        self.setTabChangesFocus(True)
+        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._colours = _DiffColours(self.document()) if diff else None
+        self._colour()
+
+    def show_text(self, text: str) -> None:
+        """Show this text from its beginning."""
+        if text != self.toPlainText():
+            self.setPlainText(text)
+            if self._fixed:
+                self.setFixedHeight(self.sizeHint().height())
+            self.updateGeometry()
+
+    def _colour(self) -> None:
+        if self._colours is not None:
+            self._colours.set_colours(theme.colours())
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: as high as the text, up to the limit."""
+        lines = min(self._lines, max(2, self.blockCount()))
+        margins = 2 * (int(self.document().documentMargin()) + self.frameWidth())
+        bar = self.horizontalScrollBar().sizeHint().height()
+        height = self.fontMetrics().lineSpacing() * lines + margins + bar
+        return QSize(self.fontMetrics().averageCharWidth() * 76, height)
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: two lines."""
+        return QSize(self.fontMetrics().averageCharWidth() * 30, self.fontMetrics().lineSpacing() * 4)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_colours"):
+            self._colour()
+
+
+class _DiffColours(QSyntaxHighlighter):
+    """Colours the lines of a unified diff by the sign that they begin with."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._formats: dict[str, QTextCharFormat] = {}
+
+    def set_colours(self, colours: theme.Colours) -> None:
+        """Use this table."""
+        self._formats = {
+            sign: _format(colour)
+            for sign, colour in (("+", colours.ok), ("-", colours.error), ("@", colours.muted))
+        }
+        self.rehighlight()
+
+    # Qt overrides
+
+    def highlightBlock(self, text: str) -> None:
+        """Qt: colour one line."""
+        sign = "@" if text.startswith(("+++", "---")) else text[:1]
+        if sign in self._formats:
+            self.setFormat(0, len(text), self._formats[sign])
+
+
+def _format(colour: str) -> QTextCharFormat:
+    made = QTextCharFormat()
+    made.setForeground(QColor(colour))
+    return made

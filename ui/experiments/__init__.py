@@ -1,0 +1,1 @@
+"""Experiments: recipes, plans, progress, rankings and charts."""

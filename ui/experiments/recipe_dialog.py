@@ -1,0 +1,322 @@
+"""An experiment of one's own: a form, or the text of its file for those who prefer that; one recipe."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.bench.experiment.recipe_text import parse_recipe
+from app.bench.experiment.recipe_toml import recipe_toml
+from app.errors import AppError
+from app.experiment.model import Factor
+from app.experiment.recipe_store import save_recipe
+from ui.common.dialogs import add_buttons, show_outline
+from ui.common.labels import plain_label
+from ui.experiments.plan_view import size_sentence
+from ui.experiments.recipe_form import RecipeForm
+from ui.widgets.struck_list import StruckList
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QSize
+    from PySide6.QtGui import QKeyEvent
+
+    from app.experiment.model import Struck
+    from app.experiment.recipes import Recipe, Size
+    from ui.common.bridge import RunInThread
+    from ui.experiments.live_estimate import Estimate, Estimating
+
+_LONGEST_NAME = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What the dialog begins with.
+
+    Attributes:
+        recipe: as it is.
+        text: its file, "" if it has none yet.
+        name: to be saved under.
+        size: to estimate, and to run.
+    """
+
+    recipe: Recipe
+    text: str
+    name: str
+    size: Size
+
+
+class RecipeDialog(QDialog):
+    """Edits a recipe, tells what it would take while one does, keeps it, and runs it.
+
+    Args:
+        parent: the window.
+        draft: what to begin with.
+        estimating: of the share; it lives as long as the dialog.
+        run: runs blocking work on a thread.
+
+    Signals:
+        saved: the Recipe.
+        run_wanted: the Recipe, its size, and what was seen to be struck out (a list of Struck).
+    """
+
+    saved = Signal(object)
+    run_wanted = Signal(object, str, object)
+
+    def __init__(self, parent: QWidget, draft: Draft, estimating: Estimating, run: RunInThread) -> None:
+        super().__init__(parent)
+        self.setObjectName("recipe")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("An experiment of your own"))
+        self._run = run
+        self._estimating = estimating
+        estimating.setParent(self)
+        self._seen: list[Struck] = []
+        #: What is edited, None while it is not a recipe.
+        self._recipe: Recipe | None = None
+        self._problem = ""
+        self._leaving = False
+        self._form = RecipeForm()
+        self._text = QPlainTextEdit()
+        self._text.setObjectName("recipe-text")
+        self._text.setAccessibleName(self.tr("The recipe's file"))
+        self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setTabChangesFocus(True)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._form)
+        self._pages.addWidget(self._text)
+        self._size = QComboBox()
+        self._size.setObjectName("recipe-size")
+        self._size.addItem(self.tr("Quick"), "quick")
+        self._size.addItem(self.tr("Full"), "full")
+        self._size.setCurrentIndex(self._size.findData(draft.size))
+        self._try = QCheckBox(self.tr("Tr&y every option set on the share"))
+        self._try.setObjectName("recipe-try")
+        self._try.setToolTip(
+            self.tr("Mounts each one once, where only the test sees it, and measures nothing:\n"
+                    "so you see at once what cannot be varied here.")
+        )  # fmt: skip
+        self._told = plain_label(wrap=True)
+        self._told.setObjectName("recipe-told")
+        self._told.setMinimumHeight(self.fontMetrics().lineSpacing() * 2)
+        self._struck = StruckList()
+        self._name = QLineEdit(draft.name)
+        self._name.setObjectName("recipe-name")
+        self._as_text = QPushButton()
+        self._as_text.setObjectName("recipe-as-text")
+        self._save = QPushButton(self.tr("&Save"))
+        self._save.setObjectName("recipe-save")
+        self._start = QPushButton(self.tr("&Run"))
+        self._start.setObjectName("recipe-run")
+        self._start.setToolTip(
+            self.tr("Tries every option set, and starts unless something more has to be struck out.")
+        )
+        self._lay_out(parent.window().size())
+        self._form.set_recipe(draft.recipe)
+        self._text.setPlainText(draft.text or recipe_toml(draft.recipe))
+        self._connect(new=not draft.text)
+        self._show_page(form=True)
+        self._check()
+
+    def _lay_out(self, room: QSize) -> None:
+        struck = QScrollArea()
+        struck.setAccessibleName(self.tr("What is not measured"))
+        struck.setWidget(self._struck)
+        struck.setWidgetResizable(True)
+        struck.setFrameShape(QFrame.Shape.NoFrame)
+        struck.setMaximumHeight(self.fontMetrics().lineSpacing() * 5)
+        self._struck_area = struck
+        told = QHBoxLayout()
+        size = QLabel(self.tr("Si&ze"))
+        size.setBuddy(self._size)
+        for widget in (size, self._size, self._try):
+            told.addWidget(widget)
+        told.addStretch(1)
+        name = QLabel(self.tr("Save &as"))
+        name.setBuddy(self._name)
+        self._name.setFixedWidth(self.fontMetrics().averageCharWidth() * 26)
+        told.addWidget(name)
+        told.addWidget(self._name)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
+        layout.addWidget(self._pages, 1)
+        layout.addLayout(told)
+        layout.addWidget(self._told)
+        layout.addWidget(struck)
+        actions = [self._as_text, self._save, self._start]
+        add_buttons(self, layout, self.tr("&Cancel"), actions, self._start)
+        show_outline(self._try)
+        letters, lines = self.fontMetrics().averageCharWidth(), self.fontMetrics().lineSpacing()
+        self.resize(
+            min(letters * 150, max(room.width() - 20, 700)), min(lines * 46, max(room.height() - 20, 500))
+        )
+
+    def _connect(self, *, new: bool) -> None:
+        self._form.changed.connect(self._on_form)
+        self._text.textChanged.connect(self._check)
+        self._size.currentIndexChanged.connect(self._check)
+        self._try.toggled.connect(self._on_try)
+        self._as_text.clicked.connect(self._on_page)
+        self._save.clicked.connect(self._on_save)
+        self._start.clicked.connect(self._on_run)
+        self._estimating.told.connect(self._on_told)
+        self._estimating.trying.connect(self._on_trying)
+        self._estimating.idle.connect(self._on_idle)
+        #: A new one is named after its title until somebody names it.
+        self._named = not new
+        self._name.textEdited.connect(self._on_named)
+
+    @property
+    def _is_form(self) -> bool:
+        return self._pages.currentWidget() is self._form
+
+    def _extent(self) -> Size:
+        return "full" if self._size.currentData() == "full" else "quick"
+
+    # One recipe, two pages
+
+    def _on_form(self) -> None:
+        recipe = self._form.recipe()
+        self._text.blockSignals(True)  # noqa: FBT003
+        self._text.setPlainText(recipe_toml(recipe))
+        self._text.blockSignals(False)  # noqa: FBT003
+        if not self._named:
+            self._name.setText(_slug(recipe.title))
+        self._check()
+
+    def _on_page(self) -> None:
+        if not self._is_form and self._recipe is not None:
+            self._form.set_recipe(self._recipe)
+        self._show_page(form=not self._is_form)
+        self._check()
+
+    def _show_page(self, *, form: bool) -> None:
+        self._pages.setCurrentWidget(self._form if form else self._text)
+        self._as_text.setText(self.tr("As te&xt") if form else self.tr("As &form"))
+        self._as_text.setToolTip(self.tr("The same recipe, as its file has it.") if form else "")
+
+    def _check(self, _index: int = 0) -> None:
+        """See whether it is a recipe, and have it estimated."""
+        problem = self._form.problem() if self._is_form else ""
+        self._recipe = None
+        if not problem:
+            try:
+                text = self._text.toPlainText()
+                self._recipe = parse_recipe(text, self.tr("the recipe"), name="new", own=True)
+            except AppError as error:
+                problem = " ".join(part for part in (error.message, error.hint, error.detail) if part)
+        for button in (self._save, self._start):
+            button.setEnabled(self._recipe is not None)
+        self._start.setEnabled(self._recipe is not None and bool(self._estimating.share))
+        # From a text that is no recipe there is no way back to the form.
+        self._as_text.setEnabled(self._is_form or self._recipe is not None)
+        recipe = self._recipe
+        if recipe is None or self._problem:
+            self._told.setText(problem)
+        self._problem = problem
+        if recipe is None:
+            self._show_struck([])
+            self._estimating.ask(None, [])
+            return
+        could = self._form.offered() if self._is_form else []
+        offered = [Factor(name=one.name, levels=one.levels) for one in could]
+        self._estimating.ask(recipe.experiment(self._estimating.share, self._extent()), offered)
+
+    # What it would take
+
+    def _on_try(self, on: bool) -> None:  # noqa: FBT001 - a slot
+        self._estimating.set_trying(on=on)
+
+    def _on_trying(self, number: int, total: int) -> None:
+        self._told.setText(
+            self.tr("Trying option set {number} of {total}…").format(number=number, total=total)
+        )
+
+    def _on_told(self, estimate: Estimate) -> None:
+        struck = list(estimate.offered)
+        if estimate.error is not None:
+            self._told.setText(f"{estimate.error.message} {estimate.error.hint}".strip())
+        elif estimate.plan is not None:
+            plan = estimate.plan
+            text = size_sentence(plan)
+            if not estimate.tried:
+                text = self.tr("If every set can be mounted: {text}").format(text=text)
+            self._told.setText(" ".join([text, *plan.notes]))
+            struck += plan.struck
+            self._seen = plan.struck
+            self._show_struck([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
+        self._form.show_struck(struck)
+
+    def _show_struck(self, struck: list[Struck]) -> None:
+        self._struck.show_struck(struck)
+        self._struck_area.setVisible(bool(struck))
+
+    # What the person does
+
+    def _on_named(self, _text: str) -> None:
+        self._named = True
+
+    def _on_save(self) -> None:
+        name, text = self._name.text().strip(), self._text.toPlainText()
+        self._save.setEnabled(False)
+        call = self._run("recipe", lambda: save_recipe(text, name))
+        call.succeeded.connect(self._on_saved)
+        call.failed.connect(self._on_not_saved)
+
+    def _on_saved(self, recipe: Recipe) -> None:
+        self.saved.emit(recipe)
+        self.accept()
+
+    def _on_not_saved(self, error: AppError) -> None:
+        self._save.setEnabled(True)
+        self._told.setText(f"{error.message} {error.hint}".strip())
+
+    def _on_run(self) -> None:
+        """Run it as soon as nothing is tried any more: one experiment at a time."""
+        self._leaving = True
+        self._pages.setEnabled(False)
+        self._start.setEnabled(False)
+        self._estimating.stop()
+
+    def _on_idle(self) -> None:
+        recipe = self._recipe
+        if self._leaving and recipe is not None:
+            self._leaving = False
+            self.run_wanted.emit(recipe, self._extent(), self._seen)
+            self.accept()
+
+    # Qt overrides
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt: Enter in a field neither runs an experiment nor throws away what was typed."""
+        if event.key() not in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            super().keyPressEvent(event)
+
+    def done(self, result: int) -> None:
+        """Qt: what is being tried ends with the dialog."""
+        self._leaving = False
+        self._estimating.stop()
+        super().done(result)
+
+
+def _slug(title: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", title.casefold()).strip("-")[:_LONGEST_NAME].strip("-")

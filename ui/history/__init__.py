@@ -1,0 +1,1 @@
+"""History: saved tests as a table, compared and drawn over each other."""

@@ -1,0 +1,307 @@
+"""History: the tests that were made, found, laid over each other, compared, and kept for later."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.history import queries
+from ui.common import theme
+from ui.common.history_actions import HistoryKeeping
+from ui.common.labels import MutedLabel, plain_label
+from ui.history.details import HistoryAnswer
+from ui.history.table import HistoryModel
+from ui.widgets.history_table import HistoryTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from PySide6.QtGui import QShowEvent
+
+    from app.errors import AppError
+    from app.history.model import Row, Run
+    from app.history.queries import Laid, Looked
+    from app.report.export import Format
+    from ui.common.bridge import BridgeCall, RunInThread
+
+#: After a key, the rest of the word is waited for.
+_TYPING_MS = 150
+
+
+class HistoryPanel(QWidget):
+    """Shows the history of one share, or of all.
+
+    Signals:
+        failed: something did not work (AppError).
+    """
+
+    failed = Signal(object)
+
+    def __init__(self, run: RunInThread) -> None:
+        super().__init__()
+        self._run = run
+        self._share = ""
+        self._looking: BridgeCall | None = None
+        self._laying: BridgeCall | None = None
+        self._gone: Sequence[Run] = ()
+        self._changeable = True
+        self._keeping = HistoryKeeping(run, self)
+        self._keeping.failed.connect(self.failed)
+        self._keeping.changed.connect(self._on_changed)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_TYPING_MS)
+        self._timer.timeout.connect(self.refresh)
+        self._words = QLineEdit()
+        self._words.setObjectName("history-words")
+        self._words.setAccessibleName(self.tr("Find tests"))
+        self._words.setPlaceholderText(self.tr("Find: share, option, tag, note, host"))
+        self._words.setClearButtonEnabled(True)
+        self._words.textChanged.connect(self._on_words)
+        self._scope = QComboBox()
+        self._scope.setObjectName("history-scope")
+        self._scope.setAccessibleName(self.tr("Of which share"))
+        self._scope.addItem(self.tr("This share"))
+        self._scope.addItem(self.tr("All shares"))
+        self._scope.currentIndexChanged.connect(self._on_scope)
+        self._model = HistoryModel(self)
+        self._view = HistoryTable(self._model)
+        self._view.selectionModel().selectionChanged.connect(self._on_selection)
+        self._told = plain_label(wrap=True)
+        self._told.setObjectName("history-told")
+        self._undo = self._button(self.tr("Bring &back"), "history-undo", self._on_undo)
+        self._count = MutedLabel(wrap=True)
+        self._count.setObjectName("history-count")
+        self._answer = HistoryAnswer()
+        self._baseline = self._button(self.tr("&Baseline"), "history-baseline", self._on_baseline)
+        self._baseline.setToolTip(
+            self.tr("Compare later tests like it with it, and warn when they are slower:\n"
+                    "of the same share, direction and way to copy, and of about the same size.")
+        )  # fmt: skip
+        self._tags = self._button(self.tr("Tag&s…"), "history-tags", self._on_tags)
+        self._note = self._button(self.tr("Not&e…"), "history-note", self._on_note)
+        self._delete = self._button(self.tr("&Delete"), "history-delete", self._on_delete)
+        self._more = QPushButton(self.tr("&More"))
+        self._set_up_more()
+        self._lay_out()
+        self._show_undo("", ())
+        self._show_buttons()
+        self._answer.show_laid(None)
+
+    def _set_up_more(self) -> None:
+        menu = QMenu(self)
+        self._exports = [
+            menu.addAction(self.tr("Write a &report (HTML)…"), partial(self._on_export, "html")),
+            menu.addAction(self.tr("Export as &CSV…"), partial(self._on_export, "csv")),
+            menu.addAction(self.tr("Export as &Excel workbook…"), partial(self._on_export, "xlsx")),
+            menu.addAction(self.tr("Export as &JSON…"), partial(self._on_export, "json")),
+        ]
+        self._import = menu.addAction(self.tr("&Import…"), self._keeping.ask_import)
+        self._more.setObjectName("history-more")
+        self._more.setMenu(menu)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.addWidget(self._words, 1)
+        top.addWidget(self._scope)
+        actions = QHBoxLayout()
+        for button in (self._baseline, self._tags, self._note, self._delete, self._more):
+            actions.addWidget(button)
+        actions.addStretch(1)
+        told = QHBoxLayout()
+        told.addWidget(self._told, 1)
+        told.addWidget(self._undo)
+        upper = QWidget()
+        above = QVBoxLayout(upper)
+        above.setContentsMargins(0, 0, 0, 4)
+        above.addLayout(top)
+        above.addWidget(self._view, 1)
+        above.addWidget(self._count)
+        above.addLayout(actions)
+        above.addLayout(told)
+        page = QWidget()
+        below = QVBoxLayout(page)
+        below.setContentsMargins(0, 6, 8, 0)
+        below.addWidget(self._answer)
+        scroll = QScrollArea()
+        scroll.setAccessibleName(self.tr("What the tests say"))
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(upper)
+        splitter.addWidget(scroll)
+        splitter.setStretchFactor(0, 2)
+        splitter.setStretchFactor(1, 3)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 14, 16, 10)
+        layout.addWidget(splitter)
+
+    def _button(self, text: str, name: str, clicked: Callable[[], None]) -> QPushButton:
+        button = QPushButton(text)
+        button.setObjectName(name)
+        button.setAutoDefault(False)
+        button.clicked.connect(clicked)
+        return button
+
+    # What the window tells
+
+    def set_share(self, share: str) -> None:
+        """Show the tests of this share first, of all if it is ""."""
+        if share == self._share:
+            return
+        self._share = share
+        self._scope.setEnabled(bool(share))
+        self._show_undo("", ())
+        if self.isVisible():
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Read the history again, unless nobody looks: then it is read when somebody does."""
+        if not self.isVisible():
+            return
+        share = self._share if self._scope.currentIndex() == 0 else ""
+        self._view.show_scope(one_share=bool(share))
+        text = self._words.text()
+        call = self._run("history", lambda: queries.look(text, share))
+        self._looking = call
+        call.succeeded.connect(partial(self._on_looked, call))
+        call.failed.connect(partial(self._on_not_looked, call))
+
+    # What happens
+
+    def _on_looked(self, call: BridgeCall, looked: Looked) -> None:
+        if call is not self._looking:
+            return
+        self._keeping.take_list()
+        chosen = [row.id for row in self._chosen()]
+        self._model.show_rows(looked.rows)
+        self._changeable = not looked.read_only
+        if looked.messages:
+            self._show_undo(" ".join(looked.messages), self._gone)
+        self._count.setText(self._count_text(looked))
+        selection = QItemSelection()
+        for number in chosen:
+            place = self._model.place_of(number)
+            if place is not None:
+                index = self._model.index(place, 0)
+                selection.select(index, index)
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self._view.selectionModel().select(selection, flags)
+        self._on_selection()
+
+    def _on_not_looked(self, call: BridgeCall, error: AppError) -> None:
+        if call is self._looking:
+            self.failed.emit(error)
+
+    def _count_text(self, looked: Looked) -> str:
+        if not looked.total:
+            if self._words.text():
+                return self.tr("No test has these words.")
+            return self.tr("No test of this share yet: the tab “Quick test” makes one.")
+        if looked.total > len(looked.rows):
+            text = self.tr("The newest {shown} of {total} tests: words find the others.")
+            return text.format(shown=len(looked.rows), total=looked.total)
+        if looked.total == 1:
+            return self.tr("1 test")
+        return self.tr("{count} tests; choose two to compare them").format(count=looked.total)
+
+    def _chosen(self) -> list[Row]:
+        return [self._model.row_at(index.row()) for index in self._view.selectionModel().selectedRows()]
+
+    def _on_selection(self, *_changes: QItemSelection) -> None:
+        self._show_buttons()
+        numbers = [row.id for row in self._chosen()]
+        if not numbers:
+            self._laying = None
+            self._answer.show_laid(None)
+            return
+        call = self._run("history", lambda: queries.lay(numbers))
+        self._laying = call
+        call.succeeded.connect(partial(self._on_laid, call))
+        call.failed.connect(partial(self._on_not_laid, call, numbers))
+
+    def _on_laid(self, call: BridgeCall, laid: Laid) -> None:
+        if call is self._laying:
+            self._answer.show_laid(laid)
+
+    def _on_not_laid(self, call: BridgeCall, numbers: Sequence[int], error: AppError) -> None:
+        # What was deleted while it was read is missing, as was asked.
+        if call is self._laying and not self._keeping.takes_out(numbers):
+            self.failed.emit(error)
+
+    def _on_changed(self, text: str, gone: Sequence[Run]) -> None:
+        self._show_undo(text, gone)
+        self.refresh()
+
+    def _show_undo(self, text: str, gone: Sequence[Run]) -> None:
+        self._gone = gone
+        self._told.setText(text)
+        self._told.setVisible(bool(text))
+        self._undo.setVisible(bool(gone))
+
+    def _show_buttons(self) -> None:
+        rows = self._chosen()
+        one = len(rows) == 1 and self._changeable
+        self._baseline.setEnabled(one)
+        self._baseline.setText(self.tr("No &baseline") if one and rows[0].baseline else self.tr("&Baseline"))
+        self._note.setEnabled(one)
+        self._tags.setEnabled(bool(rows) and self._changeable)
+        self._delete.setEnabled(bool(rows) and self._changeable)
+        for action in self._exports:
+            action.setEnabled(bool(rows))
+        self._import.setEnabled(self._changeable)
+
+    # What the person does
+
+    def _on_words(self, _text: str) -> None:
+        self._timer.start()
+
+    def _on_scope(self, _index: int) -> None:
+        self.refresh()
+
+    def _on_baseline(self) -> None:
+        self._keeping.set_baseline(self._chosen()[0])
+
+    def _on_tags(self) -> None:
+        self._keeping.ask_tags(self._chosen())
+
+    def _on_note(self) -> None:
+        self._keeping.ask_note(self._chosen()[0])
+
+    def _on_delete(self) -> None:
+        self._keeping.delete(self._chosen())
+
+    def _on_undo(self) -> None:
+        self._keeping.bring_back(self._gone)
+
+    def _on_export(self, kind: Format) -> None:
+        self._keeping.ask_export(self._chosen(), kind)
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: read what was measured since somebody looked last."""
+        super().showEvent(event)
+        self.refresh()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_told"):
+            theme.tint(self._told, theme.colours().muted)

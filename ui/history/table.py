@@ -1,0 +1,123 @@
+"""The tests of the history as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from app.units import format_size
+from ui.common.labels import plain_tip
+from ui.common.speed_units import SPEED_UNITS, speed_text
+from ui.common.status_text import when
+
+if TYPE_CHECKING:
+    from app.history.model import Row
+
+    AnyIndex = QModelIndex | QPersistentModelIndex
+
+
+_NO_INDEX = QModelIndex()
+#: Columns by number.
+WHEN, SHARE, WHAT, WRITE, READ, REMARKS = range(6)
+_PLACED = (WHEN, SHARE, WHAT)
+
+
+class HistoryModel(QAbstractTableModel):
+    """Rows as they were asked for, newest first."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Row] = []
+        self._titles = [
+            self.tr("When"), self.tr("Share"), self.tr("Copied"), self.tr("To the server"),
+            self.tr("From the server"), self.tr("Remarks"),
+        ]  # fmt: skip
+        SPEED_UNITS.changed.connect(self._on_unit)
+
+    def show_rows(self, rows: list[Row]) -> None:
+        """Show these."""
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def row_at(self, place: int) -> Row:
+        """Return what a line shows."""
+        return self._rows[place]
+
+    def place_of(self, number: int) -> int | None:
+        """Return the line of a run, None if it is not shown."""
+        return next((place for place, row in enumerate(self._rows) if row.id == number), None)
+
+    def _on_unit(self) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0, WRITE), self.index(len(self._rows) - 1, READ))
+
+    def _text(self, row: Row, column: int) -> str:
+        if column == WHEN:
+            return when(row.started_at)
+        if column == SHARE:
+            return f"{row.share}  ({row.link})" if row.link else row.share
+        if column == WHAT:
+            return self._what(row)
+        if column in {WRITE, READ}:
+            speed = row.write if column == WRITE else row.read
+            return self._speed(speed, cached=column == READ and row.read_cached)
+        words = [self.tr("baseline")] if row.baseline else []
+        return "  ·  ".join([*words, *row.tags, *([row.note] if row.note else [])])
+
+    def _speed(self, speed: float | None, *, cached: bool) -> str:
+        if speed is None:
+            return "—"
+        return self.tr("{speed} (cached)").format(speed=speed_text(speed)) if cached else speed_text(speed)
+
+    def _what(self, row: Row) -> str:
+        if row.kind == "grid":
+            return self.tr("grid of fio")
+        each = format_size(row.size / row.count)
+        text = f"{row.count} × {each}" if row.count > 1 else each  # noqa: RUF001 - the sign
+        return f"{text}, {row.repeats}×" if row.repeats > 1 else text  # noqa: RUF001 - the sign
+
+    def _tip(self, row: Row, column: int) -> str:
+        if column == READ and row.read_cached:
+            return self.tr("The client's cache had a part in it: this is not the server's speed.")
+        lines = [self._text(row, column)]
+        if column in {WHEN, SHARE}:
+            # What a narrow window has no column for is with the time.
+            lines = [row.share, row.options] if column == SHARE else [self._text(row, c) for c in _PLACED]
+        if column == REMARKS and row.origin:
+            lines.append(self.tr("Imported from {file}.").format(file=row.origin))
+        return plain_tip("\n".join(line for line in lines if line))
+
+    # Qt overrides
+
+    def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
+        """Qt: runs."""
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
+        """Qt: columns."""
+        return 0 if parent.isValid() else len(self._titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Qt: titles."""
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole and section in {WRITE, READ}:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return self._titles[section] if role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Qt: texts, tool tips, and where they stand."""
+        if not index.isValid():
+            return None
+        row, column = self._rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(row, column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tip(row, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole and column in {WRITE, READ}:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None

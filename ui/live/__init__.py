@@ -1,0 +1,1 @@
+"""Live: a mount's activity from the kernel's counters."""

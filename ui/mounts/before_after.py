@@ -1,0 +1,213 @@
+"""A change tried out: quick tests, the change with its questions, the same tests, and the comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.errors import AppError, ErrorKind
+from app.history.model import link_name
+from app.speedtest.model import DEFAULT_SIZE, TestSpec
+from app.speedtest.result_comparison import REPEATS, compare, findings
+from app.units import format_duration, format_size
+from ui.common.translation import tr
+from ui.dialogs.confirm import confirm
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from app.mounts.change_model import ApplyArgs, ApplyReport
+    from app.service.advice import AdviceResult
+    from app.speedtest.model import TestResult
+    from app.speedtest.result_comparison import Comparison
+    from ui.apply.controller import Applying
+    from ui.panels.advice import AdvicePanel
+    from ui.test.panel import QuickTestPanel
+
+State = Literal["idle", "before", "apply", "after"]
+
+#: One copy shall take about this long, seconds.
+_COPY_S = 3.0
+_SMALLEST, _LARGEST = 4 * 2**20, 256 * 2**20
+
+
+class Trial(QObject):
+    """Tries out the recommendations for one mount at a time.
+
+    Args:
+        window: above which questions are asked.
+        quick_test: runs the tests and shows them.
+        applying: makes the change.
+        advice: offers it, and says where it is and what came out.
+
+    Signals:
+        apply_wanted: the tests before are done; the change may be made (AdviceResult).
+        back_wanted: it was slower afterwards; what was before may be applied again.
+        failed: it cannot begin now (AppError).
+    """
+
+    apply_wanted = Signal(object)
+    back_wanted = Signal()
+    failed = Signal(object)
+
+    def __init__(
+        self, window: QWidget, quick_test: QuickTestPanel, applying: Applying, advice: AdvicePanel
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panel = advice
+        self._quick_test = quick_test
+        self._state: State = "idle"
+        self._advice: AdviceResult | None = None
+        self._spec: TestSpec | None = None
+        self._share = self._link = ""
+        self._results: dict[State, list[TestResult]] = {}
+        quick_test.ended.connect(self._on_test)
+        applying.applied.connect(self._on_applied)
+        applying.closed.connect(self._on_dialog_closed)
+        advice.try_chosen.connect(self._ask)
+        advice.trial.stop_clicked.connect(self.stop)
+        advice.trial.back_clicked.connect(self.back_wanted)
+
+    def _ask(self, advice: AdviceResult, mount_point: str) -> None:
+        """Say what would be done, and for how long, before anything is."""
+        if self._state != "idle":
+            return
+        if not self._quick_test.free:
+            self.failed.emit(
+                AppError(
+                    ErrorKind.UNAVAILABLE,
+                    self.tr("Something is still running on this host."),
+                    hint=self.tr("Wait until it has finished, or stop it, and then test."),
+                )
+            )
+            return  # fmt: skip
+        # The readahead may do nothing for a copy and much for small reads.
+        spec = TestSpec(path=mount_point, size=copy_size(advice), small_reads=True)
+        confirm(
+            self._window.window(),
+            self.tr("Test {path} before and after the change?").format(path=mount_point),
+            self.tr("A file of {size} is written there and read back as cp does, then read once more in "
+                    "small calls and removed, {count} times before the change and {count} times after it: "
+                    "{time} in all. In between, “Apply…” shows what the "
+                    "change would do, and asks.")
+            .format(size=format_size(spec.size), count=REPEATS, time=_time_text(advice, spec.size)),
+            self.tr("&Test"),
+            lambda: self._begin(advice, spec),
+        )  # fmt: skip
+
+    def _begin(self, advice: AdviceResult, spec: TestSpec) -> None:
+        self._advice = advice
+        self._spec = spec
+        self._results = {"before": [], "after": []}
+        self._state = "before"
+        self._test()
+
+    def _on_applied(self, args: ApplyArgs, report: ApplyReport) -> None:
+        if self._state != "apply" or self._spec is None or args.mount_point != self._spec.path:
+            return
+        if report.report is None:
+            self._stop(self.tr("The change is written, but not mounted yet: there is nothing to compare."))
+            return
+        self._state = "after"
+        self._test()
+
+    def _on_dialog_closed(self) -> None:
+        # If the change was made, that is told right after.
+        QTimer.singleShot(0, self, self.end_without_change)
+
+    def end_without_change(self) -> None:
+        """Give it up, if the change that it waits for is not made."""
+        if self._state == "apply":
+            self._stop(self.tr("Nothing was changed, so there is nothing to compare."))
+
+    def stop(self) -> None:
+        """Give it up."""
+        running = self._state in {"before", "after"}
+        if self._state != "idle":
+            self._stop(self.tr("The test before and after was given up."))
+        if running:
+            self._quick_test.stop()
+
+    def _test(self) -> None:
+        number = len(self._results[self._state]) + 1
+        text = (
+            self.tr("Testing with the settings as they are, {number} of {count}…")
+            if self._state == "before"
+            else self.tr("Testing with the recommended settings, {number} of {count}…")
+        )
+        self._say(text.format(number=number, count=REPEATS), running=True)
+        if self._is_shown() and self._spec is not None and not self._quick_test.start(self._spec):
+            self._stop(self.tr("The test could not begin: the test before and after was given up."))
+
+    def _is_shown(self) -> bool:
+        """Return whether the mount is still the one that is looked at; give up if not."""
+        shown = self._spec is not None and self._quick_test.shows(self._spec)
+        if not shown:
+            self._stop(self.tr("The mount that was being tested is no longer shown: the test was given up."))
+        return shown
+
+    def _on_test(self, result: TestResult | None) -> None:
+        if self._state not in {"before", "after"}:
+            return
+        if result is None:
+            self._stop(self.tr("A test did not end, so there is nothing to compare."))
+            return
+        self._share, self._link = result.share or "", link_name(result)
+        self._results[self._state].append(result)
+        if len(self._results[self._state]) < REPEATS:
+            self._test()
+        elif self._state == "before":
+            if not self._is_shown():
+                return
+            self._state = "apply"
+            self._say(
+                self.tr("The tests before are done. Now the change: look at it, and apply it."), running=True
+            )
+            self.apply_wanted.emit(self._advice)
+        else:
+            found: list[Comparison] = compare(self._results["before"], self._results["after"])
+            self._state = "idle"
+            self._say(comparison_text(found), running=False)
+            if self._advice is not None and self._spec is not None:
+                self._panel.remember(self._share, self._link, findings(found, self._advice.recommendations))
+                slower = any(item.verdict == "slower" for item in found)
+                self._panel.trial.offer_way_back(offered=slower)
+
+    def _stop(self, text: str) -> None:
+        self._state = "idle"
+        self._say(text, running=False)
+
+    def _say(self, text: str, *, running: bool) -> None:
+        place = self._spec.path if self._spec is not None else ""
+        self._panel.trial.say(place, text, running=running)
+
+
+def copy_size(advice: AdviceResult) -> int:
+    """Return the size of a file that takes a few seconds to copy, by the model; bytes."""
+    speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
+    if not speeds:
+        return DEFAULT_SIZE
+    size = _SMALLEST
+    while size * 2 <= min(speeds) * _COPY_S and size < _LARGEST:
+        size *= 2
+    return size
+
+
+def _time_text(advice: AdviceResult, size: int) -> str:
+    """Return about how long all tests take, by the model."""
+    speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
+    if not speeds:
+        return tr("how long depends on the link, which is not known,")
+    seconds = 2 * REPEATS * sum(size / speed for speed in speeds)
+    return tr("about {time}").format(time=format_duration(seconds))
+
+
+def comparison_text(comparisons: list[Comparison]) -> str:
+    """Return what came out, a line for each way."""
+    if not comparisons:
+        return tr("The figures cannot be compared: reads came from this computer's own cache.")
+    lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in comparisons]
+    note = tr("Each figure is the median of {count} tests. Other load meanwhile can make a difference, too.")
+    return "\n".join([*lines, note.format(count=REPEATS)])

@@ -1,0 +1,96 @@
+"""What the window says when there is no NFS mount: what could be done about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from ui.common.labels import MutedLabel, enlarge, heading, plain_label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ui.hosts import LabLink
+
+
+#: Of the name of a link that have room in a narrow window, too.
+_LETTERS = 20
+
+
+class EmptyPanel(QWidget):
+    """Offers a first mount, and the lab.
+
+    Signals:
+        mount_clicked: “Mount a share…”.
+        lab_clicked: “Try it in the lab”, with the link's key.
+    """
+
+    mount_clicked = Signal()
+    lab_clicked = Signal(str)
+
+    def __init__(self, links: Sequence[LabLink]) -> None:
+        super().__init__()
+        self._links = QComboBox()
+        self._links.setObjectName("empty-link")
+        self._links.setAccessibleName(self.tr("Link of the lab"))
+        for link in links:
+            self._links.addItem(link.title, link.key)
+        self._links.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._links.setMinimumContentsLength(_LETTERS)
+        gigabit = self._links.findData("gigabit")
+        self._links.setCurrentIndex(max(0, gigabit))
+        mount_button = QPushButton(self.tr("&Mount a share…"))
+        mount_button.setObjectName("empty-mount")
+        mount_button.clicked.connect(self.mount_clicked)
+        lab_button = QPushButton(self.tr("&Try it in the lab"))
+        lab_button.setObjectName("empty-lab")
+        lab_button.clicked.connect(self._on_lab)
+        for button in (mount_button, lab_button):
+            enlarge(button, 1.1)
+        inner = QVBoxLayout()
+        inner.setSpacing(10)
+        title = heading(self.tr("No NFS mounts here yet"), scale=1.5)
+        inner.addWidget(title)
+        inner.addWidget(
+            plain_label(
+                self.tr("This computer has no NFS mount, neither in use now nor set up in /etc/fstab."),
+                wrap=True,
+            )
+        )
+        inner.addSpacing(14)
+        inner.addWidget(self._section(
+            self.tr("Mount a share"),
+            self.tr("You need the name of a file server and the folder that it shares, "
+                    "for example nas01:/export/home."), mount_button))  # fmt: skip
+        inner.addWidget(self._section(
+            self.tr("Or try everything without a server"),
+            self.tr("The lab is a small virtual machine with a real NFS server and client and a network link "
+                    "of your choice between them. It changes nothing on this computer and is gone when you "
+                    "leave it."), self._links, lab_button))  # fmt: skip
+        column = QWidget()
+        column.setLayout(inner)
+        column.setMaximumWidth(self.fontMetrics().averageCharWidth() * 84)
+        outer = QHBoxLayout(self)
+        outer.addStretch(1)
+        outer.addWidget(column, 8, Qt.AlignmentFlag.AlignVCenter)
+        outer.addStretch(1)
+
+    def _section(self, title: str, text: str, *widgets: QWidget) -> QFrame:
+        frame = QFrame()
+        frame.setFrameShape(QFrame.Shape.StyledPanel)
+        row = QHBoxLayout()
+        for widget in widgets:
+            row.addWidget(widget)
+        row.addStretch(1)
+        layout = QVBoxLayout(frame)
+        layout.setContentsMargins(18, 14, 18, 16)
+        layout.setSpacing(8)
+        layout.addWidget(heading(title))
+        layout.addWidget(MutedLabel(text, wrap=True))
+        layout.addLayout(row)
+        return frame
+
+    def _on_lab(self) -> None:
+        self.lab_clicked.emit(str(self._links.currentData()))

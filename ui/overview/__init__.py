@@ -1,0 +1,1 @@
+"""Overview: recommendations for a mount, with reasons, and the facts behind them."""

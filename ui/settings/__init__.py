@@ -1,0 +1,1 @@
+"""Settings: the form of all mount options, the share field, drafts, copy and paste."""

@@ -1,0 +1,116 @@
+"""What lint says of the options in the form: severity, what and why, and a button that mends it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QWidget
+
+from ui.common import theme
+from ui.common.labels import MutedLabel, enlarge, plain_label, plain_tip
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
+    from advisor.lint import Finding, Severity
+
+#: At most this many lines of text are shown at once; more are scrolled to.
+_LINES = 7
+_MARKS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
+_MEANINGS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
+
+
+class FindingsPanel(QScrollArea):
+    """Lists findings; hidden when there are none.
+
+    Signals:
+        fix_chosen: the person wants this Finding's fix.
+    """
+
+    fix_chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("findings")
+        self.setAccessibleName(self.tr("Findings"))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._findings: list[Finding] = []
+        self._words: list[tuple[QLabel, Severity]] = []
+        self.hide()
+
+    def show_findings(self, findings: list[Finding]) -> None:
+        """Show these instead of the ones before."""
+        if findings == self._findings:
+            return
+        self._findings = findings
+        self._words = []
+        page = QWidget()
+        grid = QGridLayout(page)
+        grid.setContentsMargins(0, 2, 0, 2)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(1)
+        grid.setColumnStretch(1, 1)
+        for number, finding in enumerate(findings):
+            self._add(grid, 2 * number, finding)
+        self.setWidget(page)  # the page before is deleted by Qt
+        self._colour()
+        self.setVisible(bool(findings))
+        self.updateGeometry()
+
+    def _add(self, grid: QGridLayout, row: int, finding: Finding) -> None:
+        words: dict[Severity, str] = {
+            "error": self.tr("Error"), "warning": self.tr("Warning"), "info": self.tr("Note")
+        }  # fmt: skip
+        word = plain_label(f"{_MARKS[finding.severity]} {words[finding.severity]}")
+        enlarge(word, 1.0, bold=True)
+        title = plain_label(finding.title, wrap=True)
+        # The commands are typed on this computer by an administrator: selectable, a line each.
+        why = MutedLabel("\n".join([finding.why, *finding.mend]), wrap=True)
+        for label in (title, why):
+            label.setToolTip(plain_tip(finding.source))
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._words.append((word, finding.severity))
+        grid.addWidget(word, row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(title, row, 1)
+        grid.addWidget(why, row + 1, 1)
+        if finding.fix is not None:
+            button = QPushButton(self.tr("Fix: {change}").format(change=finding.change))
+            button.setObjectName(f"fix-{finding.rule}")
+            button.clicked.connect(partial(self.fix_chosen.emit, finding))
+            grid.addWidget(button, row, 2, 2, 1, Qt.AlignmentFlag.AlignTop)
+
+    def _colour(self) -> None:
+        colours = theme.colours()
+        for label, severity in self._words:
+            theme.tint(label, getattr(colours, _MEANINGS[severity]))
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: as high as the findings, up to a limit."""
+        page = self.widget()
+        layout = page.layout() if page is not None else None
+        if layout is None:
+            return QSize(0, 0)
+        wanted = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
+        return QSize(super().sizeHint().width(), min(wanted, self.fontMetrics().lineSpacing() * _LINES))
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: never less than the hint: what is wrong must not be squeezed away."""
+        return QSize(0, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width breaks the lines elsewhere."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_words"):
+            self._colour()

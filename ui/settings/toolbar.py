@@ -1,0 +1,142 @@
+"""The line above the settings form: search, undo, redo, revert all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
+
+from ui.common.labels import MutedLabel
+
+if TYPE_CHECKING:
+    from ui.settings.undo import History
+
+
+class SettingsBar(QWidget):
+    """Searches, and goes back.
+
+    Args:
+        history: what undo and redo go through.
+        panel: where Ctrl+F works.
+
+    Signals:
+        searched: the words looked for, "" for none.
+        search_left: Enter or Down was pressed: to the first hit.
+        all_reverted: every edit is to be taken back.
+    """
+
+    searched = Signal(str)
+    search_left = Signal()
+    all_reverted = Signal()
+
+    def __init__(self, history: History, panel: QWidget) -> None:
+        super().__init__()
+        self._search = _SearchField()
+        self._search.setObjectName("option-search")
+        self._search.setPlaceholderText(self.tr("Search the options (Ctrl+F)"))
+        self._search.setAccessibleName(self.tr("Search the options"))
+        self._search.setClearButtonEnabled(True)
+        words = self.fontMetrics().horizontalAdvance(self._search.placeholderText())
+        self._search.setMinimumWidth(words + self.fontMetrics().height() * 2)  # and the sign that clears it
+        self._search.textChanged.connect(self._on_text)
+        self._search.left.connect(self.search_left)
+        self._hits = MutedLabel()
+        self._hits.setObjectName("option-hits")
+        undo = _tool("↶", self.tr("Undo"), "undo", QKeySequence.StandardKey.Undo)
+        redo = _tool("↷", self.tr("Redo"), "redo", QKeySequence.StandardKey.Redo)
+        undo.clicked.connect(history.go_back)
+        redo.clicked.connect(history.go_on)
+        undo.setEnabled(False)
+        redo.setEnabled(False)
+        history.canUndoChanged.connect(undo.setEnabled)
+        history.canRedoChanged.connect(redo.setEnabled)
+        self._revert = QPushButton(self.tr("Re&vert all"))
+        self._revert.setObjectName("revert-all")
+        self._revert.clicked.connect(self.all_reverted)
+        self._steps = QWidget()
+        steps = QHBoxLayout(self._steps)
+        steps.setContentsMargins(0, 0, 0, 0)
+        for button in (undo, redo, self._revert):
+            steps.addWidget(button)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(16, 8, 16, 2)
+        layout.addWidget(self._search)
+        layout.addWidget(self._hits, 1)
+        layout.addWidget(self._steps)
+        find = QShortcut(QKeySequence.StandardKey.Find, panel)
+        find.activated.connect(self._on_find)
+
+    def show_hits(self, count: int) -> None:
+        """Say how many options were found."""
+        if not self._search.text().strip():
+            self._hits.setText("")
+        elif count == 1:
+            self._hits.setText(self.tr("1 option"))
+        else:
+            self._hits.setText(self.tr("{count} options").format(count=count))
+
+    def show_changes(self, count: int) -> None:
+        """Say how many options are edited."""
+        self._revert.setEnabled(count > 0)
+        text = self.tr("Re&vert all")
+        self._revert.setText(f"{text} ({count})" if count else text)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Let the person edit, or not; searching does no harm."""
+        self._steps.setEnabled(not busy)
+
+    def clear(self) -> None:
+        """Look for nothing."""
+        self._search.clear()
+
+    def _on_text(self, text: str) -> None:
+        self.searched.emit(text.strip())
+
+    def _on_find(self) -> None:
+        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._search.selectAll()
+
+
+class _SearchField(QLineEdit):
+    """Esc clears it, Enter and Down leave it.
+
+    Signals:
+        left: to where the hits are.
+    """
+
+    left = Signal()
+
+    # Qt overrides
+
+    def event(self, event: QEvent) -> bool:
+        """Qt: Esc is this field's own while there is something to clear."""
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() == Qt.Key.Key_Escape
+            and self.text()
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt: see the keys."""
+        if event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def _tool(sign: str, name: str, object_name: str, key: QKeySequence.StandardKey) -> QToolButton:
+    button = QToolButton()
+    button.setText(sign)
+    button.setObjectName(object_name)
+    button.setAccessibleName(name)
+    keys = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
+    button.setToolTip(f"{name} ({keys})")
+    return button

@@ -1,0 +1,1 @@
+"""Test: one speed test, its plot and its figures."""

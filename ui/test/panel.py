@@ -1,0 +1,415 @@
+"""Quick test: copies files to the mount and back, draws the speed while it runs, and tells the figures."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from app.errors import AppError, ErrorKind
+from app.history.best import best_speeds
+from app.history.record_test import remember_test
+from ui.common.labels import ElidedLabel, MutedLabel
+from ui.common.status_text import link_line
+from ui.models.test_run import TestRun
+from ui.panels.quick_test_plan import Planner
+from ui.panels.quick_test_plot import QuickTestPlot
+from ui.plots.timeline import Timeline
+from ui.test.controls import QuickTestControls
+from ui.test.plan import plan_text, private_text, what_text
+from ui.test.result import QuickTestResult
+from ui.test.run import target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from PySide6.QtGui import QHideEvent, QShowEvent
+
+    from advisor.facts import Facts
+    from app.history.record_test import Remembered
+    from app.mounts.model import Mount
+    from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec
+    from ui.common.bridge import BridgeCall, RunInThread
+    from ui.common.mount_request import Wish
+    from ui.plots.timeline import Way
+    from ui.test.run import TestTarget
+
+    Key = tuple[str, str]
+
+
+class QuickTestPanel(QWidget):
+    """Runs one test at a time and keeps the last of each mount.
+
+    Args:
+        submit: sends a request to the agent.
+        run: runs blocking work on a thread.
+
+    Signals:
+        failed: a test could not be done (AppError).
+        busy_changed: whether a test runs, or begins once it is planned.
+        ended: the TestResult of the test that ran, or None: there is none.
+        kept: a result is in the history.
+    """
+
+    failed = Signal(object)
+    busy_changed = Signal(bool)
+    ended = Signal(object)
+    kept = Signal()
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
+        super().__init__()
+        self._submit = submit
+        self._run_blocking = run
+        self._mount: Mount | None = None
+        self._wish: Wish | None = None
+        self._facts: Facts | None = None
+        self._runs: dict[Key, TestRun] = {}
+        self._active: tuple[Key, TestRun] | None = None
+        #: Start was pressed before the plan was there.
+        self._waiting = False
+        #: Why no test may begin now, "" if one may.
+        self._blocked = ""
+        self._told_busy = False
+        self._planner = Planner(submit, self)
+        self._planner.changed.connect(self._on_planned)
+        self._facts_line = ElidedLabel()
+        self._facts_line.setObjectName("facts")
+        self._controls = QuickTestControls()
+        self._controls.start_clicked.connect(self._on_start)
+        self._controls.stop_clicked.connect(self.stop)
+        self._controls.plan_changed.connect(self._want_plan)
+        self._plan = MutedLabel(wrap=True)
+        self._plan.setObjectName("plan")
+        self._plot = QuickTestPlot(run)
+        self._result = QuickTestResult()
+        self._lay_out()
+        self._show_run()
+
+    def _lay_out(self) -> None:
+        page = QWidget()
+        scroll = QScrollArea()
+        scroll.setAccessibleName(self.tr("Quick test"))
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 14, 16, 14)
+        layout.setSpacing(10)
+        layout.addWidget(self._facts_line)
+        layout.addWidget(self._controls)
+        layout.addWidget(self._plan)
+        layout.addWidget(self._plot, 1)
+        layout.addWidget(self._result)
+        layout.addStretch(0)
+
+    # What the window tells
+
+    def set_mount(self, mount: Mount | None) -> None:
+        """Show the test of this mount; None for one that is only drafted."""
+        before = self._target()
+        self._mount = mount
+        now = self._target()
+        # The same mount comes again whenever anything is mounted anywhere: that is no reason to forget Start.
+        self._waiting = self._waiting and before is not None and now is not None and before.key == now.key
+        if mount is None:
+            self.set_facts(None)
+        else:
+            self._show_run()
+
+    def set_wish(self, wish: Wish) -> None:
+        """Test this share, where it is not mounted: for the test alone."""
+        self._wish = wish
+        if self._mount is None or self._mount.active is None:
+            self._show_run()
+
+    def set_facts(self, facts: Facts | None) -> None:
+        """Show what is known of the link, and compare the curves with what it can carry."""
+        self._facts = facts
+        self._facts_line.setText(link_line(facts))
+        emulated = facts is not None and facts.link is not None and facts.link.emulated
+        mounted = self._mount is not None and self._mount.active is not None
+        self._controls.offer_fresh_mount(offered=emulated and mounted)
+        run = self._run()
+        if run is not None and run.link is None and facts is not None:
+            run.link = self._link_name()
+            self._recall(run)
+        self._show_run()
+
+    def forget_plan(self) -> None:
+        """Plan again: the link is another now."""
+        args = self._plan_args() if self._waiting else None
+        self._planner.start_over()
+        if args is not None:
+            self._planner.ask_again(args)
+        self._want_plan()
+
+    def forget(self) -> None:
+        """Drop every test: another host is shown now."""
+        self._runs.clear()
+        self._active = None
+        self._waiting = False
+        self._planner.want(None)
+        self._wish = None
+        self.set_mount(None)
+
+    def set_blocked(self, why: str) -> None:
+        """Let no test begin while something else is measured or changed, and say why; "" lets it again."""
+        if why != self._blocked:
+            self._blocked = why
+            self._show_run()
+
+    @property
+    def running(self) -> bool:
+        """Whether a test runs."""
+        return self._active is not None
+
+    @property
+    def runs_privately(self) -> bool:
+        """Whether a test runs on a mount that is made for it alone."""
+        return self._active is not None and bool(self._active[1].spec.share)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a test runs, or begins once it is planned."""
+        return self.running or self._waiting
+
+    @property
+    def free(self) -> bool:
+        """Whether a test could begin now."""
+        return not self.busy and not self._blocked
+
+    def shows(self, spec: TestSpec) -> bool:
+        """Return whether a test is one of what is shown."""
+        target = self._target()
+        return target is not None and _fits(spec, target)
+
+    # What the person does
+
+    def start(self, spec: TestSpec) -> bool:
+        """Begin this test; return whether it has begun."""
+        target = self._target()
+        if target is None or self._active is not None or self._blocked or not _fits(spec, target):
+            return False
+        key = target.key
+        timeline = Timeline(warm_up=spec.repeats > 1 and spec.grid is None)
+        run = TestRun(spec, timeline, target.share, self._link_name())
+        try:
+            call = self._submit("test.run", spec)
+        except AppError as error:
+            self.failed.emit(error)
+            return False
+        run.call = call
+        self._runs[key] = run
+        self._active = (key, run)
+        call.progressed.connect(partial(self._on_event, run))
+        call.succeeded.connect(partial(self._on_result, run))
+        call.failed.connect(partial(self._on_failed, key, run))
+        call.overdue.connect(partial(self._on_overdue, run))
+        self._show_run()
+        self._recall(run)
+        return True
+
+    def _recall(self, run: TestRun) -> None:
+        """Look up in the history what the test is to be compared with."""
+        spec, share, link = run.spec, run.share, run.link
+        if link is None:
+            return
+        call = self._run_blocking("history-best", lambda: best_speeds(spec, share, link))
+        call.succeeded.connect(partial(self._on_recalled, run, spec))
+
+    def _link_name(self) -> str | None:
+        """Return the lab's link, "" for a real one, None if that is asked just now."""
+        if self._facts is None:
+            return "" if self._mount is None else None
+        link = self._facts.link
+        return link.name if link is not None and link.emulated else ""
+
+    def _on_recalled(self, run: TestRun, spec: TestSpec, best: dict[Way, float]) -> None:
+        if spec is run.spec:  # else it has become smaller meanwhile, and is looked up again
+            run.best = best
+            self._plot.show_references(run)
+
+    def stop(self) -> None:
+        """Cancel the test; the agent removes its files. One that is overdue is abandoned."""
+        if self._waiting:
+            self._waiting = False
+            self._planner.want(None)
+            self._show_run()
+        if self._active is not None:
+            run = self._active[1]
+            if run.overdue and run.call is not None:
+                run.call.abandon()
+                return
+            run.stopping = True
+            if run.call is not None:
+                run.call.cancel()
+            self._show_run()
+
+    def _on_start(self) -> None:
+        """Begin what is planned; the plan may have to be waited for, and the share to be mounted for it."""
+        args = self._plan_args()
+        if args is None:
+            return
+        if self._planner.plan is not None:
+            self.start(self._planner.plan.spec)
+            return
+        self._waiting = True
+        self._planner.ask_again(args)
+        self._show_run()
+
+    # What the agent says
+
+    def _on_planned(self) -> None:
+        plan, error = self._planner.plan, self._planner.error
+        if self._waiting and plan is not None:
+            self._waiting = False
+            self.start(plan.spec)
+        elif self._waiting and error is not None:
+            self._waiting = False
+            self.failed.emit(error)
+        self._show_controls()
+        self._show_plan()
+
+    def _on_event(self, run: TestRun, event: TestEvent) -> None:
+        if run.take(event):
+            self._recall(run)  # what copied as little is what it is to be compared with
+
+    def _on_result(self, run: TestRun, result: TestResult) -> None:
+        run.result = result
+        call = self._run_blocking("history-keep", lambda: remember_test(result))
+        call.succeeded.connect(partial(self._on_kept, run))
+        call.failed.connect(self.failed)
+        self._end(run)
+
+    def _on_kept(self, run: TestRun, kept: Remembered) -> None:
+        run.kept = kept
+        self._show_kept()
+        self.kept.emit()
+
+    def _on_failed(self, key: Key, run: TestRun, error: AppError) -> None:
+        if not run.timeline.curves and self._runs.get(key) is run:
+            del self._runs[key]
+        if error.kind is ErrorKind.CANCELLED:
+            run.stopping = True
+            if error.remains:
+                self.failed.emit(error)
+        elif self._active is not None and self._active[1] is run:  # else its host was left
+            self.failed.emit(error)
+        self._end(run)
+
+    def _on_overdue(self, run: TestRun) -> None:
+        run.overdue = True
+        self._show_run()
+
+    def _end(self, run: TestRun) -> None:
+        run.call = None
+        run.overdue = False
+        if self._active is not None and self._active[1] is run:
+            self._active = None
+            self._planner.want(None)  # what is free has changed
+            self._show_run()
+            self.ended.emit(run.result)
+
+    # Showing
+
+    def _target(self) -> TestTarget | None:
+        return target_of(self._mount, self._wish)
+
+    def _run(self) -> TestRun | None:
+        target = self._target()
+        return self._runs.get(target.key) if target is not None else None
+
+    def _plan_args(self) -> TestPlanArgs | None:
+        """Return what would be tested now, None if nothing can be."""
+        target = self._target()
+        if self._active is not None or self._blocked or target is None:
+            return None
+        return self._controls.plan_args(target)
+
+    def _want_plan(self) -> None:
+        args = self._plan_args() if self.isVisible() else None
+        if not self._waiting:
+            # To plan for a share that is not mounted means to mount it: only once the person wants the test.
+            self._planner.want(None if args is None or args.spec.share else args)
+        self._show_plan()
+
+    def _show_run(self) -> None:
+        run = self._run()
+        self._show_controls()
+        self._plot.show_run(run, self._mount, self._facts)
+        self._result.show_result(run.result if run else None)
+        self._show_kept()
+        self._want_plan()
+
+    def _show_controls(self) -> None:
+        active = self._active
+        if active is not None:
+            run = active[1]
+            self._controls.set_running(mine=run is self._run(), stopping=run.stopping, overdue=run.overdue)
+        elif self._waiting:
+            self._controls.set_running(mine=True, stopping=False)
+        else:
+            self._controls.set_idle(can_start=self._plan_args() is not None, why_not=self._blocked)
+        if self.busy != self._told_busy:
+            self._told_busy = self.busy
+            self.busy_changed.emit(self.busy)
+
+    def _show_kept(self) -> None:
+        run = self._run()
+        self._result.show_kept(run.kept if run is not None else None)
+
+    def _show_plan(self) -> None:
+        mine = self._active is not None and self._active[1] is self._run()
+        self._plan.setVisible(not mine)
+        self._plan.setText("" if mine else self._plan_text())
+
+    def _plan_text(self) -> str:
+        if self._active is not None:
+            (_, mount_point), run = self._active
+            text = self.tr("A test of {path} is running; one test runs at a time.")
+            return text.format(path=mount_point or run.share)
+        args, target = self._plan_args(), self._target()
+        if self._blocked:
+            return self._blocked
+        if target is None:
+            return self.tr("Name a share in the settings; it can be tested before it is mounted.")
+        if args is None:
+            return self.tr("Name a file or a folder to copy. It is only read.")
+        if not target.mounted and self._planner.plan is None:
+            mounting = self.tr("Mounting {share} for the test alone…").format(share=target.place)
+            link = self._facts.link if self._facts is not None else None
+            return mounting if self._waiting else private_text(args, target.place, link)
+        return self._planned_text(args, target.place)
+
+    def _planned_text(self, args: TestPlanArgs, path: str) -> str:
+        """Return what the agent says of the test."""
+        planner = self._planner
+        if planner.shown is not None:
+            return plan_text(planner.shown, path)
+        if planner.error is not None:
+            return self.tr("What it would copy is not known: {why}").format(why=planner.error.message)
+        asking = self.tr("Asking how quick the link is and how much room there is…")
+        return asking if args.preset is not None else f"{what_text(args.spec, path)} {asking}"
+
+    # Qt overrides
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: plan once somebody looks."""
+        super().showEvent(event)
+        self._want_plan()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Qt: nobody looks any more; a test that Start was pressed for begins all the same."""
+        super().hideEvent(event)
+        if not self._waiting:
+            self._planner.want(None)
+
+
+def _fits(spec: TestSpec, target: TestTarget) -> bool:
+    """Return whether a test is one of what is shown."""
+    return spec.path == target.mount_point if target.mounted else spec.share == target.share

@@ -1,0 +1,86 @@
+"""What a test will do, in words, before it does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.speedtest.planning import plan_test
+from app.units import format_duration, format_size
+from ui.common.translation import tr
+
+if TYPE_CHECKING:
+    from advisor.facts import LinkFacts
+    from app.speedtest.model import TestPlan, TestPlanArgs, TestSpec
+
+
+def what_text(spec: TestSpec, path: str) -> str:
+    """Return what is written, read and removed, and how often."""
+    if spec.workload == "grid":
+        grid = tr(
+            "Writes one file of {size} under {path}, lets fio {do} in it in order and at random, in requests "
+            "of several sizes, few and many at once, and removes it."
+        )
+        do = {"both": tr("read and write"), "write": tr("write"), "read": tr("read")}[spec.direction]
+        return grid.format(size=format_size(spec.size), path=path, do=do)
+    if spec.workload == "own":
+        return _own_text(spec, path)
+    if spec.workload == "files":
+        what = tr("{count} files of {size}").format(count=spec.count, size=format_size(spec.size))
+    else:
+        what = tr("one file of {size}").format(size=format_size(spec.size))
+    text = {
+        "both": tr("Writes {what} under {path}, reads back what it wrote and removes it"),
+        "write": tr("Writes {what} under {path} and removes what it wrote"),
+        "read": tr("Writes {what} under {path} first, because there must be something to read, then times "
+                    "the reading and removes what it wrote"),
+    }[spec.direction].format(what=what, path=path)  # fmt: skip
+    if spec.passes > 1:
+        text = tr(
+            "Writes {what} under {path}, reads it {passes} times over, because the way from the server is "
+            "the quicker one, and removes it"
+        ).format(what=what, path=path, passes=spec.passes)
+    if spec.reads_again:
+        text = tr("{text}. What is read is read once more in small calls").format(text=text)
+    if spec.repeats > 1:
+        again = tr("{text}, {count} times and once before as a warm-up that is not counted.")
+        return again.format(text=text, count=spec.repeats)
+    return f"{text}."
+
+
+def _own_text(spec: TestSpec, path: str) -> str:
+    """Return what is done with the person's own files; a plan knows how many they are."""
+    text = tr(
+        "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
+        "original is only read."
+    ).format(source=spec.source, path=path)
+    if spec.count > 1:
+        amount = tr("They are {count} files, {size} together.")
+        text = f"{text} {amount.format(count=f'{spec.count:,}', size=format_size(spec.total))}"
+    if spec.repeats > 1:
+        again = tr("It is done {count} times, and once before as a warm-up that is not counted.")
+        text = f"{text} {again.format(count=spec.repeats)}"
+    return text
+
+
+def plan_text(plan: TestPlan, path: str) -> str:
+    """Return what a test will do, how long it takes and what crosses the network."""
+    size = format_size(plan.bytes)
+    if plan.seconds is None:
+        cost = tr("{size} cross the network; how long that takes is not known.").format(size=size)
+    else:
+        cost = tr("It takes about {time}, and {size} cross the network.").format(
+            time=format_duration(round(plan.seconds) if plan.seconds >= 10 else plan.seconds), size=size
+        )
+    free = tr("{size} are free there.").format(size=format_size(plan.free)) if plan.free is not None else ""
+    return " ".join(part for part in (what_text(plan.spec, path), cost, free, plan.note) if part)
+
+
+def private_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
+    """Return what a test of a share that is not mounted will do; the link is None while it is not known."""
+    how = tr(
+        "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
+        "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
+    ).format(share=share)
+    if args.spec.workload == "own":  # how much that is, the agent finds out
+        return f"{how} {what_text(args.spec, share)}"
+    return f"{how} {plan_text(plan_test(args, None, link), share)}"

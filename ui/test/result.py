@@ -1,0 +1,170 @@
+"""The figures of a finished test, what they mean, and what a reader must know about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+
+from app.bench.verdict import beyond_the_figures
+from app.speedtest.analysis import outlier_notes
+from app.speedtest.network_measurement import network_notes
+from ui.common.labels import MutedLabel, enlarge, plain_label
+from ui.common.message_list import Sentences
+from ui.common.speed_units import SPEED_UNITS, in_chosen_unit
+from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
+from ui.widgets.grid_table import GridTable
+from ui.widgets.result_table import ResultTable
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QResizeEvent
+
+    from app.history.record_test import Remembered
+    from app.speedtest.model import TestResult
+
+#: Pixels between the figures and the sentences beside them, and letters in a line of these at least.
+_APART = 24
+_LETTERS = 30
+
+
+class QuickTestResult(QWidget):
+    """Hidden until there is a result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: TestResult | None = None
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._fill)
+        self._table = ResultTable()
+        self._cached = Sentences("", "warn")
+        self._cached.setObjectName("cached-warning")
+        self._wide = Sentences("", "warn")
+        self._wide.setObjectName("wide-warning")
+        self._slower = Sentences("", "warn")
+        self._slower.setObjectName("slower-warning")
+        self._rates = Sentences(self.tr("Small files"), "info")
+        self._rates.setObjectName("rates")
+        self._enough = Sentences(self.tr("What that is enough for"), "ok")
+        self._enough.setObjectName("enough")
+        self._bottleneck = plain_label(wrap=True)
+        self._bottleneck.setObjectName("bottleneck")
+        enlarge(self._bottleneck, 1.0, bold=True)
+        self._evidence = Sentences("", "info")
+        self._evidence.setObjectName("evidence")
+        self._baseline = Sentences(self.tr("Compared with the baseline"), "info")
+        self._baseline.setObjectName("baseline")
+        self._notes = MutedLabel(wrap=True)
+        self._notes.setObjectName("notes")
+        texts = QVBoxLayout()
+        texts.setSpacing(10)
+        verdict = QVBoxLayout()
+        verdict.setSpacing(3)
+        verdict.addWidget(self._bottleneck)
+        verdict.addWidget(self._evidence)
+        texts.addWidget(self._cached)
+        texts.addWidget(self._wide)
+        texts.addWidget(self._slower)
+        texts.addLayout(verdict)
+        for widget in (self._rates, self._enough, self._baseline, self._notes):
+            texts.addWidget(widget)
+        texts.addStretch(1)
+        self._grid = GridTable()
+        self._figures = figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        figures.setSpacing(_APART)
+        figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        figures.addLayout(texts, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._grid)
+        layout.addLayout(figures)
+        SPEED_UNITS.changed.connect(self._show_tables)
+        SPEED_UNITS.changed.connect(self._show_notes)
+        self.hide()
+
+    def _table_width(self) -> int:
+        return 0 if self._table.isHidden() else self._table.minimumSizeHint().width()
+
+    def _fit(self) -> None:
+        """Put the sentences beside the figures where there is room for a line of them, else below."""
+        line = self.fontMetrics().averageCharWidth() * _LETTERS
+        beside = self.width() >= self._table_width() + _APART + line
+        directions = QBoxLayout.Direction
+        self._figures.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
+
+    def show_result(self, result: TestResult | None) -> None:
+        """Show this result, or nothing."""
+        if result is not None and result is self._shown:
+            return
+        self._shown = result
+        self.hide()
+        if result is None:
+            self._later.stop()
+        else:
+            # In a turn of its own: with the end of the test, which is shown at once, it would be a long one.
+            self._later.start()
+
+    def _fill(self) -> None:
+        result = self._shown
+        if result is None:
+            return
+        self._show_tables()
+        cached = result.read is not None and result.read.cached
+        warning = self.tr("This read did not come from the server alone.")
+        self._cached.show_sentences([warning] if cached else [])
+        wide = wide_text(result)
+        self._wide.show_sentences([*([wide] if wide else []), *outlier_notes(result.figures)])
+        found = result.bottleneck
+        self._bottleneck.setText(bottleneck_title(found) if found is not None else "")
+        self._bottleneck.setVisible(found is not None)
+        evidence = found.evidence if found is not None else []
+        self._evidence.show_sentences([*evidence, *_network_notes(result)])
+        self._rates.show_sentences(rates_texts(result))
+        self._enough.show_sentences(result.enough)
+        self._show_notes()
+        # Last: each part that is shown among visible ones lays out the whole page, and the plot, once more.
+        self.show()
+
+    def _show_notes(self) -> None:
+        result = self._shown
+        if result is None:
+            return
+        cache_note = [result.cache.note] if result.cache is not None else []
+        shown = {*cache_note, *outlier_notes(result.figures), *_network_notes(result)}
+        notes = [
+            *cache_note,
+            *beyond_the_figures(result),
+            *(note for note in result.notes if note not in shown),
+        ]
+        self._notes.setText(in_chosen_unit("\n".join(notes)))
+
+    def show_kept(self, kept: Remembered | None) -> None:
+        """Show what the history says of the result, nothing until it has it."""
+        warnings = [kept.warning, *kept.messages] if kept is not None else []
+        self._slower.show_sentences([text for text in warnings if text])
+        comparison = kept.comparison if kept is not None and not kept.warning else ""
+        self._baseline.show_sentences([comparison] if comparison else [])
+
+    def _show_tables(self) -> None:
+        result = self._shown
+        self._table.show_result(result)
+        self._table.setVisible(result is not None and not result.grid)
+        self._grid.show_cells(result.grid if result is not None else [])
+        self._fit()
+
+    # Qt overrides
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: as narrow as the figures alone: the sentences can stand below them."""
+        return QSize(self._table_width(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width has room for more or less."""
+        super().resizeEvent(event)
+        self._fit()
+
+
+def _network_notes(result: TestResult) -> list[str]:
+    return network_notes(result.network, result.write, result.read) if result.network is not None else []
